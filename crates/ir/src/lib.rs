@@ -1,0 +1,42 @@
+//! The Loop IR: what Ferrozyme analyses, differentiates and optimises.
+//!
+//! It is SSA with regions in place of a control-flow graph: counted `for`, general `loop`, `if` and `switch` hold
+//! regions, which are lists of operations. Operations stand in one table ([`Opcode`]). Memory is bytes behind
+//! pointers; loads and stores carry types.
+//!
+//! ```text
+//! func @dot(%x: ptr noalias readonly, %y: ptr noalias readonly, %n: i64) -> (f64) {
+//!   %sum = for %i: i64 = 0 to %n step 1 with (%acc: f64 = 0.0) {
+//!     %px = offset %x, %i * 8
+//!     %a = load f64 %px align 8
+//!     %py = offset %y, %i * 8
+//!     %b = load f64 %py align 8
+//!     %ab = fmul f64 %a, %b
+//!     %next = fadd f64 %acc, %ab
+//!     yield %next
+//!   }
+//!   return %sum
+//! }
+//! ```
+//!
+//! Everything here prints ([`print`](mod@print)), parses back ([`parse`](mod@parse)), verifies ([`verify`](mod@verify)) and runs ([`interpret`](mod@interpret)).
+
+mod builder;
+mod facts;
+mod function;
+mod module;
+mod opcode;
+mod structure;
+mod types;
+
+pub use builder::Builder;
+pub use cranelift_entity as entity;
+pub use facts::{Alignment, Field, Flags, FunctionFacts, Layout, MemoryEffect, ParamFacts, Range};
+pub use function::{
+    Constant, Function, Op, OpData, Param, Payload, Region, RegionData, Value, ValueData, ValueDef,
+    float_from_bits, float_to_bits, ones, sign_extend,
+};
+pub use module::{FunctionId, Global, GlobalId, Location, LocationData, Module, Rule, Symbol};
+pub use opcode::{Effect, FloatPredicate, Form, IntPredicate, Opcode};
+pub use structure::{Structure, all_ops, for_each_op};
+pub use types::{Scalar, Type};

@@ -1,0 +1,477 @@
+//! The one table of operations.
+//!
+//! From it follow the enum, the textual names, the documentation, and, through each
+//! operation's [`Form`], what the builder, printer, parser and verifier do with it.
+//! The textual name of an operation is its enum name in snake case.
+
+use std::fmt;
+
+/// What operands and results an operation takes, and how it is written.
+///
+/// `T` stands for the operation's type, which is written out in the text form.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Form {
+    /// `%r = op T %a`, on integers.
+    IntUnary,
+    /// `%r = op T %a, %b`, on integers.
+    IntBinary,
+    /// `%r = op T %a`, on floats.
+    FloatUnary,
+    /// `%r = op T %a, %b`, on floats.
+    FloatBinary,
+    /// `%r = op T %a, %b, %c`, on floats.
+    FloatTernary,
+    /// `%r = op T %a, %n`: a float and an `i32` of the same shape.
+    FloatAndInt,
+    /// `%n = op T %a`: a float to an `i32` of the same shape.
+    FloatToExponent,
+    /// `%r, %n = op T %a`: a float to a float and an `i32`.
+    FloatSplit,
+    /// `%r, %s = op T %a`: a float to two floats.
+    FloatPair,
+    /// `%c = op predicate T %a, %b`, integers or pointers to `i1`.
+    IntCompare,
+    /// `%c = op predicate T %a, %b`, floats to `i1`.
+    FloatCompare,
+    /// `%r = op T %a to U`.
+    Cast,
+    /// An operation with a shape of its own, described where it stands in the table.
+    Special,
+    /// An operation that holds regions.
+    Structured,
+    /// The last operation of a region.
+    Terminator,
+}
+
+macro_rules! operations {
+    ($($(#[doc = $doc:literal])+ $name:ident $text:literal $form:ident $effect:ident;)*) => {
+        /// What an operation does.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum Opcode {
+            $($(#[doc = $doc])+ $name,)*
+        }
+
+        impl Opcode {
+            /// All operations, in the order of the table.
+            pub const ALL: &'static [Opcode] = &[$(Opcode::$name,)*];
+
+            /// The name in the text form.
+            pub fn name(self) -> &'static str {
+                match self { $(Opcode::$name => $text,)* }
+            }
+
+            /// The operation of this name.
+            pub fn from_name(name: &str) -> Option<Opcode> {
+                match name { $($text => Some(Opcode::$name),)* _ => None }
+            }
+
+            /// What operands and results it takes.
+            pub fn form(self) -> Form {
+                match self { $(Opcode::$name => Form::$form,)* }
+            }
+
+            /// What it does besides computing its results from its operands.
+            pub fn effect(self) -> Effect {
+                match self { $(Opcode::$name => Effect::$effect,)* }
+            }
+
+            /// The documentation of the table's row.
+            pub fn documentation(self) -> &'static str {
+                match self { $(Opcode::$name => concat!($($doc, "\n",)+),)* }
+            }
+        }
+    };
+}
+
+/// What an operation does besides computing its results from its operands.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Effect {
+    /// Nothing: it may be repeated, moved and removed. It cannot fail.
+    Pure,
+    /// As `Pure`, but some operands make it undefined (division by zero): it must not run where it did not before.
+    Partial,
+    /// It reads memory.
+    Read,
+    /// It writes memory (and may read it).
+    Write,
+    /// It makes new memory.
+    Allocate,
+    /// It ends the life of memory.
+    Release,
+    /// Whatever its callee does.
+    Call,
+    /// Whatever its regions do.
+    Regions,
+    /// It ends a region.
+    Ends,
+}
+
+operations! {
+    // ---- integers: all wrap around, as two's complement does
+
+    /// Sum.
+    Add "add" IntBinary Pure;
+    /// Difference.
+    Sub "sub" IntBinary Pure;
+    /// Product.
+    Mul "mul" IntBinary Pure;
+    /// Signed quotient, rounded towards zero. Undefined for a zero divisor and for overflow.
+    Sdiv "sdiv" IntBinary Partial;
+    /// Unsigned quotient. Undefined for a zero divisor.
+    Udiv "udiv" IntBinary Partial;
+    /// Signed remainder with the sign of the dividend. Undefined for a zero divisor and for overflow.
+    Srem "srem" IntBinary Partial;
+    /// Unsigned remainder. Undefined for a zero divisor.
+    Urem "urem" IntBinary Partial;
+    /// Shift left. The result is `undef` where the amount is not less than the width.
+    Shl "shl" IntBinary Pure;
+    /// Shift right, filling with zeros. As `shl` for large amounts.
+    Lshr "lshr" IntBinary Pure;
+    /// Shift right, filling with the sign. As `shl` for large amounts.
+    Ashr "ashr" IntBinary Pure;
+    /// Bitwise and.
+    And "and" IntBinary Pure;
+    /// Bitwise or.
+    Or "or" IntBinary Pure;
+    /// Bitwise exclusive or.
+    Xor "xor" IntBinary Pure;
+    /// The smaller of two signed integers.
+    Smin "smin" IntBinary Pure;
+    /// The larger of two signed integers.
+    Smax "smax" IntBinary Pure;
+    /// The smaller of two unsigned integers.
+    Umin "umin" IntBinary Pure;
+    /// The larger of two unsigned integers.
+    Umax "umax" IntBinary Pure;
+    /// The number of one bits.
+    Ctpop "ctpop" IntUnary Pure;
+    /// The number of leading zero bits; the width for zero.
+    Ctlz "ctlz" IntUnary Pure;
+    /// The number of trailing zero bits; the width for zero.
+    Cttz "cttz" IntUnary Pure;
+    /// The bytes in opposite order. The width is a multiple of 16.
+    Bswap "bswap" IntUnary Pure;
+    /// The bits in opposite order.
+    Bitreverse "bitreverse" IntUnary Pure;
+    /// Comparison of integers or addresses.
+    Icmp "icmp" IntCompare Pure;
+
+    // ---- floating-point arithmetic
+
+    /// Sum.
+    Fadd "fadd" FloatBinary Pure;
+    /// Difference.
+    Fsub "fsub" FloatBinary Pure;
+    /// Product.
+    Fmul "fmul" FloatBinary Pure;
+    /// Quotient.
+    Fdiv "fdiv" FloatBinary Pure;
+    /// Remainder of truncated division, with the sign of the dividend: C's `fmod`.
+    Frem "frem" FloatBinary Pure;
+    /// Sign change.
+    Fneg "fneg" FloatUnary Pure;
+    /// `a·b + c`, rounded once.
+    Fma "fma" FloatTernary Pure;
+    /// Comparison.
+    Fcmp "fcmp" FloatCompare Pure;
+    /// The smaller; the other operand where one is NaN.
+    Fmin "fmin" FloatBinary Pure;
+    /// The larger; the other operand where one is NaN.
+    Fmax "fmax" FloatBinary Pure;
+    /// The smaller, NaN where one is NaN, −0 below +0.
+    Fminimum "fminimum" FloatBinary Pure;
+    /// The larger, NaN where one is NaN, −0 below +0.
+    Fmaximum "fmaximum" FloatBinary Pure;
+    /// Absolute value.
+    Fabs "fabs" FloatUnary Pure;
+    /// The magnitude of the first with the sign of the second.
+    Copysign "copysign" FloatBinary Pure;
+    /// Positive difference: `a - b` where `a > b`, else +0.
+    Fdim "fdim" FloatBinary Pure;
+    /// IEEE remainder (quotient rounded to nearest even).
+    Remainder "remainder" FloatBinary Pure;
+
+    // ---- rounding
+
+    /// Down to a whole number.
+    Floor "floor" FloatUnary Pure;
+    /// Up to a whole number.
+    Ceil "ceil" FloatUnary Pure;
+    /// Towards zero to a whole number.
+    Trunc "trunc" FloatUnary Pure;
+    /// To the nearest whole number, ties away from zero.
+    Round "round" FloatUnary Pure;
+    /// To the nearest whole number, ties to even (also C's `rint` and `nearbyint`).
+    RoundEven "round_even" FloatUnary Pure;
+
+    // ---- mathematical functions
+
+    /// Square root.
+    Sqrt "sqrt" FloatUnary Pure;
+    /// Cube root.
+    Cbrt "cbrt" FloatUnary Pure;
+    /// `√(a² + b²)` without overflow in between.
+    Hypot "hypot" FloatBinary Pure;
+    /// `e^a`.
+    Exp "exp" FloatUnary Pure;
+    /// `2^a`.
+    Exp2 "exp2" FloatUnary Pure;
+    /// `10^a`.
+    Exp10 "exp10" FloatUnary Pure;
+    /// `e^a - 1`, accurate near zero.
+    Expm1 "expm1" FloatUnary Pure;
+    /// Natural logarithm.
+    Log "log" FloatUnary Pure;
+    /// Logarithm to base 2.
+    Log2 "log2" FloatUnary Pure;
+    /// Logarithm to base 10.
+    Log10 "log10" FloatUnary Pure;
+    /// `ln(1 + a)`, accurate near zero.
+    Log1p "log1p" FloatUnary Pure;
+    /// `a^b`.
+    Pow "pow" FloatBinary Pure;
+    /// `a^n` for a whole number `n`.
+    Powi "powi" FloatAndInt Pure;
+    /// Sine.
+    Sin "sin" FloatUnary Pure;
+    /// Cosine.
+    Cos "cos" FloatUnary Pure;
+    /// Sine and cosine.
+    Sincos "sincos" FloatPair Pure;
+    /// Tangent.
+    Tan "tan" FloatUnary Pure;
+    /// Inverse sine.
+    Asin "asin" FloatUnary Pure;
+    /// Inverse cosine.
+    Acos "acos" FloatUnary Pure;
+    /// Inverse tangent.
+    Atan "atan" FloatUnary Pure;
+    /// The angle of the point (x = second, y = first).
+    Atan2 "atan2" FloatBinary Pure;
+    /// Hyperbolic sine.
+    Sinh "sinh" FloatUnary Pure;
+    /// Hyperbolic cosine.
+    Cosh "cosh" FloatUnary Pure;
+    /// Hyperbolic tangent.
+    Tanh "tanh" FloatUnary Pure;
+    /// Inverse hyperbolic sine.
+    Asinh "asinh" FloatUnary Pure;
+    /// Inverse hyperbolic cosine.
+    Acosh "acosh" FloatUnary Pure;
+    /// Inverse hyperbolic tangent.
+    Atanh "atanh" FloatUnary Pure;
+    /// Error function.
+    Erf "erf" FloatUnary Pure;
+    /// `1 - erf(a)`.
+    Erfc "erfc" FloatUnary Pure;
+    /// Gamma function.
+    Tgamma "tgamma" FloatUnary Pure;
+    /// Natural logarithm of the magnitude of the gamma function.
+    Lgamma "lgamma" FloatUnary Pure;
+    /// The n-th derivative of the logarithmic derivative of the gamma function (`polygamma %a, 0` is digamma):
+    /// what the rules of `lgamma`, `tgamma` and of itself need.
+    Polygamma "polygamma" FloatAndInt Pure;
+    /// Bessel function of the first kind, of whole order.
+    Jn "jn" FloatAndInt Pure;
+    /// Bessel function of the second kind, of whole order.
+    Yn "yn" FloatAndInt Pure;
+    /// `a·2^n`.
+    Ldexp "ldexp" FloatAndInt Pure;
+    /// Mantissa in [½, 1) and exponent.
+    Frexp "frexp" FloatSplit Pure;
+    /// Fraction and whole part, both with the sign of `a`.
+    Modf "modf" FloatPair Pure;
+    /// The exponent as an integer.
+    Ilogb "ilogb" FloatToExponent Pure;
+    /// The exponent as a float.
+    Logb "logb" FloatUnary Pure;
+    /// The next float after the first in the direction of the second.
+    Nextafter "nextafter" FloatBinary Pure;
+
+    // ---- casts
+
+    /// The low bits.
+    TruncInt "trunc_int" Cast Pure;
+    /// Wider, filled with zeros.
+    Zext "zext" Cast Pure;
+    /// Wider, filled with the sign.
+    Sext "sext" Cast Pure;
+    /// To a narrower float.
+    Fptrunc "fptrunc" Cast Pure;
+    /// To a wider float.
+    Fpext "fpext" Cast Pure;
+    /// Float to signed integer, towards zero. `undef` out of range.
+    Fptosi "fptosi" Cast Pure;
+    /// Float to unsigned integer, towards zero. `undef` out of range.
+    Fptoui "fptoui" Cast Pure;
+    /// Float to signed integer, towards zero, limited to its range; 0 for NaN: Rust's `as`.
+    FptosiSat "fptosi_sat" Cast Pure;
+    /// Float to unsigned integer, towards zero, limited to its range; 0 for NaN: Rust's `as`.
+    FptouiSat "fptoui_sat" Cast Pure;
+    /// Signed integer to float.
+    Sitofp "sitofp" Cast Pure;
+    /// Unsigned integer to float.
+    Uitofp "uitofp" Cast Pure;
+    /// The same bits as another type of the same size.
+    Bitcast "bitcast" Cast Pure;
+    /// Address to integer.
+    Ptrtoint "ptrtoint" Cast Pure;
+    /// Integer to address.
+    Inttoptr "inttoptr" Cast Pure;
+
+    // ---- choice and vectors
+
+    /// `%r = select T %c, %a, %b`: `%a` where `%c` holds. `%c` is `i1`, or a vector of `i1` with T's lanes.
+    Select "select" Special Pure;
+    /// `%v = splat <N x T> %a`: all lanes equal.
+    Splat "splat" Special Pure;
+    /// `%a = extract <N x T> %v, %i`: one lane; `%i` is `i64`. `undef` out of range.
+    Extract "extract" Special Pure;
+    /// `%w = insert <N x T> %v, %a, %i`: one lane replaced; `%i` is `i64`. `undef` out of range.
+    Insert "insert" Special Pure;
+    /// `%w = shuffle <N x T> %a, %b [0, 5, …]`: lanes of both, counted through.
+    Shuffle "shuffle" Special Pure;
+    /// `%a = reduce_fadd <N x T> %v`: the sum of the lanes, from the first on.
+    ReduceFadd "reduce_fadd" Special Pure;
+
+    // ---- memory
+
+    /// `%v = load T %p align 8`.
+    Load "load" Special Read;
+    /// `store T %v, %p align 8`.
+    Store "store" Special Write;
+    /// `%q = offset %p, %i * 8`: the address `%p + 8·%i`; `%i` is `i64`, the scale a constant.
+    Offset "offset" Special Pure;
+    /// `%p = stack %n align 8`: `%n` bytes that live until the function returns.
+    Stack "stack" Special Allocate;
+    /// `%p = alloc %n align 8 [zeroed] [family "name"]`: `%n` bytes of the heap.
+    Alloc "alloc" Special Allocate;
+    /// `free %p [family "name"]`: releases what `alloc` gave. Nothing happens for `null`.
+    Free "free" Special Release;
+    /// `copy %to, %from, %n align 8`: `%n` bytes; the two must not overlap unless they are equal.
+    Copy "copy" Special Write;
+    /// `move %to, %from, %n align 8`: `%n` bytes; the two may overlap.
+    Move "move" Special Write;
+    /// `fill %to, %byte, %n align 8`: sets `%n` bytes.
+    Fill "fill" Special Write;
+    /// `%old = atomic_add T %p, %v align 8`: adds to memory in one step, gives what was there.
+    AtomicAdd "atomic_add" Special Write;
+
+    // ---- calls
+
+    /// `%a, %b = call @f(%x, %y)`.
+    Call "call" Special Call;
+    /// `%a = call_indirect %f(f64 %x, ptr %y) -> (f64)`.
+    CallIndirect "call_indirect" Special Call;
+
+    // ---- control
+
+    /// `%r = if %c -> (f64) { … yield %a } else { … yield %b }`.
+    If "if" Structured Regions;
+    /// `%r = switch i64 %x -> (f64) { case 0 { … } case 1, 2 { … } default { … } }`.
+    Switch "switch" Structured Regions;
+    /// `%r = for %i: i64 = %from to %to step %s with (%a: f64 = %a0) { … yield %a1 }`.
+    ///
+    /// The counter runs from `%from` by `%s` as long as it is below `%to` (above, for a negative step), all known on
+    /// entry. The carried values start as given and become what the body yields; their last values are the results.
+    For "for" Structured Regions;
+    /// `%r = loop with (%a: f64 = %a0) { … again %c, %a1 }`: runs the body, and again while `%c` holds at its end.
+    Loop "loop" Structured Regions;
+    /// `yield %a, %b`: ends a region of `if`, `switch` or `for`.
+    Yield "yield" Terminator Ends;
+    /// `again %c, %a, %b`: ends the region of a `loop`.
+    Again "again" Terminator Ends;
+    /// `return %a, %b`: ends the body of a function.
+    Return "return" Terminator Ends;
+    /// `trap "message"`: the program stops here (a panic, an abort). Ends any region.
+    Trap "trap" Terminator Ends;
+}
+
+impl fmt::Display for Opcode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+macro_rules! predicates {
+    ($(#[doc = $enum_doc:literal])+ $enum:ident { $($(#[doc = $doc:literal])+ $name:ident $text:literal,)* }) => {
+        $(#[doc = $enum_doc])+
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub enum $enum { $($(#[doc = $doc])+ $name,)* }
+
+        impl $enum {
+            /// All of them.
+            pub const ALL: &'static [$enum] = &[$($enum::$name,)*];
+
+            /// The name in the text form.
+            pub fn name(self) -> &'static str {
+                match self { $($enum::$name => $text,)* }
+            }
+
+            /// The predicate of this name.
+            pub fn from_name(name: &str) -> Option<$enum> {
+                match name { $($text => Some($enum::$name),)* _ => None }
+            }
+        }
+    };
+}
+
+predicates! {
+    /// How integers are compared.
+    IntPredicate {
+        /// Equal.
+        Eq "eq",
+        /// Not equal.
+        Ne "ne",
+        /// Less, signed.
+        Slt "slt",
+        /// Less or equal, signed.
+        Sle "sle",
+        /// Greater, signed.
+        Sgt "sgt",
+        /// Greater or equal, signed.
+        Sge "sge",
+        /// Less, unsigned.
+        Ult "ult",
+        /// Less or equal, unsigned.
+        Ule "ule",
+        /// Greater, unsigned.
+        Ugt "ugt",
+        /// Greater or equal, unsigned.
+        Uge "uge",
+    }
+}
+
+predicates! {
+    /// How floats are compared. `o…` is false where an operand is NaN, `u…` is true there.
+    FloatPredicate {
+        /// Equal.
+        Oeq "oeq",
+        /// Greater.
+        Ogt "ogt",
+        /// Greater or equal.
+        Oge "oge",
+        /// Less.
+        Olt "olt",
+        /// Less or equal.
+        Ole "ole",
+        /// Not equal.
+        One "one",
+        /// Neither is NaN.
+        Ord "ord",
+        /// Equal or NaN.
+        Ueq "ueq",
+        /// Greater or NaN.
+        Ugt "ugt",
+        /// Greater, equal or NaN.
+        Uge "uge",
+        /// Less or NaN.
+        Ult "ult",
+        /// Less, equal or NaN.
+        Ule "ule",
+        /// Not equal or NaN.
+        Une "une",
+        /// One is NaN.
+        Uno "uno",
+    }
+}
