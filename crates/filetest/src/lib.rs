@@ -1,0 +1,1 @@
+//! Runs text files as tests.

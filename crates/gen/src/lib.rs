@@ -1,0 +1,1 @@
+//! Random programs and the laws they must keep.

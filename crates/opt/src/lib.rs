@@ -1,0 +1,1 @@
+//! Passes and analyses over the Loop IR. One pass, one file, one function.
