@@ -1,0 +1,139 @@
+//! How directives and command lines say what is to be differentiated.
+//!
+//! ```text
+//! @f (dup, const, active) -> (active) primal width 2 raw as @df
+//! ```
+//!
+//! The activities of the arguments, then those of the results, then options. Both lists may be left out together: then
+//! floats are active, pointers duplicated, and the rest constant.
+
+use crate::scan::Scanner;
+use ferrozyme_ir::{FunctionId, Module, Type};
+
+/// Whether a derivative is wanted for an argument or a result.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Activity {
+    Const,
+    Active,
+    Duplicated,
+}
+
+/// A request for a derivative, with names still unresolved.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Signature {
+    /// The function's name, without `@`.
+    pub function: String,
+    /// The activities of arguments and results, if they are given.
+    pub activities: Option<(Vec<Activity>, Vec<Activity>)>,
+    /// Whether the derivative gives the primal results too.
+    pub primal: bool,
+    /// How many tangents forward mode carries.
+    pub width: u32,
+    /// Whether the derivative is shown as it is made, before optimisation.
+    pub raw: bool,
+    /// What the derivative is to be called (augmented and reverse function, for split mode).
+    pub names: Vec<String>,
+}
+
+/// Reads a signature.
+pub fn parse_signature(text: &str) -> Result<Signature, String> {
+    let mut scanner = Scanner::new(text);
+    let function = scanner.symbol()?.to_owned();
+    let activities = if scanner.eat("(") {
+        let arguments = scanner.list(")", parse_activity)?;
+        let results = if scanner.eat("->") {
+            scanner.expect("(")?;
+            scanner.list(")", parse_activity)?
+        } else {
+            Vec::new()
+        };
+        Some((arguments, results))
+    } else {
+        None
+    };
+    let mut signature = Signature {
+        function,
+        activities,
+        primal: false,
+        width: 1,
+        raw: false,
+        names: Vec::new(),
+    };
+    while !scanner.at_end() {
+        if scanner.eat_word("primal") {
+            signature.primal = true;
+        } else if scanner.eat_word("raw") {
+            signature.raw = true;
+        } else if scanner.eat_word("width") {
+            let width = scanner.number()?;
+            signature.width = u32::try_from(width)
+                .ok()
+                .filter(|width| (1..=1024).contains(width))
+                .ok_or("the width is between 1 and 1024")?;
+        } else if scanner.eat_word("as") {
+            signature.names.push(scanner.symbol()?.to_owned());
+            while scanner.eat(",") {
+                signature.names.push(scanner.symbol()?.to_owned());
+            }
+        } else {
+            return Err(scanner.complain("`primal`, `width N`, `raw` or `as @name`"));
+        }
+    }
+    Ok(signature)
+}
+
+/// Reads one activity: `const`, `active`, or `dup` (also `duplicated`).
+pub fn parse_activity(scanner: &mut Scanner) -> Result<Activity, String> {
+    let mut ahead = *scanner;
+    let activity = match ahead.word() {
+        Some("const") => Activity::Const,
+        Some("active") => Activity::Active,
+        Some("dup" | "duplicated") => Activity::Duplicated,
+        _ => return Err(scanner.complain("`const`, `active` or `dup`")),
+    };
+    *scanner = ahead;
+    Ok(activity)
+}
+
+/// Reads activities separated by commas, as command lines give them.
+pub fn parse_activities(text: &str) -> Result<Vec<Activity>, String> {
+    let mut scanner = Scanner::new(text);
+    let mut activities = Vec::new();
+    while !scanner.at_end() {
+        activities.push(parse_activity(&mut scanner)?);
+        if !scanner.eat(",") {
+            scanner.finish()?;
+        }
+    }
+    Ok(activities)
+}
+
+/// The function of this name, or an error that names those there are.
+pub fn find_function(module: &Module, name: &str) -> Result<FunctionId, String> {
+    module.function_named(name).ok_or_else(|| {
+        let known: Vec<String> = module
+            .functions
+            .values()
+            .map(|function| format!("@{}", function.name))
+            .collect();
+        format!(
+            "there is no function @{name}; the module has {}",
+            if known.is_empty() {
+                "none".to_owned()
+            } else {
+                known.join(", ")
+            }
+        )
+    })
+}
+
+/// What a value of this type is when nothing else is said: floats active, pointers duplicated, the rest constant.
+pub fn natural_activity(ty: Type) -> Activity {
+    if ty.is_float() {
+        Activity::Active
+    } else if ty.is_ptr() {
+        Activity::Duplicated
+    } else {
+        Activity::Const
+    }
+}
