@@ -1,0 +1,125 @@
+//! What each operation does besides computing, with all that its regions do: whether it reads or writes memory, and
+//! whether control may fail to come out of it.
+//!
+//! Coarse on purpose: one bit each, for the whole of memory. Which memory is a question for the alias layer.
+
+use ferrozyme_ir::entity::SecondaryMap;
+use ferrozyme_ir::{Effect, Function, MemoryEffect, Module, Op, Opcode, Payload, Region};
+
+/// What an operation does, its regions included.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Behaviour {
+    /// It may read memory that other operations see.
+    pub reads: bool,
+    /// It may write or release memory that other operations see.
+    pub writes: bool,
+    /// It may trap, or never end, so that what follows does not run.
+    pub stops: bool,
+    /// It makes new memory.
+    pub allocates: bool,
+}
+
+impl Behaviour {
+    /// Whether the operation does nothing that anybody can observe apart from its results.
+    pub fn is_removable(self) -> bool {
+        !self.writes && !self.stops
+    }
+
+    fn join(self, other: Behaviour) -> Behaviour {
+        Behaviour {
+            reads: self.reads || other.reads,
+            writes: self.writes || other.writes,
+            stops: self.stops || other.stops,
+            allocates: self.allocates || other.allocates,
+        }
+    }
+}
+
+/// The behaviour of every operation in a function's body.
+#[derive(Clone, Debug)]
+pub struct Behaviours {
+    of_op: SecondaryMap<Op, Behaviour>,
+}
+
+impl Behaviours {
+    /// Computes it, in one walk.
+    pub fn of(module: &Module, function: &Function) -> Behaviours {
+        let mut behaviours = Behaviours {
+            of_op: SecondaryMap::new(),
+        };
+        if let Some(body) = function.body {
+            behaviours.visit(module, function, body);
+        }
+        behaviours
+    }
+
+    /// What one operation does.
+    pub fn op(&self, op: Op) -> Behaviour {
+        self.of_op[op]
+    }
+
+    fn visit(&mut self, module: &Module, function: &Function, region: Region) -> Behaviour {
+        let mut all = Behaviour::default();
+        for &op in &function.regions[region].ops {
+            let mut own = behaviour_of(module, function, op);
+            for &inner in &function.ops[op].regions {
+                own = own.join(self.visit(module, function, inner));
+            }
+            self.of_op[op] = own;
+            all = all.join(own);
+        }
+        all
+    }
+}
+
+/// What an operation does by itself, its regions left aside.
+pub fn behaviour_of(module: &Module, function: &Function, op: Op) -> Behaviour {
+    let data = &function.ops[op];
+    let none = Behaviour::default();
+    match data.opcode.effect() {
+        Effect::Pure | Effect::Partial => none,
+        Effect::Read => Behaviour {
+            reads: true,
+            ..none
+        },
+        Effect::Write => Behaviour {
+            reads: matches!(data.opcode, Opcode::Copy | Opcode::Move | Opcode::AtomicAdd),
+            writes: true,
+            ..none
+        },
+        Effect::Allocate => Behaviour {
+            allocates: true,
+            ..none
+        },
+        Effect::Release => Behaviour {
+            writes: true,
+            ..none
+        },
+        Effect::Call => match data.payload {
+            Payload::Callee(callee) => {
+                let facts = &module.functions[callee].facts;
+                Behaviour {
+                    reads: facts.memory != MemoryEffect::None,
+                    writes: facts.memory == MemoryEffect::Any,
+                    stops: !facts.willreturn,
+                    allocates: true,
+                }
+            }
+            _ => Behaviour {
+                reads: true,
+                writes: true,
+                stops: true,
+                allocates: true,
+            },
+        },
+        // A general loop may run for ever; a counted one ends.
+        Effect::Regions => Behaviour {
+            stops: data.opcode == Opcode::Loop,
+            ..none
+        },
+        Effect::Ends => Behaviour {
+            stops: data.opcode == Opcode::Trap,
+            ..none
+        },
+    }
+}

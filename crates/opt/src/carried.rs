@@ -1,0 +1,104 @@
+//! Adds and removes results of structured operations, together with what belongs to each: the operand that starts a
+//! carried value, the argument of the body, and the operand of the terminators.
+//!
+//! Results of `if` and `switch` have one operand in each region's `yield`; those of `for` and `loop` have an initial
+//! value, an argument and an operand of the terminator as well. Regions that end in `trap` yield nothing.
+
+use ferrozyme_ir::{Function, Op, Opcode, Region, Type, Value, ValueDef};
+
+/// Where in the operands of a loop the initial values of its carried values begin: behind the bounds of a `for`.
+pub fn first_initial(opcode: Opcode) -> usize {
+    if opcode == Opcode::For { 3 } else { 0 }
+}
+
+/// Where in a loop body's arguments the carried values begin: behind the counter of a `for`.
+pub fn first_carried(opcode: Opcode) -> usize {
+    if opcode == Opcode::For { 1 } else { 0 }
+}
+
+/// Where in a terminator's operands the yielded values begin: behind the condition of `again`.
+pub fn first_yielded(opcode: Opcode) -> usize {
+    if opcode == Opcode::Again { 1 } else { 0 }
+}
+
+/// What a region gives for each result of the operation that holds it; none if it ends in a trap.
+pub fn yielded(function: &Function, region: Region) -> Option<&[Value]> {
+    let data = &function.ops[function.terminator(region)];
+    (data.opcode != Opcode::Trap).then(|| &data.operands[first_yielded(data.opcode)..])
+}
+
+/// Removes the results of a structured operation for which `keep` says no. Nothing may use them any more, save the
+/// terminators and initial values that go with them.
+pub fn remove_results(function: &mut Function, op: Op, keep: &[bool]) {
+    let opcode = function.ops[op].opcode;
+    let regions = function.ops[op].regions.clone();
+    retain_from(&mut function.ops[op].results, 0, keep);
+    let results = function.ops[op].results.clone();
+    renumber_results(function, op, &results);
+    if matches!(opcode, Opcode::For | Opcode::Loop) {
+        retain_from(&mut function.ops[op].operands, first_initial(opcode), keep);
+        let body = regions[0];
+        retain_from(
+            &mut function.regions[body].args,
+            first_carried(opcode),
+            keep,
+        );
+        let args = function.regions[body].args.clone();
+        for (index, arg) in args.into_iter().enumerate() {
+            function.values[arg].def = ValueDef::Argument {
+                region: body,
+                index: index as u32,
+            };
+        }
+    }
+    for region in regions {
+        let terminator = function.terminator(region);
+        let data = &mut function.ops[terminator];
+        if data.opcode != Opcode::Trap {
+            let first = first_yielded(data.opcode);
+            retain_from(&mut data.operands, first, keep);
+        }
+    }
+}
+
+/// Adds a carried value to a `for` or `loop`: gives the body's new argument and the new result. The body's terminator
+/// must then be given its operand with [`add_yielded`].
+pub fn add_carried(function: &mut Function, op: Op, initial: Value) -> (Value, Value) {
+    let ty: Type = function.ty(initial);
+    let body = function.ops[op].regions[0];
+    function.ops[op].operands.push(initial);
+    let argument = function.add_argument(body, ty);
+    let result = function.add_result(op, ty);
+    (argument, result)
+}
+
+/// Adds an operand to the end of a region's terminator, unless that is a trap.
+pub fn add_yielded(function: &mut Function, region: Region, value: Value) {
+    let terminator = function.terminator(region);
+    let data = &mut function.ops[terminator];
+    if data.opcode != Opcode::Trap {
+        data.operands.push(value);
+    }
+}
+
+fn renumber_results(function: &mut Function, op: Op, results: &[Value]) {
+    for (index, &result) in results.iter().enumerate() {
+        function.values[result].def = ValueDef::Result {
+            op,
+            index: index as u32,
+        };
+    }
+}
+
+fn retain_from<A: smallvec::Array<Item = Value>>(
+    values: &mut smallvec::SmallVec<A>,
+    first: usize,
+    keep: &[bool],
+) {
+    let mut index = 0;
+    values.retain(|_| {
+        let kept = index < first || keep[index - first];
+        index += 1;
+        kept
+    });
+}

@@ -1,0 +1,210 @@
+//! Removes what nobody needs: operations without effect whose results are unused, memory that is only allocated and
+//! freed, unused results of `if` and `switch`, and carried values of loops that serve only to compute themselves.
+//!
+//! ```text
+//! %s, %d = for %i: i64 = 0 to %n step 1 with (%a: f64 = 0.0, %b: f64 = 1.0) {     →     %s = for … with (%a: f64 = 0.0) {
+//!   %a1 = fadd f64 %a, 2.0                                                                  %a1 = fadd f64 %a, 2.0
+//!   %b1 = fmul f64 %b, %b                                                                   yield %a1
+//!   yield %a1, %b1                                                                        }
+//! }
+//! return %s                                                                             return %s
+//! ```
+//!
+//! It marks what is needed, beginning with effects, and sweeps the rest; so cycles through loops go as well. A general
+//! `loop` stays even when it does nothing, because it may never end. Operations whose operands could make them
+//! undefined, and loads, go when unused: removing an error is allowed, adding one is not.
+
+use crate::behaviour::behaviour_of;
+use crate::carried::{first_carried, first_initial, first_yielded, remove_results};
+use crate::detach::with_function;
+use ferrozyme_ir::entity::EntitySet;
+use ferrozyme_ir::{
+    Function, FunctionId, Module, Op, Opcode, Region, Structure, Value, ValueDef, all_ops,
+};
+use rustc_hash::FxHashMap;
+
+/// Removes dead code from a function; gives the number of operations and results removed.
+pub fn remove_dead_code(module: &mut Module, id: FunctionId) -> usize {
+    with_function(module, id, |module, function| {
+        let Some(body) = function.body else { return 0 };
+        let live = Marker::mark(module, function);
+        let mut removed = 0;
+        sweep(function, body, &live, &mut removed);
+        removed
+    })
+}
+
+struct Live {
+    ops: EntitySet<Op>,
+    values: EntitySet<Value>,
+}
+
+/// The marking: `pending` holds values found to be needed, whose origin is still to be looked at.
+struct Marker<'f> {
+    function: &'f Function,
+    structure: Structure,
+    live: Live,
+    pending: Vec<Value>,
+    /// For each `alloc`, what releases it: needed only if the memory is.
+    releases: FxHashMap<Op, Vec<Op>>,
+}
+
+impl<'f> Marker<'f> {
+    fn mark(module: &Module, function: &'f Function) -> Live {
+        let mut marker = Marker {
+            function,
+            structure: Structure::of(function),
+            live: Live {
+                ops: EntitySet::new(),
+                values: EntitySet::new(),
+            },
+            pending: Vec::new(),
+            releases: FxHashMap::default(),
+        };
+        let mut roots = Vec::new();
+        for op in all_ops(function) {
+            let data = &function.ops[op];
+            let released = (data.opcode == Opcode::Free)
+                .then(|| function.def_op(data.operands[0]))
+                .flatten()
+                .filter(|&(def, _)| function.ops[def].opcode == Opcode::Alloc);
+            if let Some((alloc, _)) = released {
+                marker.releases.entry(alloc).or_default().push(op);
+                continue;
+            }
+            if data.opcode == Opcode::Return || !behaviour_of(module, function, op).is_removable() {
+                roots.push(op);
+            }
+        }
+        for op in roots {
+            marker.need_op(op);
+        }
+        while let Some(value) = marker.pending.pop() {
+            marker.need_origin(value);
+        }
+        marker.live
+    }
+
+    fn need_value(&mut self, value: Value) {
+        if self.live.values.insert(value) {
+            self.pending.push(value);
+        }
+    }
+
+    /// An operation is needed: so are its operands, and whatever decides whether it runs.
+    fn need_op(&mut self, op: Op) {
+        let function = self.function;
+        let mut next = Some(op);
+        while let Some(op) = next.take() {
+            if !self.live.ops.insert(op) {
+                return;
+            }
+            let data = &function.ops[op];
+            match data.opcode {
+                // The yielded values are needed only where the results are.
+                Opcode::Yield => {}
+                Opcode::Again => self.need_value(data.operands[0]),
+                Opcode::For => (0..3).for_each(|index| self.need_value(data.operands[index])),
+                Opcode::Loop => {}
+                _ => {
+                    for &operand in &data.operands {
+                        self.need_value(operand);
+                    }
+                }
+            }
+            if let Some(frees) = self.releases.remove(&op) {
+                // Frees stand after their `alloc`, so this recursion is one level deep.
+                for free in frees {
+                    self.need_op(free);
+                }
+            }
+            for &region in &function.ops[op].regions {
+                let terminator = function.terminator(region);
+                if function.ops[terminator].opcode != Opcode::Trap
+                    && self.live.ops.insert(terminator)
+                    && function.ops[terminator].opcode == Opcode::Again
+                {
+                    self.need_value(function.ops[terminator].operands[0]);
+                }
+            }
+            next = self
+                .structure
+                .region_of(op)
+                .and_then(|region| self.structure.op_of(region));
+        }
+    }
+
+    /// A value is needed: so is what it comes from.
+    fn need_origin(&mut self, value: Value) {
+        let function = self.function;
+        match function.values[value].def {
+            ValueDef::Constant(_) => {}
+            ValueDef::Result { op, index } => {
+                self.need_op(op);
+                let data = &function.ops[op];
+                let index = index as usize;
+                match data.opcode {
+                    Opcode::If | Opcode::Switch => {
+                        for &region in &data.regions {
+                            self.need_yielded(region, index);
+                        }
+                    }
+                    Opcode::For | Opcode::Loop => self.need_carried(op, index),
+                    _ => {}
+                }
+            }
+            ValueDef::Argument { region, index } => {
+                let Some(op) = self.structure.op_of(region) else {
+                    return;
+                };
+                self.need_op(op);
+                let first = first_carried(function.ops[op].opcode);
+                if let Some(carried) = (index as usize).checked_sub(first) {
+                    self.need_carried(op, carried);
+                }
+            }
+        }
+    }
+
+    fn need_carried(&mut self, op: Op, index: usize) {
+        let data = &self.function.ops[op];
+        let body = data.regions[0];
+        self.need_value(data.results[index]);
+        self.need_value(self.function.regions[body].args[first_carried(data.opcode) + index]);
+        self.need_value(data.operands[first_initial(data.opcode) + index]);
+        self.need_yielded(body, index);
+    }
+
+    fn need_yielded(&mut self, region: Region, index: usize) {
+        let data = &self.function.ops[self.function.terminator(region)];
+        if data.opcode != Opcode::Trap {
+            self.need_value(data.operands[first_yielded(data.opcode) + index]);
+        }
+    }
+}
+
+fn sweep(function: &mut Function, region: Region, live: &Live, removed: &mut usize) {
+    let mut ops = std::mem::take(&mut function.regions[region].ops);
+    let before = ops.len();
+    ops.retain(|&op| live.ops.contains(op));
+    *removed += before - ops.len();
+    for &op in &ops {
+        if function.ops[op].regions.is_empty() {
+            continue;
+        }
+        let keep: Vec<bool> = function.ops[op]
+            .results
+            .iter()
+            .map(|&result| live.values.contains(result))
+            .collect();
+        let dead = keep.iter().filter(|kept| !**kept).count();
+        if dead > 0 {
+            *removed += dead;
+            remove_results(function, op, &keep);
+        }
+        for inner in function.ops[op].regions.clone() {
+            sweep(function, inner, live, removed);
+        }
+    }
+    function.regions[region].ops = ops;
+}
