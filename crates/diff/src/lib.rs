@@ -1,1 +1,3 @@
 //! Differentiation of the Loop IR.
+
+pub mod rules;
