@@ -24,8 +24,12 @@
 mod builder;
 mod facts;
 mod function;
+mod lexer;
+mod literal;
 mod module;
 mod opcode;
+pub mod parse;
+pub mod print;
 mod structure;
 mod types;
 
@@ -38,5 +42,7 @@ pub use function::{
 };
 pub use module::{FunctionId, Global, GlobalId, Location, LocationData, Module, Rule, Symbol};
 pub use opcode::{Effect, FloatPredicate, Form, IntPredicate, Opcode};
+pub use parse::{ParseError, parse_module};
+pub use print::{Names, print_function, print_module, print_op, print_op_with, print_value};
 pub use structure::{Structure, all_ops, for_each_op};
 pub use types::{Scalar, Type};
