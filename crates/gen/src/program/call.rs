@@ -1,0 +1,580 @@
+//! Functions besides `@main`, and calls of them.
+//!
+//! A function tells what its callers must give it: arrays of a certain length, floats of at most [`SMALL`], integers in a
+//! range. The facts on its parameters (`noalias`, `readonly`, ranges) are true because calls respect them.
+
+use super::memory::eight;
+use super::scope::{Array, Element, Float, Int, POINTEE, SMALL};
+use super::writer::{Shared, Writer};
+use crate::feature::Feature;
+use ferrozyme_ir::{
+    Function, FunctionId, IntPredicate, MemoryEffect, Opcode, Param, ParamFacts, Range, Type,
+    Value,
+};
+
+/// How many operations calls at one place may run in all.
+const WORK: u64 = 3000;
+
+/// A function that can be called.
+#[derive(Clone, Debug)]
+pub(crate) struct Helper {
+    id: FunctionId,
+    params: Vec<Parameter>,
+    results: Vec<Outcome>,
+    /// About how many operations a call runs at most.
+    cost: u64,
+}
+
+/// What a parameter takes.
+#[derive(Clone, Copy, Debug)]
+enum Parameter {
+    /// A double of at most [`SMALL`].
+    Float,
+    /// An `i64` from 0 to `max`.
+    Int { max: i64 },
+    /// At least so many doubles.
+    Array {
+        length: i64,
+        writable: bool,
+        noalias: bool,
+    },
+}
+
+/// What a function gives.
+#[derive(Clone, Copy, Debug)]
+enum Outcome {
+    /// A double of at most [`SMALL`].
+    Float,
+    /// A pointer into one of the arrays it took, to so many doubles.
+    Window { length: i64, writable: bool },
+    /// New heap memory for so many doubles, which the caller releases.
+    Fresh { length: i64 },
+}
+
+/// Writes a function of some kind and lists it among those that may be called.
+pub(crate) fn write_helper(shared: &mut Shared<'_>, number: usize) {
+    let kinds: &[u32] = if shared.profile.memory == 0 {
+        &[6, 0, 0, 0, 0, 2]
+    } else {
+        &[2, 3, 5, 2, 2, 3]
+    };
+    match shared
+        .random
+        .weighted(kinds.iter().copied())
+        .expect("some kind has a weight")
+    {
+        0 => write_scalar_function(shared, number),
+        1 => write_reader(shared, number),
+        2 => write_mutator(shared, number),
+        3 => write_pointer_function(shared, number),
+        4 => write_allocator(shared, number),
+        _ => write_recursive(shared, number),
+    }
+}
+
+fn write_scalar_function(shared: &mut Shared<'_>, number: usize) {
+    let mut params = vec![Parameter::Float; 1 + shared.random.below(3)];
+    if shared.random.percent(40) {
+        params.push(Parameter::Int { max: 5 });
+    }
+    let results = vec![Outcome::Float; 1 + shared.random.below(2)];
+    write_plain(shared, &format!("scalar{number}"), params, results, true);
+}
+
+fn write_reader(shared: &mut Shared<'_>, number: usize) {
+    shared.features.note(Feature::Reader);
+    let params = array_params(shared, false);
+    let results = vec![Outcome::Float; 1 + shared.random.below(2)];
+    write_plain(shared, &format!("read{number}"), params, results, true);
+}
+
+fn write_mutator(shared: &mut Shared<'_>, number: usize) {
+    shared.features.note(Feature::Mutator);
+    let params = array_params(shared, true);
+    let results = vec![Outcome::Float; shared.random.below(3)];
+    write_plain(shared, &format!("write{number}"), params, results, false);
+}
+
+/// One or two arrays, perhaps a count, perhaps a float.
+fn array_params(shared: &mut Shared<'_>, writable: bool) -> Vec<Parameter> {
+    let length = shared.random.between(POINTEE, 6);
+    let noalias = shared.random.percent(30);
+    if noalias {
+        shared.features.note(Feature::Noalias);
+    }
+    let mut params = vec![Parameter::Array {
+        length,
+        writable,
+        noalias,
+    }];
+    if shared.random.percent(60) {
+        let also_writable = writable && shared.random.percent(50);
+        params.push(Parameter::Array {
+            length,
+            writable: also_writable,
+            noalias,
+        });
+    }
+    if shared.random.percent(50) {
+        params.push(Parameter::Int { max: length });
+    }
+    if shared.random.percent(60) {
+        params.push(Parameter::Float);
+    }
+    params
+}
+
+/// A function of statements that returns floats.
+fn write_plain(
+    shared: &mut Shared<'_>,
+    name: &str,
+    params: Vec<Parameter>,
+    results: Vec<Outcome>,
+    reads_only: bool,
+) {
+    let types = vec![Type::F64; results.len()];
+    let mut function = define(shared, name, &params, types);
+    if reads_only && shared.random.percent(60) {
+        function.facts.memory = MemoryEffect::Read;
+    }
+    let mut writer = start(shared, function, &params);
+    let operations = writer.random().between(3, 14) as usize;
+    writer.limit = operations;
+    writer.block(operations);
+    let values: Vec<Value> = results.iter().map(|_| writer.small(2)).collect();
+    finish(writer, params, results, &values);
+}
+
+/// Gives one of its arrays back, or a part of one.
+fn write_pointer_function(shared: &mut Shared<'_>, number: usize) {
+    shared.features.note(Feature::PointerResult);
+    let writable = shared.random.percent(70);
+    let length = shared.random.between(POINTEE, 6);
+    let array = Parameter::Array {
+        length,
+        writable,
+        noalias: false,
+    };
+    let params = vec![array, array, Parameter::Float, Parameter::Int { max: 5 }];
+    let result = Outcome::Window {
+        length: POINTEE,
+        writable,
+    };
+    let function = define(shared, &format!("choose{number}"), &params, vec![Type::PTR]);
+    let mut writer = start(shared, function, &params);
+    writer.limit = 4;
+    if writer.random().percent(50) {
+        writer.block(4);
+    }
+    let condition = writer.condition();
+    let arguments = writer.function.arguments().to_vec();
+    let first = writer.index(length - POINTEE + 1);
+    let part = writer.b().offset(arguments[1], first, 8);
+    let pointer = if writer.random().percent(50) {
+        writer.b().select(condition, arguments[0], part)
+    } else {
+        let (op, then_region, else_region) = writer.b().if_else(condition, &[Type::PTR]);
+        for (region, pointer) in [(then_region, arguments[0]), (else_region, part)] {
+            let (outer, mark) = writer.enter(region);
+            writer.release(mark);
+            writer.b().yields(&[pointer]);
+            writer.leave(outer);
+        }
+        writer.function.result(op)
+    };
+    finish(writer, params, vec![result], &[pointer]);
+}
+
+/// Gives new memory, filled from its arguments.
+fn write_allocator(shared: &mut Shared<'_>, number: usize) {
+    shared.features.note(Feature::Allocator);
+    shared.features.note(Feature::Heap);
+    let params = vec![
+        Parameter::Array {
+            length: POINTEE,
+            writable: false,
+            noalias: false,
+        },
+        Parameter::Float,
+    ];
+    let length = shared.random.between(POINTEE, 6);
+    let function = define(shared, &format!("make{number}"), &params, vec![Type::PTR]);
+    let mut writer = start(shared, function, &params);
+    let size = writer.int(8 * length);
+    let pointer = writer.b().alloc(size, eight(), false);
+    let object = Some(writer.shared.new_object());
+    let array = Array {
+        pointer,
+        length,
+        element: Element::Double,
+        writable: true,
+        object,
+    };
+    writer.initialise(array);
+    writer.scope.arrays.push(array);
+    writer.limit = writer.function.ops.len() + 5;
+    writer.block(5);
+    finish(writer, params, vec![Outcome::Fresh { length }], &[pointer]);
+}
+
+/// A function that calls itself, or two that call each other, to a depth that an argument gives.
+fn write_recursive(shared: &mut Shared<'_>, number: usize) {
+    let mut params = Vec::new();
+    if shared.profile.memory > 0 && shared.random.percent(70) {
+        params = array_params(shared, true);
+    }
+    let depth = shared.random.between(1, 3);
+    params.push(Parameter::Float);
+    params.push(Parameter::Int { max: depth });
+    let results = vec![Outcome::Float];
+    let mutual = shared.random.percent(30);
+    let name = if mutual { "even" } else { "recurse" };
+    let first = define(shared, &format!("{name}{number}"), &params, vec![Type::F64]);
+    let first_id = shared.module.functions.push(first.clone());
+    shared.features.note(if mutual {
+        Feature::MutualRecursion
+    } else {
+        Feature::Recursion
+    });
+    let mut cost = 0;
+    if mutual {
+        let second = define(shared, &format!("odd{number}"), &params, vec![Type::F64]);
+        let second_id = shared.module.functions.push(second.clone());
+        let (function, own) = recursive_body(shared, second, &params, first_id, depth);
+        shared.module.functions[second_id] = function;
+        cost += own;
+        let (function, own) = recursive_body(shared, first, &params, second_id, depth);
+        shared.module.functions[first_id] = function;
+        cost += own;
+    } else {
+        let (function, own) = recursive_body(shared, first, &params, first_id, depth);
+        shared.module.functions[first_id] = function;
+        cost += own;
+    }
+    shared.helpers.push(Helper {
+        id: first_id,
+        params,
+        results,
+        cost,
+    });
+}
+
+/// Statements, a call of `callee` with a smaller depth where the depth is not zero, and statements after it.
+fn recursive_body(
+    shared: &mut Shared<'_>,
+    function: Function,
+    params: &[Parameter],
+    callee: FunctionId,
+    depth: i64,
+) -> (Function, u64) {
+    let mut writer = start(shared, function, params);
+    // Each level may call twice.
+    let calls = writer.random().pick(&[1i64, 1, 2]);
+    writer.weight = (1..=depth).map(|level| calls.pow(level as u32) as u64).sum::<u64>() + 1;
+    writer.limit = 8;
+    writer.block(4);
+    let arguments = writer.function.arguments().to_vec();
+    let level = *arguments.last().expect("the depth is the last parameter");
+    let zero = writer.int(0);
+    let deeper = writer.b().icmp(IntPredicate::Sgt, level, zero);
+    let (op, then_region, else_region) = writer.b().if_else(deeper, &[Type::F64]);
+
+    let (outer, mark) = writer.enter(then_region);
+    let one = writer.int(1);
+    let below = writer.b().binary(Opcode::Sub, level, one);
+    let in_loop = calls == 2 && writer.random().percent(50);
+    let result = if in_loop {
+        let two = writer.int(2);
+        let start = writer.small(1);
+        let (op, region) = writer.b().for_loop(zero, two, one, &[start]);
+        let (around, inner) = writer.enter(region);
+        let sum = writer.function.regions[region].args[1];
+        let value = writer.recursive_call(callee, &arguments, below);
+        let sum = writer.b().binary(Opcode::Fadd, sum, value);
+        writer.release(inner);
+        writer.b().yields(&[sum]);
+        writer.leave(around);
+        writer.function.result(op)
+    } else {
+        let mut sum = writer.small(1);
+        for _ in 0..calls {
+            let value = writer.recursive_call(callee, &arguments, below);
+            let product = writer.b().binary(Opcode::Fmul, sum, value);
+            sum = writer.squash(Float {
+                value: product,
+                bound: SMALL * SMALL,
+            });
+        }
+        sum
+    };
+    let result = writer.squash(Float {
+        value: result,
+        bound: 3.0 * SMALL,
+    });
+    writer.release(mark);
+    writer.b().yields(&[result]);
+    writer.leave(outer);
+
+    let (outer, mark) = writer.enter(else_region);
+    let base = writer.small(2);
+    writer.release(mark);
+    writer.b().yields(&[base]);
+    writer.leave(outer);
+
+    let result = writer.function.result(op);
+    writer.add_float(result, SMALL);
+    writer.limit = writer.function.ops.len() + 4;
+    if writer.random().percent(50) {
+        writer.block(4);
+    }
+    let own = writer.small(1);
+    let sum = writer.b().binary(Opcode::Fadd, result, own);
+    let result = writer.squash(Float {
+        value: sum,
+        bound: 2.0 * SMALL,
+    });
+    let owned = writer.scope.owned.split_off(0);
+    for pointer in owned {
+        writer.b().free(pointer);
+    }
+    writer.b().ret(&[result]);
+    (writer.function, writer.cost)
+}
+
+impl Writer<'_, '_> {
+    /// The call of a recursion: the same arrays, another float, a smaller depth.
+    fn recursive_call(&mut self, callee: FunctionId, arguments: &[Value], below: Value) -> Value {
+        let mut passed = arguments.to_vec();
+        let last = passed.len() - 1;
+        passed[last] = below;
+        passed[last - 1] = self.small(2);
+        let op = self.b().call(callee, &passed, &[Type::F64]);
+        self.function.result(op)
+    }
+
+    /// Calls one of the functions, if its cost is bearable here.
+    pub(crate) fn call_statement(&mut self) {
+        let weight = self.weight;
+        let count = self.shared.helpers.len();
+        let position = self.random().below(count);
+        let helper = self.shared.helpers[position].clone();
+        if helper.cost * weight > WORK {
+            return self.new_float();
+        }
+        let Some(arguments) = self.call_arguments(&helper) else {
+            return self.new_float();
+        };
+        self.note(Feature::Call);
+        if helper.results.len() > 1 {
+            self.note(Feature::SeveralResults);
+        }
+        let types: Vec<Type> = helper
+            .results
+            .iter()
+            .map(|result| match result {
+                Outcome::Float => Type::F64,
+                Outcome::Window { .. } | Outcome::Fresh { .. } => Type::PTR,
+            })
+            .collect();
+        self.cost += helper.cost * weight;
+        let op = self.b().call(helper.id, &arguments, &types);
+        let values = self.function.ops[op].results.to_vec();
+        for (&value, result) in values.iter().zip(&helper.results) {
+            match *result {
+                Outcome::Float => {
+                    self.add_float(value, SMALL);
+                }
+                Outcome::Window { length, writable } => self.scope.arrays.push(Array {
+                    pointer: value,
+                    length,
+                    element: Element::Double,
+                    writable,
+                    object: None,
+                }),
+                Outcome::Fresh { length } => {
+                    self.scope.owned.push(value);
+                    let object = Some(self.shared.new_object());
+                    self.scope.arrays.push(Array {
+                        pointer: value,
+                        length,
+                        element: Element::Double,
+                        writable: true,
+                        object,
+                    });
+                }
+            }
+        }
+    }
+
+    /// Arguments that satisfy what a function asks for; none if the scope has no such arrays.
+    fn call_arguments(&mut self, helper: &Helper) -> Option<Vec<Value>> {
+        let mut arguments = Vec::new();
+        let mut passed: Vec<Array> = Vec::new();
+        for param in &helper.params {
+            let value = match *param {
+                Parameter::Float => self.small(2),
+                Parameter::Int { max } => self.index(max + 1),
+                Parameter::Array {
+                    length,
+                    writable,
+                    noalias,
+                } => {
+                    let fits = |array: &Array| {
+                        array.element == Element::Double
+                            && array.length >= length
+                            && (array.writable || !writable)
+                    };
+                    let array = if noalias {
+                        let taken: Vec<Option<u32>> =
+                            passed.iter().map(|array| array.object).collect();
+                        self.pick_array(|array| {
+                            fits(array) && array.object.is_some() && !taken.contains(&array.object)
+                        })?
+                    } else {
+                        match passed.first() {
+                            // The same memory twice is what makes alias analysis earn its keep.
+                            Some(&first) if fits(&first) && self.random().percent(30) => first,
+                            _ => self.pick_array(fits)?,
+                        }
+                    };
+                    let spare = array.length - length;
+                    let first = if self.random().percent(30) {
+                        self.random().between(0, spare)
+                    } else {
+                        0
+                    };
+                    if let Some(other) = passed.first()
+                        && (other.pointer == array.pointer
+                            || array.object.is_some() && other.object == array.object)
+                    {
+                        self.note(if first == 0 {
+                            Feature::AliasedCall
+                        } else {
+                            Feature::OverlappingCall
+                        });
+                    }
+                    passed.push(array);
+                    if first > 0 {
+                        self.b().offset_bytes(array.pointer, 8 * first)
+                    } else {
+                        array.pointer
+                    }
+                }
+            };
+            arguments.push(value);
+        }
+        Some(arguments)
+    }
+}
+
+/// A function with these parameters, whose facts say what calls respect.
+fn define(
+    shared: &mut Shared<'_>,
+    name: &str,
+    params: &[Parameter],
+    results: Vec<Type>,
+) -> Function {
+    let pointers_escape = results.contains(&Type::PTR);
+    let told = shared.random.percent(70);
+    let params = params
+        .iter()
+        .map(|param| match *param {
+            Parameter::Float => Type::F64.into(),
+            Parameter::Int { max } => Param {
+                ty: Type::I64,
+                facts: ParamFacts {
+                    range: told.then_some(Range {
+                        min: 0,
+                        max: i128::from(max),
+                    }),
+                    ..ParamFacts::default()
+                },
+            },
+            Parameter::Array {
+                writable, noalias, ..
+            } => Param {
+                ty: Type::PTR,
+                facts: ParamFacts {
+                    noalias,
+                    readonly: told && !writable,
+                    nocapture: told && !pointers_escape,
+                    align: if told {
+                        eight()
+                    } else {
+                        ferrozyme_ir::Alignment::ONE
+                    },
+                    ..ParamFacts::default()
+                },
+            },
+        })
+        .collect();
+    let mut function = Function::define(name, params, results);
+    function.facts.noinline = shared.random.percent(30);
+    function.facts.willreturn = shared.random.percent(50);
+    function
+}
+
+/// A writer in the body of a function, with its parameters in scope.
+fn start<'s, 'p>(
+    shared: &'s mut Shared<'p>,
+    function: Function,
+    params: &[Parameter],
+) -> Writer<'s, 'p> {
+    let mut writer = Writer::new(shared, function);
+    let arguments = writer.function.arguments().to_vec();
+    writer.bring_in_tables();
+    for (param, value) in params.iter().zip(arguments) {
+        match *param {
+            Parameter::Float => {
+                writer.name(value, "a");
+                writer.add_float(value, SMALL);
+            }
+            Parameter::Int { max } => {
+                writer.name(value, "k");
+                writer.scope.ints.push(Int {
+                    value,
+                    min: 0,
+                    max,
+                });
+            }
+            Parameter::Array {
+                length,
+                writable,
+                noalias,
+            } => {
+                writer.name(value, "p");
+                let object = noalias.then(|| writer.shared.new_object());
+                writer.scope.arrays.push(Array {
+                    pointer: value,
+                    length,
+                    element: Element::Double,
+                    writable,
+                    object,
+                });
+            }
+        }
+    }
+    writer
+}
+
+/// Releases memory, returns, and lists the function among those that may be called.
+fn finish(
+    mut writer: Writer<'_, '_>,
+    params: Vec<Parameter>,
+    results: Vec<Outcome>,
+    values: &[Value],
+) {
+    for pointer in writer.scope.owned.split_off(0) {
+        writer.b().free(pointer);
+    }
+    writer.b().ret(values);
+    let cost = writer.cost;
+    let function = writer.function;
+    let id = writer.shared.module.functions.push(function);
+    writer.shared.helpers.push(Helper {
+        id,
+        params,
+        results,
+        cost,
+    });
+}

@@ -1,0 +1,452 @@
+//! Memory with a life of its own: heap and stack arrays, arrays of pointers, structures, linked lists.
+//!
+//! All of it is initialised before it comes into scope and released where its region ends.
+
+use super::memory::eight;
+use super::scope::{Array, Element, Float, POINTEE, RECORD, SMALL};
+use super::writer::Writer;
+use crate::feature::Feature;
+use ferrozyme_ir::{Alignment, IntPredicate, Opcode, Payload, Type, Value};
+
+impl Writer<'_, '_> {
+    /// One statement that makes an object.
+    pub(crate) fn object_statement(&mut self) {
+        match self.random().below(12) {
+            0..=2 => self.new_array(),
+            3 => self.array_from_branch(),
+            4 | 5 => self.pointer_array(),
+            6..=8 => self.records(),
+            9 | 10 => self.linked_list(),
+            _ if self.shared.inexact => self.single_array(),
+            _ => self.index_array(),
+        }
+    }
+
+    /// Heap or stack memory of so many bytes. Heap memory is released with the region.
+    fn memory(&mut self, bytes: i64, zeroed: bool) -> Value {
+        let size = self.int(bytes);
+        if !zeroed && self.random().percent(40) {
+            self.note(Feature::Stack);
+            return self.b().stack(size, eight());
+        }
+        self.note(Feature::Heap);
+        if self.loops > 0 {
+            self.note(Feature::HeapInLoop);
+        }
+        let pointer = self.b().alloc(size, eight(), zeroed);
+        self.scope.owned.push(pointer);
+        pointer
+    }
+
+    /// A new array of doubles, initialised in one of several ways.
+    fn new_array(&mut self) {
+        let length = self.random().between(POINTEE, 8);
+        let array = self.initialised(length);
+        self.scope.arrays.push(array);
+    }
+
+    fn initialised(&mut self, length: i64) -> Array {
+        let zeroed = self.random().percent(30);
+        let pointer = self.memory(8 * length, zeroed);
+        let object = Some(self.shared.new_object());
+        let array = Array {
+            pointer,
+            length,
+            element: Element::Double,
+            writable: true,
+            object,
+        };
+        if !zeroed {
+            self.initialise(array);
+        }
+        array
+    }
+
+    /// Gives every element of an array of doubles a value.
+    pub(crate) fn initialise(&mut self, array: Array) {
+        let bytes = self.int(8 * array.length);
+        let source =
+            self.pick_array(|other| other.element == Element::Double && other.length >= array.length);
+        match source {
+            Some(from) if self.random().percent(50) => {
+                self.note(Feature::Copy);
+                self.b().copy(array.pointer, from.pointer, bytes, eight());
+            }
+            _ if self.random().percent(30) || !self.affords(array.length as u64) => {
+                self.note(Feature::Fill);
+                let byte = self.function.int(Type::I8, 0);
+                self.b().fill(array.pointer, byte, bytes, eight());
+            }
+            _ => self.each_index(array.length, |writer, index| {
+                let value = writer.small(2);
+                let address = writer.address(array, index);
+                writer.b().store(value, address, eight());
+            }),
+        }
+    }
+
+    /// A plain loop over 0..length, without carried values.
+    fn each_index(&mut self, length: i64, body: impl FnOnce(&mut Self, Value)) {
+        let (from, to, step) = (self.int(0), self.int(length), self.int(1));
+        let (_, region) = self.b().for_loop(from, to, step, &[]);
+        let (outer, mark) = self.enter(region);
+        let weight = self.weight;
+        self.weight *= length.max(1) as u64;
+        self.loops += 1;
+        let index = self.function.regions[region].args[0];
+        self.add_int(index, 0, length - 1);
+        body(self, index);
+        self.release(mark);
+        self.b().yields(&[]);
+        self.leave(outer);
+        self.loops -= 1;
+        self.weight = weight;
+    }
+
+    /// Heap memory of a size that a branch decides, used after it.
+    fn array_from_branch(&mut self) {
+        self.note(Feature::HeapInBranch);
+        let condition = self.condition();
+        let (op, then_region, else_region) = self.b().if_else(condition, &[Type::PTR]);
+        for region in [then_region, else_region] {
+            let (outer, mark) = self.enter(region);
+            let length = self.random().between(POINTEE, 8);
+            let size = self.int(8 * length);
+            let pointer = self.b().alloc(size, eight(), false);
+            let array = Array {
+                pointer,
+                length,
+                element: Element::Double,
+                writable: true,
+                object: None,
+            };
+            self.initialise(array);
+            self.release(mark);
+            self.b().yields(&[pointer]);
+            self.leave(outer);
+        }
+        let pointer = self.function.result(op);
+        self.scope.owned.push(pointer);
+        let object = Some(self.shared.new_object());
+        self.scope.arrays.push(Array {
+            pointer,
+            length: POINTEE,
+            element: Element::Double,
+            writable: true,
+            object,
+        });
+    }
+
+    /// An array of pointers to arrays in scope; one of them is fetched back through it.
+    fn pointer_array(&mut self) {
+        let wanted = |array: &Array| {
+            array.element == Element::Double && array.writable && array.length >= POINTEE
+        };
+        if self.pick_array(wanted).is_none() {
+            return self.new_array();
+        }
+        self.note(Feature::PointerArray);
+        let length = self.random().between(2, 3);
+        let pointer = self.memory(8 * length, false);
+        let array = Array {
+            pointer,
+            length,
+            element: Element::Pointer,
+            writable: true,
+            object: Some(self.shared.new_object()),
+        };
+        for position in 0..length {
+            let target = self.pick_array(wanted).expect("one was there before");
+            let index = self.int(position);
+            let address = self.address(array, index);
+            self.b().store(target.pointer, address, eight());
+        }
+        self.scope.arrays.push(array);
+        self.fetch_pointer(array);
+    }
+
+    /// Brings an array into scope whose pointer is read from memory.
+    pub(crate) fn fetch_pointer(&mut self, array: Array) {
+        let index = self.index(array.length);
+        let address = self.address(array, index);
+        let address = match array.element {
+            Element::Record => self.field(address, 16),
+            _ => address,
+        };
+        let pointer = self.b().load(Type::PTR, address, eight());
+        self.scope.arrays.push(Array {
+            pointer,
+            length: POINTEE,
+            element: Element::Double,
+            writable: true,
+            object: None,
+        });
+    }
+
+    /// An array of structures {f64, i64, ptr}, and uses of all three fields.
+    fn records(&mut self) {
+        let wanted = |array: &Array| {
+            array.element == Element::Double && array.writable && array.length >= POINTEE
+        };
+        if self.pick_array(wanted).is_none() {
+            return self.new_array();
+        }
+        self.note(Feature::Structure);
+        let length = self.random().between(1, 3);
+        let pointer = self.memory(RECORD * length, false);
+        let array = Array {
+            pointer,
+            length,
+            element: Element::Record,
+            writable: true,
+            object: Some(self.shared.new_object()),
+        };
+        for position in 0..length {
+            let target = self.pick_array(wanted).expect("one was there before");
+            let index = self.int(position);
+            let record = self.address(array, index);
+            let value = self.small(1);
+            self.b().store(value, record, eight());
+            let number = self.index(POINTEE);
+            let address = self.field(record, 8);
+            self.b().store(number, address, eight());
+            let address = self.field(record, 16);
+            self.b().store(target.pointer, address, eight());
+        }
+        self.scope.arrays.push(array);
+        if self.random().percent(40) {
+            self.copy_of_records(array);
+        }
+        self.use_record(array);
+    }
+
+    /// Copies structures whole: floats, integers and pointers in one piece.
+    fn copy_of_records(&mut self, array: Array) {
+        self.note(Feature::MixedCopy);
+        let bytes = RECORD * array.length;
+        let pointer = self.memory(bytes, false);
+        let bytes = self.int(bytes);
+        self.b().copy(pointer, array.pointer, bytes, eight());
+        let object = Some(self.shared.new_object());
+        self.scope.arrays.push(Array {
+            pointer,
+            object,
+            ..array
+        });
+    }
+
+    /// `r.value = f(r.value, r.pointer[r.index])`, or the other way round.
+    pub(crate) fn use_record(&mut self, array: Array) {
+        let index = self.index(array.length);
+        let record = self.address(array, index);
+        let address = self.field(record, 8);
+        let number = self.b().load(Type::I64, address, eight());
+        let address = self.field(record, 16);
+        let pointer = self.b().load(Type::PTR, address, eight());
+        let element = self.b().offset(pointer, number, 8);
+        let through = self.b().load(Type::F64, element, eight());
+        let own = self.b().load(Type::F64, record, eight());
+        let product = self.b().binary(Opcode::Fmul, through, own);
+        let new = self.squash(Float {
+            value: product,
+            bound: SMALL * SMALL,
+        });
+        match self.random().below(3) {
+            0 => {
+                self.b().store(new, record, eight());
+            }
+            1 => {
+                self.b().store(new, element, eight());
+            }
+            _ => {
+                self.add_float(new, SMALL);
+            }
+        }
+        if self.random().percent(30) {
+            let pointee = Array {
+                pointer,
+                length: POINTEE,
+                element: Element::Double,
+                writable: true,
+                object: None,
+            };
+            self.scope.arrays.push(pointee);
+        }
+    }
+
+    /// A list of nodes {f64, ptr}: built in a loop, walked (and perhaps changed) in a second, released in a third.
+    fn linked_list(&mut self) {
+        let length = self.random().between(1, 4);
+        if !self.affords(length as u64) {
+            return self.new_float();
+        }
+        self.note(Feature::List);
+        self.note(Feature::HeapInLoop);
+        let (from, to, step) = (self.int(0), self.int(length), self.int(1));
+        let null = self.function.zero(Type::PTR);
+        let (op, region) = self.b().for_loop(from, to, step, &[null]);
+        let (outer, mark) = self.enter(region);
+        let weight = self.weight;
+        self.weight *= length as u64;
+        self.loops += 1;
+        let counter = self.function.regions[region].args[0];
+        let head = self.function.regions[region].args[1];
+        self.add_int(counter, 0, length - 1);
+        let value = self.small(2);
+        let size = self.int(16);
+        let node = self.b().alloc(size, eight(), false);
+        self.b().store(value, node, eight());
+        let next = self.b().offset_bytes(node, 8);
+        self.b().store(head, next, eight());
+        self.release(mark);
+        self.b().yields(&[node]);
+        self.leave(outer);
+        self.loops -= 1;
+        self.weight = weight;
+        let head = self.function.result(op);
+        self.name(head, "head");
+
+        let changed = self.random().percent(50);
+        let passes = self.random().between(1, 2);
+        for _ in 0..passes {
+            let start = self.small(1);
+            let sum = self.walk_list(head, start, length, changed);
+            self.add_float(sum, SMALL * (length + 1) as f64);
+        }
+        self.release_list(head, length);
+    }
+
+    /// Σ sin(node) over a list, from `start` on; the nodes may be changed on the way.
+    fn walk_list(&mut self, head: Value, start: Value, length: i64, changed: bool) -> Value {
+        let (op, region) = self.b().loop_while(&[head, start]);
+        let weight = self.weight;
+        self.weight *= length as u64;
+        let (outer, mark) = self.enter(region);
+        let node = self.function.regions[region].args[0];
+        let sum = self.function.regions[region].args[1];
+        let value = self.b().load(Type::F64, node, eight());
+        let sine = self.b().unary(Opcode::Sin, value);
+        if changed {
+            let product = self.b().binary(Opcode::Fmul, value, sine);
+            let new = self.b().unary(Opcode::Cos, product);
+            self.b().store(new, node, eight());
+        }
+        let sum = self.b().binary(Opcode::Fadd, sum, sine);
+        let next = self.next_node(node);
+        let null = self.function.zero(Type::PTR);
+        let more = self.b().icmp(IntPredicate::Ne, next, null);
+        self.release(mark);
+        self.b().again(more, &[next, sum]);
+        self.leave(outer);
+        self.weight = weight;
+        self.function.ops[op].results[1]
+    }
+
+    fn release_list(&mut self, head: Value, length: i64) {
+        let (_, region) = self.b().loop_while(&[head]);
+        let weight = self.weight;
+        self.weight *= length as u64;
+        let (outer, mark) = self.enter(region);
+        let node = self.function.regions[region].args[0];
+        let next = self.next_node(node);
+        self.b().free(node);
+        let null = self.function.zero(Type::PTR);
+        let more = self.b().icmp(IntPredicate::Ne, next, null);
+        self.release(mark);
+        self.b().again(more, &[next]);
+        self.leave(outer);
+        self.weight = weight;
+    }
+
+    fn next_node(&mut self, node: Value) -> Value {
+        let address = self.b().offset_bytes(node, 8);
+        self.b().load(Type::PTR, address, eight())
+    }
+
+    /// An array of `f32` in memory, filled from doubles and read back.
+    fn single_array(&mut self) {
+        self.note(Feature::SingleMemory);
+        self.note(Feature::Single);
+        let length = self.random().between(2, 4);
+        let pointer = self.memory(4 * length, true);
+        let array = Array {
+            pointer,
+            length,
+            element: Element::Single,
+            writable: true,
+            object: Some(self.shared.new_object()),
+        };
+        self.scope.arrays.push(array);
+        let four = Alignment::natural(Type::F32);
+        for _ in 0..2 {
+            let value = self.small(2);
+            let single = self.b().cast(Opcode::Fptrunc, value, Type::F32);
+            let index = self.index(length);
+            let address = self.address(array, index);
+            self.b().store(single, address, four);
+        }
+        let index = self.index(length);
+        let address = self.address(array, index);
+        let single = self.b().load(Type::F32, address, four);
+        let double = self.b().cast(Opcode::Fpext, single, Type::F64);
+        self.add_float(double, SMALL);
+    }
+
+    /// A table of indices, computed in a loop.
+    fn index_array(&mut self) {
+        let length = self.random().between(2, 6);
+        let below = self.random().between(2, POINTEE);
+        if !self.affords(length as u64) {
+            return self.new_float();
+        }
+        let pointer = self.memory(8 * length, false);
+        let array = Array {
+            pointer,
+            length,
+            element: Element::Index { below },
+            writable: true,
+            object: Some(self.shared.new_object()),
+        };
+        let factor = self.random().between(1, 5);
+        self.each_index(length, |writer, index| {
+            let factor = writer.int(factor);
+            let product = writer.b().binary(Opcode::Mul, index, factor);
+            let limit = writer.int(below);
+            let number = writer.b().binary(Opcode::Urem, product, limit);
+            let address = writer.address(array, index);
+            writer.b().store(number, address, eight());
+        });
+        self.scope.arrays.push(array);
+    }
+
+    /// An early exit that a check guards, which never happens: what bounds checks look like.
+    pub(crate) fn checked(&mut self) {
+        let Some(&int) = self.scope.ints.last() else {
+            return self.new_float();
+        };
+        self.note(Feature::Trap);
+        let limit = self.int(1000);
+        let beyond = self.b().icmp(IntPredicate::Sgt, int.value, limit);
+        let gives = self.random().percent(40);
+        let results: &[Type] = if gives { &[Type::F64] } else { &[] };
+        let (op, then_region, else_region) = self.b().if_else(beyond, results);
+        let (outer, mark) = self.enter(then_region);
+        self.release(mark);
+        self.b().op(
+            Opcode::Trap,
+            &[],
+            Payload::Message("index out of bounds".into()),
+            &[],
+        );
+        self.leave(outer);
+        let (outer, mark) = self.enter(else_region);
+        let value = gives.then(|| self.small(2));
+        self.release(mark);
+        self.b().yields(value.as_slice());
+        self.leave(outer);
+        if gives {
+            let value = self.function.result(op);
+            self.add_float(value, SMALL);
+        }
+    }
+}
