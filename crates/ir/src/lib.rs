@@ -24,6 +24,7 @@
 mod builder;
 mod facts;
 mod function;
+pub mod interpret;
 mod lexer;
 mod literal;
 mod module;

@@ -1,0 +1,692 @@
+//! The loop that carries out operations.
+//!
+//! What is under way stands in three stacks of the machine: a frame for each active call, in it a level for each region
+//! that control is in, and the values of all frames in one vector, indexed by value id from the frame's base on.
+
+use super::arithmetic::{self, evaluate_lane, is_lanewise};
+use super::datum::{Bits, Datum, Pointer};
+use super::fault::FaultKind;
+use super::memory::{check_alignment, function_at, is_word};
+use super::{Machine, Prepared, float};
+use crate::FunctionId;
+use crate::facts::{Alignment, Range};
+use crate::function::{Function, Op, OpData, Payload, Region, Value, ones, sign_extend};
+use crate::opcode::Opcode;
+use crate::types::{Scalar, Type};
+use cranelift_entity::EntityRef;
+use smallvec::SmallVec;
+use std::rc::Rc;
+
+/// An active call.
+pub(super) struct Frame<'m> {
+    pub(super) code: &'m Function,
+    function: FunctionId,
+    prepared: Rc<Prepared>,
+    /// Where its values begin.
+    base: usize,
+    /// Where its levels begin.
+    levels: usize,
+    /// Where its stack memory begins.
+    stack: usize,
+    /// The operation of the caller that gets the results; none when the host called.
+    call: Option<Op>,
+}
+
+/// A region that control is in.
+pub(super) struct Level<'m> {
+    ops: &'m [Op],
+    next: usize,
+    holder: Holder,
+}
+
+/// What holds the region, and how far that is.
+#[derive(Clone, Copy)]
+enum Holder {
+    Body,
+    Branch(Op),
+    For {
+        op: Op,
+        region: Region,
+        counter: u128,
+        step: u128,
+        /// How many iterations come after this one.
+        left: u128,
+    },
+    Loop {
+        op: Op,
+        region: Region,
+    },
+}
+
+impl Level<'_> {
+    /// The operation that is being carried out.
+    pub(super) fn current(&self) -> Option<Op> {
+        self.ops.get(self.next.checked_sub(1)?).copied()
+    }
+}
+
+/// The values that one operation hands on.
+type Values = SmallVec<[Bits; 4]>;
+
+/// What the loop does after an operation.
+enum Next {
+    /// The next operation of the same frame.
+    Operation,
+    /// The next operation of another frame: there was a call or a return.
+    Frame,
+    /// Nothing: the host's call is over.
+    Done(Values),
+}
+
+impl<'m> Machine<'m> {
+    /// Runs a function that has a body to its end.
+    pub(super) fn run(
+        &mut self,
+        function: FunctionId,
+        args: &[Datum],
+    ) -> Result<Values, FaultKind> {
+        let stop_at = self.steps.saturating_add(self.step_limit);
+        self.enter(function, None)?;
+        let code = &self.module.functions[function];
+        for (&value, datum) in code.arguments().iter().zip(args) {
+            self.slots[value.index()] = datum.bits.clone();
+        }
+        self.check_arguments(code, 0)?;
+        loop {
+            let frame = self.frames.last().expect("a frame is active while running");
+            let (code, base, prepared) = (frame.code, frame.base, frame.prepared.clone());
+            loop {
+                let level = self.levels.last_mut().expect("a frame has a level");
+                let op = level.ops[level.next];
+                level.next += 1;
+                if self.steps >= stop_at {
+                    return Err(FaultKind::StepLimit {
+                        steps: self.step_limit,
+                    });
+                }
+                self.steps += 1;
+                let data = &code.ops[op];
+                match self.step(code, &prepared, base, op, data)? {
+                    Next::Operation => {}
+                    Next::Frame => break,
+                    Next::Done(results) => return Ok(results),
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn step(
+        &mut self,
+        code: &'m Function,
+        prepared: &Prepared,
+        base: usize,
+        op: Op,
+        data: &'m OpData,
+    ) -> Result<Next, FaultKind> {
+        match data.opcode {
+            Opcode::If => {
+                let condition = self.scalar(base, data.operands[0], "a condition")?;
+                let region = data.regions[usize::from(condition == 0)];
+                self.push_level(code, region, Holder::Branch(op));
+            }
+            Opcode::Switch => {
+                let value = data.operands[0];
+                let raw = self.scalar(base, value, "the value of a switch")?;
+                let Payload::Cases(cases) = &data.payload else {
+                    unreachable!("verified: a switch has cases");
+                };
+                let bits = code.ty(value).scalar().bits();
+                let case = Function::case_of(cases, sign_extend(raw, bits));
+                self.push_level(code, data.regions[case], Holder::Branch(op));
+            }
+            Opcode::For => self.start_for(code, prepared, base, op, data)?,
+            Opcode::Loop => {
+                let region = data.regions[0];
+                let args = &code.regions[region].args;
+                self.transfer(code, prepared, base, &data.operands, args)?;
+                self.push_level(code, region, Holder::Loop { op, region });
+            }
+            Opcode::Yield => self.end_region(code, prepared, base, data)?,
+            Opcode::Again => self.end_loop(code, prepared, base, data)?,
+            Opcode::Return => return self.leave(base, data),
+            Opcode::Trap => {
+                let Payload::Message(message) = &data.payload else {
+                    unreachable!("verified: a trap has a message");
+                };
+                return Err(FaultKind::Trap {
+                    message: message.clone(),
+                });
+            }
+            Opcode::Call => {
+                let Payload::Callee(callee) = data.payload else {
+                    unreachable!("verified: a call has a callee");
+                };
+                return self.start_call(code, prepared, base, op, callee, 0);
+            }
+            Opcode::CallIndirect => {
+                let callee = self.indirect_callee(code, base, data)?;
+                return self.start_call(code, prepared, base, op, callee, 1);
+            }
+            Opcode::Load
+            | Opcode::Store
+            | Opcode::Stack
+            | Opcode::Alloc
+            | Opcode::Free
+            | Opcode::Copy
+            | Opcode::Move
+            | Opcode::Fill
+            | Opcode::AtomicAdd => self.access(code, prepared, base, op, data)?,
+            _ => self.compute(code, prepared, base, data)?,
+        }
+        Ok(Next::Operation)
+    }
+
+    // ---- computation
+
+    #[inline]
+    fn compute(
+        &mut self,
+        code: &'m Function,
+        prepared: &Prepared,
+        base: usize,
+        data: &'m OpData,
+    ) -> Result<(), FaultKind> {
+        let slots = &self.slots[base..];
+        let operand = |index: usize| &slots[data.operands[index].index()];
+        let result = data.results[0];
+        if data.opcode == Opcode::Offset
+            && let (Payload::Scale(scale), Bits::Scalar(start), Bits::Scalar(index)) =
+                (&data.payload, operand(0), operand(1))
+        {
+            let address = arithmetic::offset(*start, *index, *scale);
+            return self.define(code, prepared, base, result, Bits::Scalar(address));
+        }
+        let ty = prepared.types[data.operands[0].index()];
+        if !ty.is_vector() && is_lanewise(data.opcode) {
+            let mut operands = [Some(0); 3];
+            for (lane, value) in operands.iter_mut().zip(&data.operands) {
+                *lane = slots[value.index()].lane(0);
+            }
+            let to = prepared.types[result.index()].scalar();
+            let raw = evaluate_lane(
+                data.opcode,
+                &data.payload,
+                data.flags,
+                ty.scalar(),
+                to,
+                operands,
+            )?;
+            return self.define(code, prepared, base, result, Bits::from_scalar(raw));
+        }
+        let operands: SmallVec<[&Bits; 3]> = data
+            .operands
+            .iter()
+            .map(|value| &slots[value.index()])
+            .collect();
+        let type_of = |value: &Value| prepared.types[value.index()];
+        let operand_types: SmallVec<[Type; 3]> = data.operands.iter().map(type_of).collect();
+        let result_types: SmallVec<[Type; 2]> = data.results.iter().map(type_of).collect();
+        let results = arithmetic::evaluate(
+            data.opcode,
+            &data.payload,
+            data.flags,
+            &operand_types,
+            &operands,
+            &result_types,
+        )?;
+        drop(operands);
+        for (&value, bits) in data.results.iter().zip(results) {
+            self.define(code, prepared, base, value, bits)?;
+        }
+        Ok(())
+    }
+
+    /// Gives a value its bits.
+    #[inline]
+    fn define(
+        &mut self,
+        code: &Function,
+        prepared: &Prepared,
+        base: usize,
+        value: Value,
+        bits: Bits,
+    ) -> Result<(), FaultKind> {
+        if prepared.ranges {
+            check_range(code.values[value].range, code.ty(value), &bits)?;
+        }
+        self.slots[base + value.index()] = bits;
+        Ok(())
+    }
+
+    /// The bits of a scalar that must be defined.
+    #[inline]
+    fn scalar(&self, base: usize, value: Value, role: &'static str) -> Result<u128, FaultKind> {
+        match self.slots[base + value.index()] {
+            Bits::Scalar(raw) => Ok(raw),
+            _ => Err(FaultKind::UndefUsed { role }),
+        }
+    }
+
+    /// Gives some values the bits of others, all at once.
+    fn transfer(
+        &mut self,
+        code: &Function,
+        prepared: &Prepared,
+        base: usize,
+        sources: &[Value],
+        targets: &[Value],
+    ) -> Result<(), FaultKind> {
+        if let ([source], [target]) = (sources, targets) {
+            let bits = self.slots[base + source.index()].clone();
+            return self.define(code, prepared, base, *target, bits);
+        }
+        let values: Values = sources
+            .iter()
+            .map(|source| self.slots[base + source.index()].clone())
+            .collect();
+        for (&target, bits) in targets.iter().zip(values) {
+            self.define(code, prepared, base, target, bits)?;
+        }
+        Ok(())
+    }
+
+    // ---- control
+
+    fn push_level(&mut self, code: &'m Function, region: Region, holder: Holder) {
+        self.levels.push(Level {
+            ops: &code.regions[region].ops,
+            next: 0,
+            holder,
+        });
+    }
+
+    fn start_for(
+        &mut self,
+        code: &'m Function,
+        prepared: &Prepared,
+        base: usize,
+        op: Op,
+        data: &'m OpData,
+    ) -> Result<(), FaultKind> {
+        let bits = prepared.types[data.operands[0].index()].scalar().bits();
+        let bound = |machine: &Self, index: usize| {
+            machine.scalar(base, data.operands[index], "a bound or step of a loop")
+        };
+        let (from, to, step) = (bound(self, 0)?, bound(self, 1)?, bound(self, 2)?);
+        let trips = trip_count(
+            sign_extend(from, bits),
+            sign_extend(to, bits),
+            sign_extend(step, bits),
+        )
+        .ok_or(FaultKind::ZeroStep)?;
+        let initial = &data.operands[3..];
+        let Some(left) = trips.checked_sub(1) else {
+            return self.transfer(code, prepared, base, initial, &data.results);
+        };
+        let region = data.regions[0];
+        let args = &code.regions[region].args;
+        self.transfer(code, prepared, base, initial, &args[1..])?;
+        self.define(code, prepared, base, args[0], Bits::Scalar(from))?;
+        let holder = Holder::For {
+            op,
+            region,
+            counter: from,
+            step,
+            left,
+        };
+        self.push_level(code, region, holder);
+        Ok(())
+    }
+
+    /// Carries out `yield`.
+    fn end_region(
+        &mut self,
+        code: &'m Function,
+        prepared: &Prepared,
+        base: usize,
+        data: &'m OpData,
+    ) -> Result<(), FaultKind> {
+        let level = self.levels.last_mut().expect("a yield stands in a region");
+        match &mut level.holder {
+            Holder::For {
+                region,
+                counter,
+                step,
+                left,
+                ..
+            } if *left > 0 => {
+                let args = &code.regions[*region].args;
+                let bits = prepared.types[args[0].index()].scalar().bits();
+                *left -= 1;
+                *counter = counter.wrapping_add(*step) & ones(bits);
+                let counter = Bits::Scalar(*counter);
+                level.next = 0;
+                self.transfer(code, prepared, base, &data.operands, &args[1..])?;
+                self.define(code, prepared, base, args[0], counter)
+            }
+            Holder::For { op, .. } | Holder::Branch(op) => {
+                let results = &code.ops[*op].results;
+                self.transfer(code, prepared, base, &data.operands, results)?;
+                self.levels.pop();
+                Ok(())
+            }
+            Holder::Body | Holder::Loop { .. } => {
+                unreachable!("verified: a yield ends regions of if, switch and for")
+            }
+        }
+    }
+
+    /// Carries out `again`.
+    fn end_loop(
+        &mut self,
+        code: &'m Function,
+        prepared: &Prepared,
+        base: usize,
+        data: &'m OpData,
+    ) -> Result<(), FaultKind> {
+        let condition = self.scalar(base, data.operands[0], "a condition")?;
+        let level = self.levels.last_mut().expect("an again stands in a region");
+        let Holder::Loop { op, region } = level.holder else {
+            unreachable!("verified: an again ends the region of a loop");
+        };
+        let carried = &data.operands[1..];
+        if condition != 0 {
+            level.next = 0;
+            self.transfer(code, prepared, base, carried, &code.regions[region].args)
+        } else {
+            self.transfer(code, prepared, base, carried, &code.ops[op].results)?;
+            self.levels.pop();
+            Ok(())
+        }
+    }
+
+    // ---- calls
+
+    /// Makes a frame for a function that has a body.
+    fn enter(&mut self, function: FunctionId, call: Option<Op>) -> Result<(), FaultKind> {
+        if self.frames.len() >= self.depth_limit {
+            return Err(FaultKind::RecursionLimit {
+                depth: self.depth_limit,
+            });
+        }
+        let code = &self.module.functions[function];
+        let prepared = self.prepare(function);
+        let base = self.slots.len();
+        self.slots.extend_from_slice(&prepared.template);
+        self.frames.push(Frame {
+            code,
+            function,
+            prepared,
+            base,
+            levels: self.levels.len(),
+            stack: self.stack.len(),
+            call,
+        });
+        self.push_level(code, code.body(), Holder::Body);
+        Ok(())
+    }
+
+    fn check_arguments(&self, code: &Function, base: usize) -> Result<(), FaultKind> {
+        for (&value, param) in code.arguments().iter().zip(&code.params) {
+            let bits = &self.slots[base + value.index()];
+            check_range(param.facts.range, param.ty, bits)?;
+            check_range(code.values[value].range, param.ty, bits)?;
+        }
+        Ok(())
+    }
+
+    /// Calls a function with the operands from number `first` on.
+    fn start_call(
+        &mut self,
+        code: &'m Function,
+        prepared: &Prepared,
+        base: usize,
+        op: Op,
+        callee: FunctionId,
+        first: usize,
+    ) -> Result<Next, FaultKind> {
+        let data = &code.ops[op];
+        let args = &data.operands[first..];
+        let callee_code = &self.module.functions[callee];
+        if callee_code.body.is_none() {
+            let args: Vec<Datum> = args
+                .iter()
+                .map(|value| Datum {
+                    ty: prepared.types[value.index()],
+                    bits: self.slots[base + value.index()].clone(),
+                })
+                .collect();
+            let results = self.call_external(callee, &args)?;
+            for (&value, datum) in data.results.iter().zip(results) {
+                self.define(code, prepared, base, value, datum.bits)?;
+            }
+            return Ok(Next::Operation);
+        }
+        self.enter(callee, Some(op))?;
+        let callee_base = self.frames.last().map_or(0, |frame| frame.base);
+        for (&parameter, argument) in callee_code.arguments().iter().zip(args) {
+            self.slots[callee_base + parameter.index()] =
+                self.slots[base + argument.index()].clone();
+        }
+        let ranges = self
+            .frames
+            .last()
+            .is_some_and(|frame| frame.prepared.ranges);
+        if ranges {
+            self.check_arguments(callee_code, callee_base)?;
+        }
+        Ok(Next::Frame)
+    }
+
+    fn indirect_callee(
+        &self,
+        code: &Function,
+        base: usize,
+        data: &OpData,
+    ) -> Result<FunctionId, FaultKind> {
+        let raw = self.scalar(base, data.operands[0], "the address of a function")?;
+        let address = Pointer(raw as u64);
+        let callee = function_at(address)
+            .filter(|&function| self.module.functions.is_valid(function))
+            .ok_or(FaultKind::NotAFunction { address })?;
+        let callee_code = &self.module.functions[callee];
+        let params = callee_code.params.iter().map(|param| param.ty);
+        let args = data.operands[1..].iter().map(|&value| code.ty(value));
+        let Payload::Results(results) = &data.payload else {
+            unreachable!("verified: an indirect call lists its results");
+        };
+        if !params.eq(args) || **results != *callee_code.results {
+            return Err(FaultKind::WrongSignature {
+                function: callee_code.name.as_str().into(),
+            });
+        }
+        Ok(callee)
+    }
+
+    /// Carries out `return`.
+    fn leave(&mut self, base: usize, data: &OpData) -> Result<Next, FaultKind> {
+        let values: Values = data
+            .operands
+            .iter()
+            .map(|value| self.slots[base + value.index()].clone())
+            .collect();
+        let frame = self.frames.pop().expect("a return stands in a frame");
+        self.levels.truncate(frame.levels);
+        self.slots.truncate(frame.base);
+        while self.stack.len() > frame.stack {
+            if let Some(at) = self.stack.pop() {
+                self.memory.stack_release(at);
+            }
+        }
+        let Some(call) = frame.call else {
+            return Ok(Next::Done(values));
+        };
+        let caller = self.frames.last().expect("the caller is still active");
+        let (code, base, prepared) = (caller.code, caller.base, caller.prepared.clone());
+        for (&target, bits) in code.ops[call].results.iter().zip(values) {
+            self.define(code, &prepared, base, target, bits)?;
+        }
+        Ok(Next::Frame)
+    }
+
+    // ---- memory
+
+    fn access(
+        &mut self,
+        code: &'m Function,
+        prepared: &Prepared,
+        base: usize,
+        op: Op,
+        data: &'m OpData,
+    ) -> Result<(), FaultKind> {
+        let operand = |index: usize| data.operands[index];
+        let address = |machine: &Self, index: usize| {
+            machine
+                .scalar(base, operand(index), "an address")
+                .map(|raw| raw as u64)
+        };
+        let align = match &data.payload {
+            Payload::Align(align) | Payload::Alloc { align, .. } => *align,
+            _ => Alignment::ONE,
+        }
+        .bytes();
+        match data.opcode {
+            Opcode::Load => {
+                let at = address(self, 0)?;
+                check_alignment(at, align)?;
+                let result = data.results[0];
+                let ty = prepared.types[result.index()];
+                let bits = if is_word(ty) {
+                    Bits::Scalar(u128::from(self.memory.load_word(at)?))
+                } else {
+                    self.memory.load(at, ty)?
+                };
+                self.define(code, prepared, base, result, bits)
+            }
+            Opcode::Store => {
+                let at = address(self, 1)?;
+                check_alignment(at, align)?;
+                let ty = prepared.types[operand(0).index()];
+                match &self.slots[base + operand(0).index()] {
+                    Bits::Scalar(raw) if is_word(ty) => self.memory.store_word(at, *raw as u64),
+                    bits => self.memory.store(at, ty, bits),
+                }
+            }
+            Opcode::Stack => {
+                let bytes = self.size(base, operand(0))?;
+                let at = self.memory.stack_allocate(bytes, align, self.origin(op))?;
+                self.stack.push(at);
+                let bits = Bits::Scalar(u128::from(at.0));
+                self.define(code, prepared, base, data.results[0], bits)
+            }
+            Opcode::Alloc => {
+                let Payload::Alloc { zeroed, family, .. } = &data.payload else {
+                    unreachable!("verified: an alloc says from where");
+                };
+                let bytes = self.size(base, operand(0))?;
+                let origin = self.origin(op);
+                let at = self
+                    .memory
+                    .heap_allocate_from(bytes, align, *zeroed, family, origin)?;
+                let bits = Bits::Scalar(u128::from(at.0));
+                self.define(code, prepared, base, data.results[0], bits)
+            }
+            Opcode::Free => {
+                let Payload::Family(family) = &data.payload else {
+                    unreachable!("verified: a free says where to");
+                };
+                let at = address(self, 0)?;
+                self.memory.heap_free(Pointer(at), family)
+            }
+            Opcode::Copy | Opcode::Move => {
+                let (to, from) = (address(self, 0)?, address(self, 1)?);
+                let bytes = self.size(base, operand(2))?;
+                if bytes == 0 {
+                    return Ok(());
+                }
+                check_alignment(to, align)?;
+                check_alignment(from, align)?;
+                if data.opcode == Opcode::Copy && to != from && to.abs_diff(from) < bytes {
+                    return Err(FaultKind::OverlappingCopy {
+                        to: Pointer(to),
+                        from: Pointer(from),
+                        bytes,
+                    });
+                }
+                self.memory.move_bytes(to, from, bytes)
+            }
+            Opcode::Fill => {
+                let to = address(self, 0)?;
+                let bytes = self.size(base, operand(2))?;
+                if bytes == 0 {
+                    return Ok(());
+                }
+                check_alignment(to, align)?;
+                let byte = self.slots[base + operand(1).index()].lane(0);
+                self.memory.fill_bytes(to, byte.map(|raw| raw as u8), bytes)
+            }
+            Opcode::AtomicAdd => {
+                let at = address(self, 0)?;
+                check_alignment(at, align)?;
+                let ty = prepared.types[operand(1).index()];
+                let old = self.memory.load(at, ty)?;
+                let added = &self.slots[base + operand(1).index()];
+                let new = match (old.lane(0), added.lane(0)) {
+                    (Some(a), Some(b)) => Some(add(ty.scalar(), a, b)),
+                    _ => None,
+                };
+                self.memory.store(at, ty, &Bits::from_scalar(new))?;
+                self.define(code, prepared, base, data.results[0], old)
+            }
+            _ => unreachable!("{} does not touch memory", data.opcode),
+        }
+    }
+
+    /// A number of bytes.
+    fn size(&self, base: usize, value: Value) -> Result<u64, FaultKind> {
+        let bytes = self.scalar(base, value, "a size")? as u64 as i64;
+        u64::try_from(bytes).map_err(|_| FaultKind::AbsurdSize { bytes })
+    }
+
+    fn origin(&self, op: Op) -> super::memory::Origin {
+        self.frames.last().map(|frame| (frame.function, op))
+    }
+}
+
+/// How often a counted loop runs; none for a step of zero.
+fn trip_count(from: i128, to: i128, step: i128) -> Option<u128> {
+    let distance = match step.signum() {
+        0 => return None,
+        1 if from < to => to.wrapping_sub(from) as u128,
+        -1 if from > to => from.wrapping_sub(to) as u128,
+        _ => return Some(0),
+    };
+    Some((distance - 1) / step.unsigned_abs() + 1)
+}
+
+fn check_range(range: Option<Range>, ty: Type, bits: &Bits) -> Result<(), FaultKind> {
+    let Some(range) = range else {
+        return Ok(());
+    };
+    for lane in 0..usize::from(ty.lanes()) {
+        if let Some(raw) = bits.lane(lane) {
+            let value = sign_extend(raw, ty.scalar().bits());
+            if !(range.min..=range.max).contains(&value) {
+                return Err(FaultKind::RangeViolated {
+                    value,
+                    range: range.to_string().into(),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn add(scalar: Scalar, a: u128, b: u128) -> u128 {
+    if scalar.is_float() {
+        float::binary(Opcode::Fadd, scalar, a, b)
+    } else {
+        a.wrapping_add(b) & ones(scalar.bits())
+    }
+}

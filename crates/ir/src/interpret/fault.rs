@@ -1,0 +1,348 @@
+//! What can go wrong when a program runs, and where it did.
+
+use super::datum::Pointer;
+use crate::types::Type;
+use std::fmt;
+
+/// What went wrong.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FaultKind {
+    /// An access that leaves the memory its address points into.
+    OutOfBounds {
+        /// Where the access starts.
+        address: Pointer,
+        /// How many bytes it has.
+        bytes: u64,
+        /// Where it starts, counted from the start of the memory.
+        offset: i64,
+        /// How many bytes the memory has.
+        size: u64,
+    },
+    /// An access to memory that `free` released.
+    UseAfterFree {
+        /// Where.
+        address: Pointer,
+    },
+    /// An access to stack memory of a function that has returned.
+    StackMemoryOutlived {
+        /// Where.
+        address: Pointer,
+    },
+    /// An access through `null`, or so close to it that it must be an offset from there.
+    NullAccess {
+        /// Where.
+        address: Pointer,
+    },
+    /// An access through an address that belongs to nothing.
+    WildPointer {
+        /// Where.
+        address: Pointer,
+    },
+    /// A load of bytes that nobody wrote.
+    Uninitialised {
+        /// Where the first of them is.
+        address: Pointer,
+    },
+    /// An address that is not a multiple of the alignment which the operation promises.
+    Misaligned {
+        /// The address.
+        address: Pointer,
+        /// The promised alignment.
+        align: u64,
+    },
+    /// A write to memory that is constant.
+    WriteToConstant {
+        /// Where.
+        address: Pointer,
+    },
+    /// A second release of the same memory.
+    DoubleFree {
+        /// What was released.
+        address: Pointer,
+    },
+    /// A release of what is not the start of memory from `alloc`.
+    InvalidFree {
+        /// What was released.
+        address: Pointer,
+    },
+    /// A release by another allocator than the one that the memory came from.
+    WrongFamily {
+        /// The allocator that gave the memory.
+        allocated: Box<str>,
+        /// The one that it was given to.
+        freed: Box<str>,
+    },
+    /// A `copy` between places that overlap without being the same.
+    OverlappingCopy {
+        /// Where to.
+        to: Pointer,
+        /// Where from.
+        from: Pointer,
+        /// How many bytes.
+        bytes: u64,
+    },
+    /// A size that is negative or larger than anything the machine has.
+    AbsurdSize {
+        /// The size, read as signed.
+        bytes: i64,
+    },
+    /// More memory than the limit allows.
+    OutOfMemory {
+        /// How many bytes were asked for.
+        bytes: u64,
+        /// The limit on all memory together.
+        limit: u64,
+    },
+    /// An undefined value where the program's course depends on it.
+    UndefUsed {
+        /// As what it was used.
+        role: &'static str,
+    },
+    /// A division by zero.
+    DivisionByZero,
+    /// A signed division whose quotient has no place in the type.
+    DivisionOverflow,
+    /// A counted loop whose step is zero.
+    ZeroStep,
+    /// A value outside the range that is promised for it.
+    RangeViolated {
+        /// The value.
+        value: i128,
+        /// The promised range, printed.
+        range: Box<str>,
+    },
+    /// The program stopped itself.
+    Trap {
+        /// What it says.
+        message: Box<str>,
+    },
+    /// The limit on steps was reached.
+    StepLimit {
+        /// The limit.
+        steps: u64,
+    },
+    /// The limit on nested calls was reached.
+    RecursionLimit {
+        /// The limit.
+        depth: usize,
+    },
+    /// A call of a function that has no body here and for which the host gave none.
+    NoBody {
+        /// The function.
+        function: Box<str>,
+    },
+    /// A call through an address at which no function is.
+    NotAFunction {
+        /// The address.
+        address: Pointer,
+    },
+    /// A call through an address whose function has another signature.
+    WrongSignature {
+        /// The function at that address.
+        function: Box<str>,
+    },
+    /// The host gave another number of arguments than the function has parameters.
+    ArgumentCount {
+        /// How many it has.
+        expected: usize,
+        /// How many were given.
+        given: usize,
+    },
+    /// The host gave an argument, or one of its functions a result, of another type.
+    TypeMismatch {
+        /// What should be there.
+        expected: Type,
+        /// What is.
+        given: Type,
+    },
+    /// A function of the host failed.
+    External {
+        /// What it says.
+        message: Box<str>,
+    },
+    /// Memory from `alloc` that was never released.
+    Leak {
+        /// How many pieces.
+        count: usize,
+        /// How many bytes they have together.
+        bytes: u64,
+    },
+    /// An operation that only memory, calls or control can carry out was to be evaluated alone.
+    NotPure,
+}
+
+impl FaultKind {
+    /// The address that is to blame, if one is.
+    pub fn address(&self) -> Option<Pointer> {
+        match *self {
+            FaultKind::OutOfBounds { address, .. }
+            | FaultKind::UseAfterFree { address }
+            | FaultKind::StackMemoryOutlived { address }
+            | FaultKind::NullAccess { address }
+            | FaultKind::WildPointer { address }
+            | FaultKind::Uninitialised { address }
+            | FaultKind::Misaligned { address, .. }
+            | FaultKind::WriteToConstant { address }
+            | FaultKind::DoubleFree { address }
+            | FaultKind::InvalidFree { address }
+            | FaultKind::OverlappingCopy { to: address, .. } => Some(address),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FaultKind::OutOfBounds {
+                bytes,
+                offset,
+                size,
+                ..
+            } => write!(
+                f,
+                "out of bounds: {bytes} bytes at offset {offset} of memory of {size} bytes"
+            ),
+            FaultKind::UseAfterFree { .. } => f.write_str("use after free"),
+            FaultKind::StackMemoryOutlived { .. } => {
+                f.write_str("use of stack memory of a function that has returned")
+            }
+            FaultKind::NullAccess { address } if address.is_null() => {
+                f.write_str("access through null")
+            }
+            FaultKind::NullAccess { address } => write!(f, "access through null + {}", address.0),
+            FaultKind::WildPointer { address } => {
+                write!(f, "access through {address}, which points to nothing")
+            }
+            FaultKind::Uninitialised { .. } => f.write_str("read of uninitialised memory"),
+            FaultKind::Misaligned { address, align } => {
+                write!(f, "misaligned: {address} is not a multiple of {align}")
+            }
+            FaultKind::WriteToConstant { .. } => f.write_str("write to constant memory"),
+            FaultKind::DoubleFree { .. } => f.write_str("double free"),
+            FaultKind::InvalidFree { address } => {
+                write!(
+                    f,
+                    "free of {address}, which is not the start of memory from alloc"
+                )
+            }
+            FaultKind::WrongFamily { allocated, freed } => write!(
+                f,
+                "memory from allocator {allocated:?} is given back to allocator {freed:?}"
+            ),
+            FaultKind::OverlappingCopy { to, from, bytes } => write!(
+                f,
+                "copy of {bytes} bytes from {from} to {to}: the two overlap (`move` may do that)"
+            ),
+            FaultKind::AbsurdSize { bytes } => write!(f, "absurd size: {bytes} bytes"),
+            FaultKind::OutOfMemory { bytes, limit } => write!(
+                f,
+                "out of memory: {bytes} bytes more would pass the limit of {limit}"
+            ),
+            FaultKind::UndefUsed { role } => write!(f, "undefined value used as {role}"),
+            FaultKind::DivisionByZero => f.write_str("division by zero"),
+            FaultKind::DivisionOverflow => f.write_str("signed division overflows"),
+            FaultKind::ZeroStep => f.write_str("counted loop with step zero"),
+            FaultKind::RangeViolated { value, range } => {
+                write!(f, "value {value} is outside the promised range {range}")
+            }
+            FaultKind::Trap { message } => write!(f, "trap: {message}"),
+            FaultKind::StepLimit { steps } => write!(f, "step limit of {steps} reached"),
+            FaultKind::RecursionLimit { depth } => {
+                write!(f, "more than {depth} calls are nested")
+            }
+            FaultKind::NoBody { function } => {
+                write!(f, "call of @{function}, which has no body")
+            }
+            FaultKind::NotAFunction { address } => {
+                write!(f, "call through {address}, where no function is")
+            }
+            FaultKind::WrongSignature { function } => {
+                write!(f, "call of @{function} with another signature than it has")
+            }
+            FaultKind::ArgumentCount { expected, given } => {
+                write!(f, "{given} arguments for {expected} parameters")
+            }
+            FaultKind::TypeMismatch { expected, given } => {
+                write!(f, "a value of type {given} where {expected} belongs")
+            }
+            FaultKind::External { message } => f.write_str(message),
+            FaultKind::Leak { count, bytes } => {
+                write!(
+                    f,
+                    "{bytes} bytes in {count} pieces of memory were never freed"
+                )
+            }
+            FaultKind::NotPure => f.write_str("the operation is not a computation on values alone"),
+        }
+    }
+}
+
+/// What went wrong and where.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fault {
+    /// What went wrong.
+    pub kind: FaultKind,
+    /// Where; none when the host itself is at fault, before anything ran.
+    pub place: Option<Box<Place>>,
+    /// What else helps to understand it, such as where the memory in question came from.
+    pub notes: Vec<String>,
+}
+
+/// Where something went wrong.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// The function, without `@`.
+    pub function: String,
+    /// The operation, as the text form has it.
+    pub operation: String,
+    /// Where that stands in the source, if known.
+    pub location: Option<String>,
+    /// Who called whom, from the function above to the one that the host called.
+    pub calls: Vec<String>,
+}
+
+impl Fault {
+    /// A fault without a place.
+    pub fn of(kind: FaultKind) -> Fault {
+        Fault {
+            kind,
+            place: None,
+            notes: Vec::new(),
+        }
+    }
+}
+
+impl From<FaultKind> for Fault {
+    fn from(kind: FaultKind) -> Fault {
+        Fault::of(kind)
+    }
+}
+
+/// How many callers a printed fault lists before it says only how many more there are.
+const CALLS_SHOWN: usize = 16;
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.kind)?;
+        if let Some(place) = &self.place {
+            write!(f, "\n  in @{}: {}", place.function, place.operation)?;
+            if let Some(location) = &place.location {
+                write!(f, "\n  at {location}")?;
+            }
+            for caller in place.calls.iter().skip(1).take(CALLS_SHOWN) {
+                write!(f, "\n  called by @{caller}")?;
+            }
+            if place.calls.len() > CALLS_SHOWN + 1 {
+                write!(f, "\n  and {} more", place.calls.len() - CALLS_SHOWN - 1)?;
+            }
+        }
+        for note in &self.notes {
+            write!(f, "\n  note: {note}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Fault {}
+impl std::error::Error for FaultKind {}
