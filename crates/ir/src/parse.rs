@@ -6,6 +6,36 @@
 //! The parser checks what the text says: syntax, names, and that an operand has the type that is written before it. A
 //! constant has the type that its place asks for. Everything else (what ends a region, what a condition may be) is
 //! the verifier's to check, so that malformed programs can be written down. No text makes the parser panic.
+//!
+//! The grammar, where `…,` repeats what is before it, with commas between:
+//!
+//! ```text
+//! module    = { file | global | declare | func | rule }
+//! file      = "file" number string
+//! global    = "global" @name ":" size "bytes" { "align" n | "const" | "inactive" | "layout" layout } content
+//! content   = ( "external" | "=" ( "zero" | x"hex" ) ) [ "{" offset ":" @name …, "}" ]
+//! declare   = "declare" @name "(" [ type { fact } …, ] ")" results { property }
+//! func      = "func" @name "(" [ %name ":" type { fact } [ "within" range ] …, ] ")" results { property } region
+//! rule      = "rule" @name [ "forward" @name ] [ "augment" @name ] [ "reverse" @name ]
+//! results   = [ "->" "(" type …, ")" ]
+//! fact      = "noalias" | "readonly" | "writeonly" | "nocapture" | "align" n | "range" range | "layout" layout
+//! property  = "memory" "(" ( "none" | "read" | "any" ) ")" | "noreturn" | "willreturn" | "inactive" | "noinline"
+//! type      = scalar | "<" lanes "x" scalar ">"
+//! scalar    = "i1" … "i128" | "f16" | "bf16" | "f32" | "f64" | "ptr"
+//! range     = min "..=" max
+//! layout    = "[" scalar [ layout ] "]" | "[" { offset ":" scalar [ layout ] …, } ";" stride "]"
+//!
+//! region    = "{" { statement } "}"
+//! statement = [ %name …, "=" ] operation { flag } parts [ "range" ( range | "_" ) …, ] [ place ] regions
+//! place     = "loc" "(" file ":" line ":" column { "from" file ":" line ":" column } ")"
+//! constant  = number | 0xbits | "inf" | "-inf" | "nan" | "true" | "false" | "null" | "undef" | @name
+//!           | "<" constant …, ">" | "splat" "(" constant ")"
+//! ```
+//!
+//! The parts and regions of each operation are described at [`Opcode`](crate::Opcode) and [`Form`](crate::Form). Where
+//! no alignment is written, `load`, `store` and `atomic_add` have that of their type, `stack` and `alloc` 16, and the
+//! others 1. The `range` of a parameter is its callers' promise ([`ParamFacts`]), `within` what passes found out of the
+//! value. A name in the text may be quoted (`%"a b"`); one that is a number stands for no name.
 
 mod body;
 mod operation;

@@ -6,7 +6,7 @@
 //! A named value prints as its name; where two values of a function have the same name, the later one gets `_1`, `_2`,
 //! …. Values without a name are numbered in the order of the text.
 
-use crate::facts::{Flags, FunctionFacts, MemoryEffect, ParamFacts};
+use crate::facts::{Flags, FunctionFacts, MemoryEffect, ParamFacts, Range};
 use crate::function::{Constant, Function, Op, OpData, Payload, Region, Value, ValueDef};
 use crate::literal::{write_name, write_scalar, write_string};
 use crate::module::{FunctionId, Global, Module, Symbol};
@@ -367,7 +367,7 @@ impl<'a> Printer<'a> {
             write!(self.out, "{}", param.ty)?;
             write_param_facts(&mut self.out, &param.facts)?;
             // What passes found out of the argument stands apart from what the caller promises.
-            if let Some(range) = argument.and_then(|argument| function.values[argument].range) {
+            if let Some(range) = argument.and_then(|argument| self.range_of(argument)) {
                 write!(self.out, " within {range}")?;
             }
         }
@@ -666,7 +666,11 @@ impl<'a> Printer<'a> {
                     self.operand_type(data, 0)?;
                 }
                 self.operands(&data.operands, " ")?;
-                let results = data.results.iter().map(|&result| self.function.ty(result));
+                let results = data
+                    .results
+                    .iter()
+                    .map(|&result| self.ty(result))
+                    .collect::<Vec<_>>();
                 write_types(&mut self.out, results)
             }
             _ => {
@@ -716,12 +720,7 @@ impl<'a> Printer<'a> {
         };
         self.name(argument)?;
         write!(self.out, ": {}", self.ty(argument))?;
-        match self
-            .function
-            .values
-            .get(argument)
-            .and_then(|data| data.range)
-        {
+        match self.range_of(argument) {
             Some(range) => write!(self.out, " range {range}"),
             None => Ok(()),
         }
@@ -747,6 +746,10 @@ impl<'a> Printer<'a> {
             .values
             .get(value)
             .map_or(Type::PTR, |data| data.ty)
+    }
+
+    fn range_of(&self, value: Value) -> Option<Range> {
+        self.function.values.get(value)?.range
     }
 
     fn alignment(&mut self, data: &OpData) -> fmt::Result {
@@ -776,8 +779,9 @@ impl<'a> Printer<'a> {
 
     /// The condition of a `select`: a vector must be told from a scalar, since the place does not.
     fn condition(&mut self, value: Value) -> fmt::Result {
-        let undefined = self.function.constant_of(value) == Some(&Constant::Undef);
-        if undefined && self.ty(value).is_vector() {
+        let undefined = ValueDef::Constant(Constant::Undef);
+        let def = self.function.values.get(value).map(|data| &data.def);
+        if def == Some(&undefined) && self.ty(value).is_vector() {
             self.out.write_str("splat(undef)")
         } else {
             self.operand(value)
@@ -823,18 +827,17 @@ impl<'a> Printer<'a> {
 
     /// What is known of the results.
     fn ranges(&mut self, data: &OpData) -> fmt::Result {
-        let range_of = |value: Value| self.function.values.get(value).and_then(|data| data.range);
         if data
             .results
             .iter()
-            .all(|&result| range_of(result).is_none())
+            .all(|&result| self.range_of(result).is_none())
         {
             return Ok(());
         }
         let mut separator = " range ";
         for &result in &data.results {
             self.out.push_str(separator);
-            match range_of(result) {
+            match self.range_of(result) {
                 Some(range) => write!(self.out, "{range}")?,
                 None => self.out.push('_'),
             }
