@@ -9,7 +9,7 @@
 //! assert_eq!(where_(less(X, 0.0), -ONE, ONE).to_string(), "where(x < 0, -1, 1)");
 //! ```
 //!
-//! Whatever builds a formula folds constants on the way, by rules that hold for all floats: `1·x` is `x`, but `0·x` stays.
+//! Whatever builds a formula folds constants on the way; `1·x` is `x` and, since that is what a derivative means by it, `0·x` is 0.
 //! [`Formula::specialise`] puts constants in the place of operands and so tells what a derivative really depends on.
 
 use ferrozyme_ir::{FloatPredicate, IntPredicate, Opcode, Scalar, float_from_bits, float_to_bits};
@@ -228,6 +228,7 @@ pub fn apply(opcode: Opcode, parts: Vec<Formula>) -> Formula {
         (Opcode::Fadd, [Constant(a), Constant(b)]) => Constant(a + b),
         (Opcode::Fsub, [Constant(a), Constant(b)]) => Constant(a - b),
         (Opcode::Fmul, [Constant(a), Constant(b)]) => Constant(a * b),
+        (Opcode::Fmul, [Constant(0.0), _] | [_, Constant(0.0)]) => ZERO,
         (Opcode::Fmul, [Constant(1.0), a] | [a, Constant(1.0)]) => a.clone(),
         (Opcode::Fmul, [Constant(-1.0), a] | [a, Constant(-1.0)]) => -a.clone(),
         (Opcode::Fdiv, [a, Constant(1.0)]) => a.clone(),
@@ -249,10 +250,11 @@ pub fn apply(opcode: Opcode, parts: Vec<Formula>) -> Formula {
 
 /// `a` where `condition` holds, else `b`.
 pub fn where_(condition: Formula, a: impl Into<Formula>, b: impl Into<Formula>) -> Formula {
-    match condition {
-        Formula::Truth(true) => a.into(),
-        Formula::Truth(false) => b.into(),
-        condition => Formula::Where(Arc::new([condition, a.into(), b.into()])),
+    match (condition, a.into(), b.into()) {
+        (Formula::Truth(true), a, _) => a,
+        (Formula::Truth(false), _, b) => b,
+        (_, a, b) if a == b => a,
+        (condition, a, b) => Formula::Where(Arc::new([condition, a, b])),
     }
 }
 
@@ -327,6 +329,7 @@ functions! {
     yn Yn (a, n);
     ldexp Ldexp (a, n);
     copysign Copysign (a, b);
+    round_even RoundEven (a);
 }
 
 impl From<f64> for Formula {

@@ -32,8 +32,8 @@ fn row(opcode: Opcode) -> Rule {
         Fsub => partials([ONE, -ONE]),
         Fmul => partials([Y, X]),
         Fdiv => partials([1.0 / Y, (1.0 / Y) * -R]),
-        // x - r is the multiple of y that was taken away. A quotient x / y computed anew could round to another one.
-        Frem | Remainder => partials([ONE, (R - X) / Y]),
+        // x - r is the multiple of y that was taken away. The quotient x / y computed anew could round to another one.
+        Frem | Remainder => partials([ONE, round_even((R - X) / Y)]),
         Fneg => partials([-ONE]),
         Fma => partials([Y, X, ONE]),
         Fmax => choice(or(at_least(X, Y), is_nan(Y))),
@@ -41,7 +41,7 @@ fn row(opcode: Opcode) -> Rule {
         Fmaximum => choice(at_least(X, Y)),
         Fminimum => choice(less(X, Y)),
         Fabs => partials([where_(less(X, 0.0), -ONE, ONE)]),
-        Copysign => partials([copysign(where_(less(X, 0.0), -ONE, ONE), Y), ZERO]),
+        Copysign => partials([copysign(1.0, Y) * where_(less(X, 0.0), -ONE, ONE), ZERO]),
         Fdim => partials([
             where_(greater(X, Y), ONE, ZERO),
             where_(greater(X, Y), -ONE, ZERO),
@@ -62,9 +62,11 @@ fn row(opcode: Opcode) -> Rule {
         Log10 => partials([LOG10_E / X]),
         Log1p => partials([1.0 / (1.0 + X)]),
         Pow => partials([
-            where_(equal(Y, 0.0), ZERO, Y * pow(X, Y - 1.0)),
+            // Only where the product is 0·∞: elsewhere at y = 0 it still varies with y.
+            where_(and(equal(X, 0.0), equal(Y, 0.0)), ZERO, Y * pow(X, Y - 1.0)),
             where_(and(equal(X, 0.0), at_least(Y, 0.0)), ZERO, R * log(X)),
         ]),
+        // n - 1 wraps around only for the least n, where x^n is 0 or infinite unless |x| is all but 1.
         Powi => partials([where_(is_integer(N, 0), ZERO, float(N) * powi(X, N - 1))]),
 
         // ---- trigonometry

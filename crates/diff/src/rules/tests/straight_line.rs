@@ -54,10 +54,8 @@ pub(super) fn forward(primal: &Function) -> Function {
         .map(|&value| lookup(&mut b, primal, &values, value))
         .collect();
     for &value in returned {
-        if let Some(ty) = derivative_type(primal.ty(value))
-            .filter(|ty| ty.is_float() && primal.ty(value).is_float())
-        {
-            let zero = b.zero(ty);
+        if primal.ty(value).is_float() {
+            let zero = b.zero(primal.ty(value));
             results.push(tangents.get(&value).copied().unwrap_or(zero));
         }
     }
