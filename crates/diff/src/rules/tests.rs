@@ -352,7 +352,8 @@ fn several_tangents_share_the_formula() {
           %5 = fmul f64 %2, %3
           return %4, %5
         }
-    "#]].assert_eq(&print_function(&module, id));
+    "#]]
+    .assert_eq(&print_function(&module, id));
 }
 
 #[test]
