@@ -413,6 +413,30 @@ return %y loc(0:12:5)"#,
     );
 }
 
+/// The verifier refuses these; that they can be written down is how it is tested.
+#[test]
+fn malformed_functions() {
+    check_body(
+        r#"
+return
+%x, %y = call @pair(%a, 1)
+if %a { return 2.0 again 1 }
+for %n: i64 = %a to %p step 1 { }
+yield %a, %b"#,
+        expect![[r#"
+            return
+            %x, %y = call @pair(%a, 1)
+            if %a {
+              return 2.0
+              again 1
+            }
+            for %n: i64 = %a to %p step 1 {
+            }
+            yield %a, %b
+        "#]],
+    );
+}
+
 #[test]
 fn float_constants() {
     check(

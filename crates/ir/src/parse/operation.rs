@@ -127,7 +127,7 @@ impl<'t> Parser<'t> {
         }
         let types = self.terminator_types(opcode);
         let mut operands = SmallVec::new();
-        if self.is_operand() {
+        if self.is_operand() && !self.is_definition() {
             loop {
                 operands.push(self.operand(types.get(operands.len()).copied())?);
                 if !self.accept(",")? {
@@ -443,6 +443,29 @@ impl<'t> Parser<'t> {
                 "inf" | "-inf" | "nan" | "null" | "undef" | "true" | "false" | "splat"
             ),
             _ => false,
+        }
+    }
+
+    /// Whether the next tokens are the results of a statement: nothing may follow a terminator, but that is the
+    /// verifier's to say, and here the results must not be taken for the terminator's operands.
+    fn is_definition(&self) -> bool {
+        let mut lexer = self.lexer.clone();
+        let mut token = self.token.clone();
+        loop {
+            match token {
+                // A known value cannot be defined again, which is how this mostly ends at once.
+                Token::Value(name) if self.lookup(&name).is_err() => {}
+                _ => return false,
+            }
+            match lexer.next() {
+                Ok((Token::Mark("="), _)) => return true,
+                Ok((Token::Mark(","), _)) => {}
+                _ => return false,
+            }
+            token = match lexer.next() {
+                Ok((token, _)) => token,
+                Err(_) => return false,
+            };
         }
     }
 
