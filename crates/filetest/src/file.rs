@@ -83,7 +83,7 @@ pub fn read(text: &str) -> Result<TestFile<'_>, String> {
         let line = index + 1;
         let content = raw.trim_end_matches(['\n', '\r']);
         let comment = content.strip_prefix(';');
-        if index == 0 && !comment.is_some_and(|comment| !comment.trim().is_empty()) {
+        if index == 0 && comment.is_none_or(|comment| comment.trim().is_empty()) {
             return Err("line 1: a test file begins with a comment that says what it shows".into());
         }
         if let Some(wanted) = comment.and_then(|comment| after_keyword(comment, "expect")) {

@@ -1,5 +1,102 @@
 //! Runs text files as tests.
+//!
+//! A test file is IR with comments that say what is to be done with it and what must come out ([`file`](mod@file)). Each
+//! `; test:` line makes one check; the table of checks is [`check::CHECKS`]. With the environment variable
+//! `FERROZYME_BLESS=1` the runner writes what came out into the file instead of comparing.
+//!
+//! This library reads and writes no files itself: it takes text and gives text. The test binary beside it walks the
+//! folder `filetests`; the command-line tool shares the way that signatures ([`signature`]) and values ([`value`]) are
+//! written, the placing of arguments ([`arguments`]), and the gradient check ([`gradcheck`]).
+
+pub mod arguments;
+pub mod check;
 pub mod file;
 pub mod scan;
 pub mod signature;
 pub mod value;
+
+use check::{Output, Session};
+use file::Role;
+use similar::TextDiff;
+use std::fmt::Write;
+
+/// What came of a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// All is as expected.
+    Passed,
+    /// The file with what came out in place of what it expected; only where that is asked for.
+    Rewritten(String),
+}
+
+/// Runs all checks of a file; the error says all that is wrong, with a diff for each expectation that is not met.
+///
+/// With `bless` expectations are not compared but rewritten.
+pub fn run(text: &str, bless: bool) -> Result<Outcome, String> {
+    let file = file::read(text)?;
+    let mut session = Session::new(file.source);
+    let mut outputs: Vec<Option<String>> = Vec::new();
+    let mut failures = String::new();
+    for directive in &file.directives {
+        let output = check::perform(&mut session, directive);
+        let complaint = match (&output, &directive.expectation) {
+            (Err(error), _) => Some(error.clone()),
+            (Ok(Output::Passed), Some(_)) => {
+                Some("this check has no output, so nothing can be expected of it".to_owned())
+            }
+            (Ok(Output::Passed), None) => None,
+            (Ok(Output::Text(_)), _) if bless => None,
+            (Ok(Output::Text(text)), None) => Some(format!(
+                "nothing is expected of it; run with FERROZYME_BLESS=1 to expect this:\n{text}"
+            )),
+            (Ok(Output::Text(text)), Some(expected)) => compare(expected, text),
+        };
+        if let Some(complaint) = complaint {
+            let word = match directive.role {
+                Role::Test => "test",
+                Role::Derive => "derive",
+            };
+            let _ = writeln!(
+                failures,
+                "line {}: `; {word}: {}`\n{}\n",
+                directive.line,
+                directive.text,
+                complaint.trim_end()
+            );
+        }
+        outputs.push(match output {
+            Ok(Output::Text(text)) => Some(text),
+            _ => None,
+        });
+    }
+    if !failures.is_empty() {
+        return Err(failures);
+    }
+    if bless {
+        let rewritten = file::rewrite(&file, &outputs);
+        if rewritten != text {
+            return Ok(Outcome::Rewritten(rewritten));
+        }
+    }
+    Ok(Outcome::Passed)
+}
+
+/// What is different, as a unified diff; none if nothing is.
+fn compare(expected: &str, actual: &str) -> Option<String> {
+    // Ends of lines and of the text are not what these tests are about.
+    let tidy = |text: &str| {
+        let mut tidy = String::new();
+        for line in text.trim_end().lines() {
+            tidy.push_str(line.trim_end());
+            tidy.push('\n');
+        }
+        tidy
+    };
+    let (expected, actual) = (tidy(expected), tidy(actual));
+    (expected != actual).then(|| {
+        TextDiff::from_lines(&expected, &actual)
+            .unified_diff()
+            .header("expected", "actual")
+            .to_string()
+    })
+}

@@ -13,8 +13,11 @@ use ferrozyme_ir::{FunctionId, Module, Type};
 /// Whether a derivative is wanted for an argument or a result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Activity {
+    /// It has no derivative.
     Const,
+    /// A float with a derivative.
     Active,
+    /// A pointer with a shadow.
     Duplicated,
 }
 

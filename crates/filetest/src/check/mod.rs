@@ -1,0 +1,108 @@
+//! The kinds of checks, in one table.
+
+mod execution;
+mod text;
+
+use crate::file::Directive;
+use ferrozyme_ir::{Module, parse, verify};
+
+/// One kind of check.
+pub struct Check {
+    /// The word behind `; test:`.
+    pub name: &'static str,
+    /// How it is written and what it does.
+    pub usage: &'static str,
+    perform: fn(&mut Session, &Directive) -> Result<Output, String>,
+}
+
+/// What a check gives.
+pub enum Output {
+    /// Text to be compared with the expectation.
+    Text(String),
+    /// The check has made its own comparisons, and they hold.
+    Passed,
+}
+
+/// All kinds of checks.
+pub const CHECKS: &[Check] = &[
+    Check {
+        name: "print",
+        usage: "print: the module as text; it must read back to the same text",
+        perform: text::print,
+    },
+    Check {
+        name: "parse-error",
+        usage: "parse-error: why the text is no module",
+        perform: text::parse_error,
+    },
+    Check {
+        name: "verify-error",
+        usage: "verify-error: why the module is not well formed",
+        perform: text::verify_error,
+    },
+    Check {
+        name: "run",
+        usage: "run: all `; run: @f(1.0, [2.0]) == 3.0` lines, before and after optimisation",
+        perform: execution::run,
+    },
+    Check {
+        name: "fault",
+        usage: "fault @f(1.0, [2.0]): what goes wrong in this call",
+        perform: execution::fault,
+    },
+];
+
+/// What the directives of a file share: its text, and the module with the derivatives made so far.
+pub struct Session<'t> {
+    source: &'t str,
+    module: Option<Module>,
+}
+
+impl<'t> Session<'t> {
+    /// For a file with this text.
+    pub fn new(source: &'t str) -> Session<'t> {
+        Session {
+            source,
+            module: None,
+        }
+    }
+
+    /// The text of the file, without expectations.
+    pub fn source(&self) -> &'t str {
+        self.source
+    }
+
+    /// The module, which must be well formed.
+    pub fn module(&mut self) -> Result<&mut Module, String> {
+        if self.module.is_none() {
+            let module = parse::parse_module(self.source)
+                .map_err(|error| format!("the text is no module: {error}"))?;
+            verify_module(&module)?;
+            self.module = Some(module);
+        }
+        Ok(self.module.as_mut().expect("the module was just read"))
+    }
+}
+
+/// Does what a directive asks.
+pub fn perform(session: &mut Session, directive: &Directive) -> Result<Output, String> {
+    match CHECKS.iter().find(|check| check.name == directive.kind()) {
+        Some(check) => (check.perform)(session, directive),
+        None => {
+            let known: Vec<&str> = CHECKS.iter().map(|check| check.usage).collect();
+            Err(format!(
+                "`{}` is no check; these are:\n  {}",
+                directive.kind(),
+                known.join("\n  ")
+            ))
+        }
+    }
+}
+
+/// The complaints of the verifier, if it has any.
+pub fn verify_module(module: &Module) -> Result<(), String> {
+    verify::verify_module(module).map_err(|errors| {
+        let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        format!("the module is not well formed:\n{}", errors.join("\n"))
+    })
+}
