@@ -154,3 +154,115 @@ fn key_of(function: &Function, op: Op) -> Key {
             .collect(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::merge_common_subexpressions;
+    use crate::testing::{check, check_unchanged};
+    use expect_test::expect;
+
+    #[test]
+    fn a_value_of_an_outer_region_serves_inner_ones() {
+        check(
+            merge_common_subexpressions,
+            "func @f(%x: f64, %y: f64, %c: i1) -> (f64) {
+               %a = fmul f64 %x, %y
+               %r = if %c -> (f64) {
+                 %b = fmul f64 %y, %x
+                 %d = fadd f64 %b, %b
+                 yield %d
+               } else {
+                 yield %x
+               }
+               %e = fmul f64 %x, %y
+               %s = fadd f64 %r, %e
+               return %s
+             }",
+            expect![[r#"
+                func @f(%x: f64, %y: f64, %c: i1) -> (f64) {
+                  %a = fmul f64 %x, %y
+                  %r = if %c -> (f64) {
+                    %d = fadd f64 %a, %a
+                    yield %d
+                  } else {
+                    yield %x
+                  }
+                  %s = fadd f64 %r, %a
+                  return %s
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn only_common_flags_stay() {
+        check(
+            merge_common_subexpressions,
+            "func @f(%x: i64, %y: i64) -> (i64, i64, i64) {
+               %a = add nsw nuw i64 %x, %y
+               %b = add nsw i64 %x, %y
+               %c = mul i64 %x, %y
+               %d = mul nsw i64 %x, %y
+               %e = add i64 %c, %d
+               return %a, %b, %e
+             }",
+            expect![[r#"
+                func @f(%x: i64, %y: i64) -> (i64, i64, i64) {
+                  %a = add nsw i64 %x, %y
+                  %c = mul i64 %x, %y
+                  %e = add i64 %c, %c
+                  return %a, %a, %e
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn calls_without_memory_merge() {
+        check(
+            merge_common_subexpressions,
+            "declare @pure(f64) -> (f64) memory(none)
+             declare @reads(f64) -> (f64) memory(read)
+             func @f(%x: f64) -> (f64, f64, f64, f64) {
+               %a = call @pure(%x)
+               %b = call @pure(%x)
+               %c = call @reads(%x)
+               %d = call @reads(%x)
+               return %a, %b, %c, %d
+             }",
+            expect![[r#"
+                declare @pure(f64) -> (f64) memory(none)
+                declare @reads(f64) -> (f64) memory(read)
+
+                func @f(%x: f64) -> (f64, f64, f64, f64) {
+                  %a = call @pure(%x)
+                  %c = call @reads(%x)
+                  %d = call @reads(%x)
+                  return %a, %a, %c, %d
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn regions_side_by_side_share_nothing() {
+        check_unchanged(
+            merge_common_subexpressions,
+            "func @f(%x: f64, %p: ptr, %c: i1) -> (f64, f64, f64) {
+               %r = if %c -> (f64) {
+                 %a = fmul f64 %x, %x
+                 yield %a
+               } else {
+                 %b = fmul f64 %x, %x
+                 yield %b
+               }
+               %d = fmul f64 %x, %x
+               %e = load f64 %p align 8
+               %g = load f64 %p align 8
+               %h = fsub f64 %e, %g
+               %k = fsub f64 %g, %e
+               return %r, %h, %k
+             }",
+        );
+    }
+}

@@ -208,3 +208,144 @@ fn sweep(function: &mut Function, region: Region, live: &Live, removed: &mut usi
     }
     function.regions[region].ops = ops;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::remove_dead_code;
+    use crate::testing::{check, check_unchanged};
+    use expect_test::expect;
+
+    #[test]
+    fn unused_operations_go() {
+        check(
+            remove_dead_code,
+            "func @f(%p: ptr, %x: f64) -> (f64) {
+               %a = fadd f64 %x, 1.0
+               %b = fmul f64 %a, 2.0
+               %c = load f64 %p align 8
+               %d = sdiv i64 1, 0
+               %r = fadd f64 %x, 3.0
+               return %r
+             }",
+            expect![[r#"
+                func @f(%p: ptr, %x: f64) -> (f64) {
+                  %r = fadd f64 %x, 3.0
+                  return %r
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn carried_values_that_only_compute_themselves_go() {
+        check(
+            remove_dead_code,
+            "func @f(%n: i64) -> (f64) {
+               %s, %d = for %i: i64 = 0 to %n step 1 with (%a: f64 = 0.0, %b: f64 = 1.0) {
+                 %a1 = fadd f64 %a, 2.0
+                 %b1 = fmul f64 %b, %b
+                 yield %a1, %b1
+               }
+               return %s
+             }",
+            expect![[r#"
+                func @f(%n: i64) -> (f64) {
+                  %s = for %i: i64 = 0 to %n step 1 with (%a: f64 = 0.0) {
+                    %a1 = fadd f64 %a, 2.0
+                    yield %a1
+                  }
+                  return %s
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn loops_and_branches_without_effect_go() {
+        check(
+            remove_dead_code,
+            "declare @pure(f64) -> (f64) memory(read) willreturn
+             func @f(%n: i64, %c: i1) {
+               for %i: i64 = 0 to %n step 1 {
+                 %x = call @pure(1.0)
+                 yield
+               }
+               %r = if %c -> (f64) { yield 1.0 } else { yield 2.0 }
+               return
+             }",
+            expect![[r#"
+                declare @pure(f64) -> (f64) memory(read) willreturn
+
+                func @f(%n: i64, %c: i1) {
+                  return
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn memory_that_is_only_freed_goes() {
+        check(
+            remove_dead_code,
+            "func @f(%c: i1) {
+               %p = alloc 8 align 8
+               %q = alloc 8 align 8
+               store f64 1.0, %q align 8
+               if %c { free %p } else { free %p }
+               free %q
+               return
+             }",
+            expect![[r#"
+                func @f(%c: i1) {
+                  %q = alloc 8 align 8
+                  store f64 1.0, %q align 8
+                  free %q
+                  return
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn unused_results_go_and_traps_stay() {
+        check(
+            remove_dead_code,
+            r#"func @f(%c: i1, %p: ptr) -> (f64) {
+               %a, %b = if %c -> (f64, f64) {
+                 store f64 1.0, %p align 8
+                 %u = fadd f64 1.0, 2.0
+                 yield %u, 4.0
+               } else {
+                 trap "no"
+               }
+               return %b
+             }"#,
+            expect![[r#"
+                func @f(%c: i1, %p: ptr) -> (f64) {
+                  %b = if %c -> (f64) {
+                    store f64 1.0, %p align 8
+                    yield 4.0
+                  } else {
+                    trap "no"
+                  }
+                  return %b
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn effects_and_endless_loops_stay() {
+        check_unchanged(
+            remove_dead_code,
+            r#"declare @unknown(f64) -> (f64) memory(none)
+             func @f(%p: ptr, %c: i1) {
+               %x = call @unknown(1.0)
+               %old = atomic_add f64 %p, 1.0 align 8
+               loop { again %c }
+               if %c { trap "no" }
+               return
+             }"#,
+        );
+    }
+}
