@@ -1,0 +1,342 @@
+//! Moves what a loop computes anew in each turn, though it does not change, in front of the loop.
+//!
+//! ```text
+//! for %i: i64 = 0 to %n step 1 {            %s = fmul f64 %a, %b
+//!   %s = fmul f64 %a, %b             →      for %i: i64 = 0 to %n step 1 {
+//!   …                                         …
+//! }                                         }
+//! ```
+//!
+//! An operation moves as far out as its operands allow, in one step. How freely it may run where it did not before is
+//! [`speculation`]'s question. Loads and operations that can be undefined move only out of loops that surely run,
+//! from places that control surely reaches, and loads only if the loop writes nothing that they could see.
+
+use crate::behaviour::{Behaviours, behaviour_of};
+use crate::detach::with_function;
+use crate::speculation::{Speculation, forget_ranges, speculation};
+use ferrozyme_ir::entity::SecondaryMap;
+use ferrozyme_ir::{
+    Effect, Form, Function, FunctionId, MemoryEffect, Module, Op, Opcode, Payload, Region, Value,
+};
+
+/// Moves loop-invariant operations out of loops; gives the number of operations moved.
+pub fn hoist_invariants(module: &mut Module, id: FunctionId) -> usize {
+    with_function(module, id, |module, function| {
+        let Some(body) = function.body else { return 0 };
+        let mut hoister = Hoister {
+            behaviours: Behaviours::of(module, function),
+            module,
+            frames: Vec::new(),
+            depth: SecondaryMap::new(),
+            moved: 0,
+        };
+        hoister.visit(function, body, Kind::Body);
+        hoister.moved
+    })
+}
+
+/// Whether a loop's body surely runs at least once when control comes to it.
+pub fn surely_runs(function: &Function, op: Op) -> bool {
+    let data = &function.ops[op];
+    match data.opcode {
+        Opcode::Loop => true,
+        Opcode::For => {
+            let bounds = data.operands[..3]
+                .iter()
+                .map(|&bound| function.int_of(bound))
+                .collect::<Option<Vec<i128>>>();
+            bounds.is_some_and(|bounds| {
+                (bounds[2] > 0 && bounds[0] < bounds[1]) || (bounds[2] < 0 && bounds[0] > bounds[1])
+            })
+        }
+        _ => false,
+    }
+}
+
+/// What kind of region is being walked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Body,
+    Branch,
+    Loop(Op),
+}
+
+/// A region on the way from the body to where the walk stands.
+struct Frame {
+    kind: Kind,
+    /// The operations that it will hold.
+    ops: Vec<Op>,
+    /// Nothing so far could keep control from coming to the operations that follow.
+    straight: bool,
+}
+
+/// How an operation may move.
+enum Mobility {
+    Fixed,
+    Free(Speculation),
+    Load,
+}
+
+struct Hoister<'m> {
+    module: &'m Module,
+    behaviours: Behaviours,
+    frames: Vec<Frame>,
+    /// In which frame a value is defined; constants count as the body's.
+    depth: SecondaryMap<Value, u32>,
+    moved: usize,
+}
+
+impl Hoister<'_> {
+    fn visit(&mut self, function: &mut Function, region: Region, kind: Kind) {
+        let ops = std::mem::take(&mut function.regions[region].ops);
+        let own = self.frames.len();
+        for &arg in &function.regions[region].args {
+            self.depth[arg] = own as u32;
+        }
+        self.frames.push(Frame {
+            kind,
+            ops: Vec::with_capacity(ops.len()),
+            straight: true,
+        });
+        for op in ops {
+            let regions = function.ops[op].regions.clone();
+            let inner_kind = match function.ops[op].opcode {
+                Opcode::For | Opcode::Loop => Kind::Loop(op),
+                _ => Kind::Branch,
+            };
+            for inner in regions {
+                self.visit(function, inner, inner_kind);
+            }
+            let target = self.target(function, op);
+            if target < own {
+                self.moved += 1;
+                forget_ranges(function, op);
+            }
+            for &result in &function.ops[op].results {
+                self.depth[result] = target as u32;
+            }
+            self.frames[target].ops.push(op);
+            if self.behaviours.op(op).stops {
+                self.frames[own].straight = false;
+            }
+        }
+        let frame = self.frames.pop().expect("the frame pushed above");
+        function.regions[region].ops = frame.ops;
+    }
+
+    /// The frame that an operation of the innermost frame moves to: that of the outermost loop it can leave.
+    fn target(&self, function: &Function, op: Op) -> usize {
+        let own = self.frames.len() - 1;
+        let mobility = self.mobility(function, op);
+        if matches!(mobility, Mobility::Fixed) {
+            return own;
+        }
+        let available = function.ops[op]
+            .operands
+            .iter()
+            .map(|&operand| self.depth[operand] as usize)
+            .max()
+            .unwrap_or(0);
+        let mut target = own;
+        for inner in (available + 1..=own).rev() {
+            let frame = &self.frames[inner];
+            let leaves = match (frame.kind, &mobility) {
+                (Kind::Body, _) | (_, Mobility::Fixed) => false,
+                (Kind::Branch, Mobility::Free(freedom)) => *freedom == Speculation::Anywhere,
+                (Kind::Branch, Mobility::Load) => false,
+                (Kind::Loop(_), Mobility::Free(freedom))
+                    if *freedom >= Speculation::BeforeLoops =>
+                {
+                    true
+                }
+                (Kind::Loop(around), Mobility::Free(_)) => {
+                    frame.straight && surely_runs(function, around)
+                }
+                (Kind::Loop(around), Mobility::Load) => {
+                    frame.straight
+                        && surely_runs(function, around)
+                        && !self.behaviours.op(around).writes
+                }
+            };
+            if !leaves {
+                break;
+            }
+            if matches!(frame.kind, Kind::Loop(_)) {
+                target = inner - 1;
+            }
+        }
+        target
+    }
+
+    fn mobility(&self, function: &Function, op: Op) -> Mobility {
+        let data = &function.ops[op];
+        if matches!(data.opcode.form(), Form::Structured | Form::Terminator) {
+            return Mobility::Fixed;
+        }
+        match data.opcode.effect() {
+            Effect::Pure | Effect::Partial => Mobility::Free(speculation(function, op)),
+            Effect::Read => Mobility::Load,
+            Effect::Call => match data.payload {
+                // A function of its arguments alone; what its derivative does is not known.
+                Payload::Callee(callee)
+                    if self.module.functions[callee].facts.memory == MemoryEffect::None
+                        && !behaviour_of(self.module, function, op).stops
+                        && !data
+                            .results
+                            .iter()
+                            .any(|&result| function.ty(result).is_ptr()) =>
+                {
+                    Mobility::Free(Speculation::WhereItRuns)
+                }
+                _ => Mobility::Fixed,
+            },
+            _ => Mobility::Fixed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::hoist_invariants;
+    use crate::testing::{check, check_unchanged};
+    use expect_test::expect;
+
+    #[test]
+    fn invariants_move_as_far_as_they_can() {
+        check(
+            hoist_invariants,
+            "func @f(%p: ptr, %a: f64, %b: f64, %n: i64) {
+               for %i: i64 = 0 to %n step 1 {
+                 for %j: i64 = 0 to %n step 1 {
+                   %s = fmul f64 %a, %b
+                   %row = mul i64 %i, %n
+                   %at = add i64 %row, %j
+                   %q = offset %p, %at * 8
+                   store f64 %s, %q align 8
+                   yield
+                 }
+                 yield
+               }
+               return
+             }",
+            expect![[r#"
+                func @f(%p: ptr, %a: f64, %b: f64, %n: i64) {
+                  %s = fmul f64 %a, %b
+                  for %i: i64 = 0 to %n step 1 {
+                    %row = mul i64 %i, %n
+                    for %j: i64 = 0 to %n step 1 {
+                      %at = add i64 %row, %j
+                      %q = offset %p, %at * 8
+                      store f64 %s, %q align 8
+                      yield
+                    }
+                    yield
+                  }
+                  return
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn cheap_linear_operations_leave_branches_too() {
+        check(
+            hoist_invariants,
+            "func @f(%p: ptr, %a: f64, %n: i64, %c: i1) {
+               for %i: i64 = 0 to %n step 1 {
+                 if %c {
+                   %k = add i64 %n, 1
+                   %q = offset %p, %k * 8
+                   %e = exp f64 %a
+                   store f64 %e, %q align 8
+                   yield
+                 }
+                 yield
+               }
+               return
+             }",
+            expect![[r#"
+                func @f(%p: ptr, %a: f64, %n: i64, %c: i1) {
+                  %k = add i64 %n, 1
+                  %q = offset %p, %k * 8
+                  for %i: i64 = 0 to %n step 1 {
+                    if %c {
+                      %e = exp f64 %a
+                      store f64 %e, %q align 8
+                      yield
+                    }
+                    yield
+                  }
+                  return
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn loads_leave_loops_that_run_and_write_nothing() {
+        check(
+            hoist_invariants,
+            "func @f(%p: ptr, %n: i64, %m: i64) -> (f64, i64) {
+               %s = for %i: i64 = 0 to 10 step 1 with (%a: f64 = 0.0) {
+                 %x = load f64 %p align 8
+                 %a1 = fadd f64 %a, %x
+                 yield %a1
+               }
+               %t = loop with (%b: i64 = 0) {
+                 %d = sdiv i64 %n, %m
+                 %b1 = add i64 %b, %d
+                 %c = icmp slt i64 %b1, 100
+                 again %c, %b1
+               }
+               return %s, %t
+             }",
+            expect![[r#"
+                func @f(%p: ptr, %n: i64, %m: i64) -> (f64, i64) {
+                  %x = load f64 %p align 8
+                  %s = for %i: i64 = 0 to 10 step 1 with (%a: f64 = 0.0) {
+                    %a1 = fadd f64 %a, %x
+                    yield %a1
+                  }
+                  %d = sdiv i64 %n, %m
+                  %t = loop with (%b: i64 = 0) {
+                    %b1 = add i64 %b, %d
+                    %c = icmp slt i64 %b1, 100
+                    again %c, %b1
+                  }
+                  return %s, %t
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn what_may_not_run_stays() {
+        check_unchanged(
+            hoist_invariants,
+            r#"func @f(%p: ptr, %q: ptr, %n: i64, %m: i64, %x: f64) -> (f64, i64, f64) {
+               %s = for %i: i64 = 0 to %n step 1 with (%a: f64 = 0.0) {
+                 %y = load f64 %p align 8
+                 %r = sqrt f64 %x
+                 %a1 = fadd f64 %a, %y
+                 %a2 = fadd f64 %a1, %r
+                 yield %a2
+               }
+               %t = for %j: i64 = 0 to 10 step 1 with (%b: i64 = 0) {
+                 %z = icmp eq i64 %b, 5
+                 if %z { trap "guards the division" }
+                 %d = sdiv i64 %n, %m
+                 %b1 = add i64 %b, %d
+                 yield %b1
+               }
+               %u = for %k: i64 = 0 to 10 step 1 with (%g: f64 = 0.0) {
+                 %h = load f64 %p align 8
+                 store f64 %g, %q align 8
+                 %g1 = fadd f64 %g, %h
+                 yield %g1
+               }
+               return %s, %t, %u
+             }"#,
+        );
+    }
+}

@@ -1,0 +1,86 @@
+//! Whether an operation may run where it did not before, and how far.
+//!
+//! For its value alone, every pure operation may. But programs here get differentiated, after passes as well as before:
+//! a value that is computed and not used has adjoint 0, and 0 times an infinite derivative is NaN. `sqrt` of zero,
+//! behind a branch that excludes zero, is fine; computed ahead of the branch, it would poison the gradient of its
+//! operand. So an operation moves out of a branch only if its derivative cannot be infinite, and out of a loop that
+//! may not run only if its derivative is finite for finite operands.
+
+use ferrozyme_ir::{Effect, Form, Function, Op, Opcode};
+
+/// How freely an operation may run where it did not before; later variants allow more.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Speculation {
+    /// It must run where it stands: it has an effect, or reads memory.
+    Never,
+    /// Only where it surely runs anyway: some operands make it undefined, or its derivative infinite.
+    WhereItRuns,
+    /// Also ahead of a loop that may not run: it may cost something, but is smooth.
+    BeforeLoops,
+    /// Also out of a branch: it is cheap, and linear or not differentiable at all.
+    Anywhere,
+}
+
+/// How freely an operation may run where it did not before.
+pub fn speculation(function: &Function, op: Op) -> Speculation {
+    use Opcode::*;
+    use Speculation::*;
+    let data = &function.ops[op];
+    match data.opcode.effect() {
+        Effect::Pure => {}
+        Effect::Partial => {
+            // A constant divisor is neither zero nor, with overflow, minus one.
+            return match function.int_of(data.operands[1]) {
+                Some(divisor) if divisor != 0 && divisor != -1 => Anywhere,
+                _ => WhereItRuns,
+            };
+        }
+        _ => return Never,
+    }
+    match data.opcode {
+        Fadd | Fsub | Fneg | Fcmp | Fabs | Select | Splat | Extract | Insert | Shuffle
+        | ReduceFadd | Copysign | Fmin | Fmax | Fminimum | Fmaximum => Anywhere,
+        // Linear in the one factor that is not constant, with a finite slope.
+        Fmul if data
+            .operands
+            .iter()
+            .any(|&operand| function.float_of(operand).is_some_and(f64::is_finite)) =>
+        {
+            Anywhere
+        }
+        Fdiv if function
+            .float_of(data.operands[1])
+            .is_some_and(|divisor| divisor.is_normal()) =>
+        {
+            Anywhere
+        }
+        Fmul | Fma | Exp | Exp2 | Exp10 | Expm1 | Sin | Cos | Sincos | Sinh | Cosh | Tanh
+        | Asinh | Atan | Erf | Erfc | Floor | Ceil | Trunc | Round | RoundEven | Fdim => {
+            BeforeLoops
+        }
+        _ => match data.opcode.form() {
+            Form::FloatUnary
+            | Form::FloatBinary
+            | Form::FloatTernary
+            | Form::FloatAndInt
+            | Form::FloatSplit
+            | Form::FloatPair => WhereItRuns,
+            Form::IntUnary
+            | Form::IntBinary
+            | Form::IntCompare
+            | Form::FloatCompare
+            | Form::FloatToExponent
+            | Form::Cast
+            | Form::Special => Anywhere,
+            Form::Structured | Form::Terminator => Never,
+        },
+    }
+}
+
+/// Forgets between which limits the results of an operation lie: what was promised where it stood need not hold where
+/// it did not run before.
+pub(crate) fn forget_ranges(function: &mut Function, op: Op) {
+    for result in function.ops[op].results.clone() {
+        function.values[result].range = None;
+    }
+}
