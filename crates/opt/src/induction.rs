@@ -1,0 +1,439 @@
+//! Turns carried values of counted loops that grow by the same amount in each turn into functions of the counter.
+//!
+//! ```text
+//! %e = for %i: i64 = 0 to %n step 1 with (%q: ptr = %p) {        for %i: i64 = 0 to %n step 1 {
+//!   %a = load f64 %q align 8                                       %q = offset %p, %i * 8
+//!   …                                                       →      %a = load f64 %q align 8
+//!   %q1 = offset %q, 1 * 8                                         …
+//!   yield %q1                                                    }
+//! }
+//! ```
+//!
+//! With the counter as their only source, addresses can be analysed, and turns become independent of each other. The
+//! amount must be the same in all turns; for loops with a step other than 1 or -1 both it and the step must be constants
+//! that divide. Integers and pointers only: sums of floats are rounded in each turn.
+
+use crate::carried::{remove_results, yielded};
+use crate::detach::with_function;
+use crate::substitution::Substitution;
+use crate::trip_count::build_trip_count;
+use ferrozyme_ir::{
+    Builder, Flags, Function, FunctionId, Module, Op, Opcode, Payload, Region, Structure, Type,
+    Value,
+};
+
+/// Rewrites induction variables of a function; gives the number of carried values removed.
+pub fn rewrite_induction(module: &mut Module, id: FunctionId) -> usize {
+    with_function(module, id, |_, function| {
+        let Some(body) = function.body else { return 0 };
+        let mut rewriter = Rewriter {
+            structure: Structure::of(function),
+            scratch: function.new_region(&[]),
+            substitution: Substitution::new(),
+            rewritten: 0,
+        };
+        rewriter.visit(function, body);
+        rewriter.rewritten
+    })
+}
+
+/// By what a carried value grows in each turn.
+struct Growth {
+    /// What is added: an integer of the value's type, or for pointers an `i64`.
+    amount: Value,
+    /// The opposite is added.
+    negative: bool,
+    /// What the amount is multiplied with: the scale of an `offset`.
+    scale: i64,
+    flags: Flags,
+}
+
+struct Rewriter {
+    structure: Structure,
+    /// A region in which operations are built before they are put in place.
+    scratch: Region,
+    substitution: Substitution,
+    rewritten: usize,
+}
+
+impl Rewriter {
+    fn visit(&mut self, function: &mut Function, region: Region) {
+        let ops = std::mem::take(&mut function.regions[region].ops);
+        let mut done = Vec::with_capacity(ops.len());
+        for op in ops {
+            self.substitution.apply(function, op);
+            // The values of the outer loop are known before the inner ones are looked at.
+            let after = if function.ops[op].opcode == Opcode::For {
+                self.rewrite(function, op)
+            } else {
+                Vec::new()
+            };
+            for inner in function.ops[op].regions.clone() {
+                self.visit(function, inner);
+            }
+            done.push(op);
+            done.extend(after);
+        }
+        function.regions[region].ops = done;
+    }
+
+    /// Rewrites what one loop carries; gives the operations that compute final values behind it.
+    fn rewrite(&mut self, function: &mut Function, op: Op) -> Vec<Op> {
+        let data = function.ops[op].clone();
+        let body = data.regions[0];
+        let Some(next) = yielded(function, body).map(<[Value]>::to_vec) else {
+            return Vec::new();
+        };
+        let Some(step) = function.int_of(data.operands[2]).filter(|&step| step != 0) else {
+            return Vec::new();
+        };
+        let args = function.regions[body].args.clone();
+        let mut keep = vec![true; next.len()];
+        let mut before = Vec::new();
+        let mut after = Vec::new();
+        for index in 0..next.len() {
+            let argument = args[index + 1];
+            let initial = data.operands[index + 3];
+            let Some(growth) = self.growth(function, body, argument, next[index]) else {
+                continue;
+            };
+            let (from, to) = (data.operands[0], data.operands[1]);
+            // Inside: initial + (counter - from) / step · amount.
+            let mut builder = Builder::new(function, self.scratch);
+            builder.location = data.location;
+            let inside = at_counter(&mut builder, initial, args[0], from, step, &growth);
+            let Some(inside) = inside else {
+                self.take_scratch(function);
+                continue;
+            };
+            let inside_ops = self.take_scratch(function);
+            // Behind: initial + turns · amount.
+            let mut builder = Builder::new(function, self.scratch);
+            builder.location = data.location;
+            let Some(turns) = build_trip_count(&mut builder, from, to, step) else {
+                self.take_scratch(function);
+                continue;
+            };
+            let behind = grown(&mut builder, initial, turns, &growth, 1);
+            let Some(behind) = behind else {
+                self.take_scratch(function);
+                continue;
+            };
+            after.extend(self.take_scratch(function));
+            before.extend(inside_ops);
+            for (old, new) in [(argument, inside), (data.results[index], behind)] {
+                if !function.is_constant(new) && function.values[new].name.is_none() {
+                    function.values[new].name = function.values[old].name.take();
+                }
+                self.substitution.replace(old, new);
+            }
+            keep[index] = false;
+            self.rewritten += 1;
+        }
+        if before.is_empty() && keep.iter().all(|&kept| kept) {
+            return Vec::new();
+        }
+        before.append(&mut function.regions[body].ops);
+        function.regions[body].ops = before;
+        remove_results(function, op, &keep);
+        after
+    }
+
+    fn take_scratch(&self, function: &mut Function) -> Vec<Op> {
+        std::mem::take(&mut function.regions[self.scratch].ops)
+    }
+
+    /// How a carried value changes from turn to turn, if by the same amount each time.
+    fn growth(
+        &self,
+        function: &Function,
+        body: Region,
+        argument: Value,
+        next: Value,
+    ) -> Option<Growth> {
+        let (op, _) = function.def_op(next)?;
+        let data = &function.ops[op];
+        let (a, b) = (*data.operands.first()?, *data.operands.get(1)?);
+        let ty = function.ty(argument);
+        if ty.is_vector() {
+            return None;
+        }
+        let (amount, negative, scale) = match (data.opcode, &data.payload) {
+            (Opcode::Add, _) if a == argument => (b, false, 1),
+            (Opcode::Add, _) if b == argument => (a, false, 1),
+            (Opcode::Sub, _) if a == argument => (b, true, 1),
+            (Opcode::Offset, &Payload::Scale(scale)) if a == argument => (b, false, scale),
+            _ => return None,
+        };
+        let invariant = match self.structure.region_of_value(function, amount) {
+            None => function.is_constant(amount),
+            Some(region) => !self.structure.is_within(region, body),
+        };
+        invariant.then_some(Growth {
+            amount: self.substitution.resolve(amount),
+            negative,
+            scale,
+            flags: data.flags.intersection(Flags::INBOUNDS),
+        })
+    }
+}
+
+/// The value that a growing value has in the turn of this counter.
+fn at_counter(
+    builder: &mut Builder<'_>,
+    initial: Value,
+    counter: Value,
+    from: Value,
+    step: i128,
+    growth: &Growth,
+) -> Option<Value> {
+    let distance = i64::try_from(step.unsigned_abs()).ok()?;
+    let (low, high) = if step > 0 {
+        (from, counter)
+    } else {
+        (counter, from)
+    };
+    let span = if builder.function.int_of(low) == Some(0) {
+        high
+    } else {
+        builder.binary(Opcode::Sub, high, low)
+    };
+    grown(builder, initial, span, growth, distance)
+}
+
+/// `initial + span / distance · amount`, where `span` counts without sign.
+fn grown(
+    builder: &mut Builder<'_>,
+    initial: Value,
+    span: Value,
+    growth: &Growth,
+    distance: i64,
+) -> Option<Value> {
+    let ty = builder.ty(initial);
+    let index_type = if ty.is_ptr() { Type::I64 } else { ty };
+    let have = builder.ty(span).scalar().bits();
+    let want = index_type.scalar().bits();
+    let sign = if growth.negative { -1 } else { 1 };
+    let constant = builder
+        .function
+        .int_of(growth.amount)
+        .and_then(|amount| amount.checked_mul(i128::from(growth.scale) * sign));
+    let factor = match constant {
+        Some(amount) if amount % i128::from(distance) == 0 => Some(amount / i128::from(distance)),
+        _ if distance != 1 => return None,
+        _ => None,
+    };
+    // Checked before anything is built that would be left over.
+    let scale = match factor {
+        Some(factor) if ty.is_ptr() => i64::try_from(factor).ok()?,
+        _ => growth.scale,
+    };
+    let span = match (builder.function.int_of(span), have.cmp(&want)) {
+        (_, std::cmp::Ordering::Equal) => span,
+        (Some(constant), _) => {
+            let unsigned = constant as u128 & ferrozyme_ir::ones(have);
+            builder.function.int(index_type, unsigned as i128)
+        }
+        (None, std::cmp::Ordering::Less) => builder.cast(Opcode::Zext, span, index_type),
+        (None, std::cmp::Ordering::Greater) => builder.cast(Opcode::TruncInt, span, index_type),
+    };
+    let product = match factor {
+        Some(1) => span,
+        Some(_) if ty.is_ptr() => span,
+        Some(factor) => {
+            let factor = builder.function.int(index_type, factor);
+            builder.binary(Opcode::Mul, span, factor)
+        }
+        None => builder.binary(Opcode::Mul, span, growth.amount),
+    };
+    if ty.is_ptr() {
+        let address = builder.offset(initial, product, scale);
+        let (op, _) = builder
+            .function
+            .def_op(address)
+            .expect("the offset just built");
+        builder.function.ops[op].flags = growth.flags;
+        return Some(address);
+    }
+    let opcode = if growth.negative && factor.is_none() {
+        Opcode::Sub
+    } else {
+        Opcode::Add
+    };
+    let starts_at_zero = builder.function.int_of(initial) == Some(0) && opcode == Opcode::Add;
+    Some(if starts_at_zero {
+        product
+    } else {
+        builder.binary(opcode, initial, product)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rewrite_induction;
+    use crate::testing::{check, check_same_results, check_unchanged};
+    use expect_test::expect;
+    use ferrozyme_ir::interpret::Datum;
+
+    #[test]
+    fn pointers_become_functions_of_the_counter() {
+        check(
+            rewrite_induction,
+            "func @f(%p: ptr, %n: i64) -> (f64) {
+               %e, %s = for %i: i64 = 0 to %n step 1 with (%q: ptr = %p, %a: f64 = 0.0) {
+                 %x = load f64 %q align 8
+                 %a1 = fadd f64 %a, %x
+                 %q1 = offset inbounds %q, 1 * 8
+                 yield %q1, %a1
+               }
+               return %s
+             }",
+            expect![[r#"
+                func @f(%p: ptr, %n: i64) -> (f64) {
+                  %s = for %i: i64 = 0 to %n step 1 with (%a: f64 = 0.0) {
+                    %q = offset inbounds %p, %i * 8
+                    %x = load f64 %q align 8
+                    %a1 = fadd f64 %a, %x
+                    %q1 = offset inbounds %q, 1 * 8
+                    yield %a1
+                  }
+                  %0 = smax i64 %n, 0
+                  %e = offset inbounds %p, %0 * 8
+                  return %s
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn integers_of_other_widths_and_directions() {
+        check(
+            rewrite_induction,
+            "func @f(%n: i64, %m: i32) -> (i32, i64) {
+               %r, %s = for %i: i64 = %n to 0 step -1 with (%a: i32 = 5, %b: i64 = 0) {
+                 %a1 = sub i32 %a, %m
+                 %b1 = add i64 3, %b
+                 yield %a1, %b1
+               }
+               return %r, %s
+             }",
+            expect![[r#"
+                func @f(%n: i64, %m: i32) -> (i32, i64) {
+                  for %i: i64 = %n to 0 step -1 {
+                    %0 = sub i64 %n, %i
+                    %1 = trunc_int i64 %0 to i32
+                    %2 = mul i32 %1, %m
+                    %a = sub i32 5, %2
+                    %3 = sub i64 %n, %i
+                    %b = mul i64 %3, 3
+                    %a1 = sub i32 %a, %m
+                    %b1 = add i64 3, %b
+                    yield
+                  }
+                  %4 = smax i64 %n, 0
+                  %5 = trunc_int i64 %4 to i32
+                  %6 = mul i32 %5, %m
+                  %r = sub i32 5, %6
+                  %7 = smax i64 %n, 0
+                  %s = mul i64 %7, 3
+                  return %r, %s
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn nested_loops() {
+        check(
+            rewrite_induction,
+            "func @f(%p: ptr, %n: i64, %m: i64) {
+               %e = for %i: i64 = 0 to %n step 1 with (%q: ptr = %p) {
+                 %g = for %j: i64 = 0 to %m step 1 with (%r: ptr = %q) {
+                   store f64 1.0, %r align 8
+                   %r1 = offset %r, 8
+                   yield %r1
+                 }
+                 %q1 = offset %q, %m * 8
+                 yield %q1
+               }
+               return
+             }",
+            expect![[r#"
+                func @f(%p: ptr, %n: i64, %m: i64) {
+                  for %i: i64 = 0 to %n step 1 {
+                    %0 = mul i64 %i, %m
+                    %q = offset %p, %0 * 8
+                    for %j: i64 = 0 to %m step 1 {
+                      %r = offset %q, %j * 8
+                      store f64 1.0, %r align 8
+                      %r1 = offset %r, 8
+                      yield
+                    }
+                    %1 = smax i64 %m, 0
+                    %g = offset %q, %1 * 8
+                    %q1 = offset %q, %m * 8
+                    yield
+                  }
+                  %2 = smax i64 %n, 0
+                  %3 = mul i64 %2, %m
+                  %e = offset %p, %3 * 8
+                  return
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn floats_and_changing_amounts_stay() {
+        check_unchanged(
+            rewrite_induction,
+            "func @f(%p: ptr, %n: i64) -> (f64, i64, i64) {
+               %r, %s, %t = for %i: i64 = 0 to %n step 1 with (%a: f64 = 0.0, %b: i64 = 0, %c: i64 = 1) {
+                 %a1 = fadd f64 %a, 1.0
+                 %b1 = add i64 %b, %i
+                 %c1 = mul i64 %c, 3
+                 yield %a1, %b1, %c1
+               }
+               return %r, %s, %t
+             }",
+        );
+        check_unchanged(
+            rewrite_induction,
+            "func @f(%n: i64) -> (i64) {
+               %r = for %i: i64 = 0 to %n step 3 with (%a: i64 = 0) {
+                 %a1 = add i64 %a, 2
+                 yield %a1
+               }
+               return %r
+             }",
+        );
+    }
+
+    #[test]
+    fn results_stay_the_same() {
+        let text = "func @main(%n: i64, %m: i32) -> (i32, i64, i64) {
+               %r, %s, %t = for %i: i64 = %n to 0 step -2 with (%a: i32 = 5, %b: i64 = 1, %c: i64 = 0) {
+                 %a1 = sub i32 %a, 6
+                 %b1 = add i64 4, %b
+                 %k = mul i64 %b, %i
+                 %c1 = xor i64 %c, %k
+                 yield %a1, %b1, %c1
+               }
+               %u, %v = for %j: i32 = %m to 100 step 1 with (%g: i64 = %t, %h: i32 = 0) {
+                 %g1 = add i64 %g, %n
+                 %w = trunc_int i64 %g to i32
+                 %h1 = xor i32 %h, %w
+                 yield %g1, %h1
+               }
+               %x = add i32 %r, %v
+               return %x, %s, %u
+             }";
+        let inputs: Vec<[Datum; 2]> = [(0, 0), (1, 99), (-3, 100), (10, -5), (7, 200)]
+            .into_iter()
+            .map(|(n, m)| [Datum::i64(n), Datum::i32(m)])
+            .collect();
+        let inputs: Vec<&[Datum]> = inputs.iter().map(|input| &input[..]).collect();
+        check_same_results(rewrite_induction, text, &inputs);
+        check_same_results(crate::normalise_loops::normalise_loops, text, &inputs);
+    }
+}

@@ -1,0 +1,239 @@
+//! Makes counted loops with a constant step count from 0 by 1; the old counter is computed inside.
+//!
+//! ```text
+//! for %i: i64 = %n to -1 step -1 { … }     →     %turns = …
+//!                                                for %k: i64 = 0 to %turns step 1 {
+//!                                                  %d = mul i64 %k, -1
+//!                                                  %i = add i64 %n, %d
+//!                                                  …
+//!                                                }
+//! ```
+//!
+//! The new counter is an `i64` whatever the old one was.
+
+use crate::detach::with_function;
+use crate::substitution::Substitution;
+use crate::trip_count::build_trip_count;
+use ferrozyme_ir::{
+    Builder, Function, FunctionId, Module, Op, Opcode, Region, Type, Value, ValueData, ValueDef,
+};
+
+/// Normalises the counted loops of a function; gives the number of loops changed.
+pub fn normalise_loops(module: &mut Module, id: FunctionId) -> usize {
+    with_function(module, id, |_, function| {
+        let Some(body) = function.body else { return 0 };
+        let scratch = function.new_region(&[]);
+        let mut substitution = Substitution::new();
+        visit(function, body, scratch, &mut substitution)
+    })
+}
+
+fn visit(
+    function: &mut Function,
+    region: Region,
+    scratch: Region,
+    substitution: &mut Substitution,
+) -> usize {
+    let mut changes = 0;
+    let ops = std::mem::take(&mut function.regions[region].ops);
+    let mut done = Vec::with_capacity(ops.len());
+    for op in ops {
+        substitution.apply(function, op);
+        if function.ops[op].opcode == Opcode::For
+            && let Some(before) = normalise(function, op, scratch, substitution)
+        {
+            done.extend(before);
+            changes += 1;
+        }
+        for inner in function.ops[op].regions.clone() {
+            changes += visit(function, inner, scratch, substitution);
+        }
+        done.push(op);
+    }
+    function.regions[region].ops = done;
+    changes
+}
+
+/// Normalises one loop; gives the operations that go before it, or none if it stays as it is.
+fn normalise(
+    function: &mut Function,
+    op: Op,
+    scratch: Region,
+    substitution: &mut Substitution,
+) -> Option<Vec<Op>> {
+    let data = &function.ops[op];
+    let (from, to, step) = (data.operands[0], data.operands[1], data.operands[2]);
+    let (location, body) = (data.location, data.regions[0]);
+    let step = function.int_of(step).filter(|&step| step != 0)?;
+    let ty = function.ty(from);
+    if ty == Type::I64 && step == 1 && function.int_of(from) == Some(0) {
+        return None;
+    }
+    let mut builder = Builder::new(function, scratch);
+    builder.location = location;
+    let turns = build_trip_count(&mut builder, from, to, step);
+    let before = std::mem::take(&mut function.regions[scratch].ops);
+    let turns = turns?;
+
+    let old = function.regions[body].args[0];
+    let counter = replace_counter(function, body);
+    let mut builder = Builder::new(function, scratch);
+    builder.location = location;
+    let mut value = counter;
+    if ty != Type::I64 {
+        value = builder.cast(Opcode::TruncInt, value, ty);
+    }
+    if step != 1 {
+        let factor = builder.function.int(ty, step);
+        value = builder.binary(Opcode::Mul, value, factor);
+    }
+    if builder.function.int_of(from) != Some(0) {
+        value = builder.binary(Opcode::Add, from, value);
+    }
+    let mut start = std::mem::take(&mut function.regions[scratch].ops);
+    if !start.is_empty() {
+        function.values[value].name = function.values[old].name.take();
+        function.values[value].range = function.values[old].range;
+    }
+    substitution.replace(old, value);
+    start.append(&mut function.regions[body].ops);
+    function.regions[body].ops = start;
+
+    let zero = function.int(Type::I64, 0);
+    let one = function.int(Type::I64, 1);
+    function.ops[op].operands[..3].copy_from_slice(&[zero, turns, one]);
+    Some(before)
+}
+
+/// Puts a new `i64` in the place of the counter.
+fn replace_counter(function: &mut Function, body: Region) -> Value {
+    let counter = function.values.push(ValueData {
+        ty: Type::I64,
+        def: ValueDef::Argument {
+            region: body,
+            index: 0,
+        },
+        name: None,
+        range: None,
+    });
+    function.regions[body].args[0] = counter;
+    counter
+}
+
+#[cfg(test)]
+mod tests {
+    use super::normalise_loops;
+    use crate::testing::{check, check_unchanged};
+    use expect_test::expect;
+
+    #[test]
+    fn counting_down() {
+        check(
+            normalise_loops,
+            "func @f(%p: ptr, %n: i64) {
+               for %i: i64 = %n to -1 step -1 {
+                 %q = offset %p, %i * 8
+                 store f64 0.0, %q align 8
+                 yield
+               }
+               return
+             }",
+            expect![[r#"
+                func @f(%p: ptr, %n: i64) {
+                  %0 = icmp slt i64 -1, %n
+                  %1 = sub i64 %n, -1
+                  %2 = select i64 %0, %1, 0
+                  for %3: i64 = 0 to %2 step 1 {
+                    %4 = mul i64 %3, -1
+                    %i = add i64 %n, %4
+                    %q = offset %p, %i * 8
+                    store f64 0.0, %q align 8
+                    yield
+                  }
+                  return
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn narrow_counters() {
+        check(
+            normalise_loops,
+            "func @f(%p: ptr, %n: i32) {
+               for %i: i32 = 1 to %n step 3 {
+                 %k = sext i32 %i to i64
+                 %q = offset %p, %k * 8
+                 store f64 0.0, %q align 8
+                 yield
+               }
+               return
+             }",
+            expect![[r#"
+                func @f(%p: ptr, %n: i32) {
+                  %0 = sext i32 %n to i64
+                  %1 = icmp slt i64 1, %0
+                  %2 = sub i64 %0, 1
+                  %3 = sub i64 %2, 1
+                  %4 = udiv i64 %3, 3
+                  %5 = add i64 %4, 1
+                  %6 = select i64 %1, %5, 0
+                  for %7: i64 = 0 to %6 step 1 {
+                    %8 = trunc_int i64 %7 to i32
+                    %9 = mul i32 %8, 3
+                    %i = add i32 1, %9
+                    %k = sext i32 %i to i64
+                    %q = offset %p, %k * 8
+                    store f64 0.0, %q align 8
+                    yield
+                  }
+                  return
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn constant_bounds() {
+        check(
+            normalise_loops,
+            "func @f(%p: ptr) {
+               for %i: i64 = 10 to 21 step 5 {
+                 %q = offset %p, %i * 8
+                 store f64 0.0, %q align 8
+                 yield
+               }
+               return
+             }",
+            expect![[r#"
+                func @f(%p: ptr) {
+                  for %0: i64 = 0 to 3 step 1 {
+                    %1 = mul i64 %0, 5
+                    %i = add i64 10, %1
+                    %q = offset %p, %i * 8
+                    store f64 0.0, %q align 8
+                    yield
+                  }
+                  return
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn normal_loops_and_unknown_steps_stay() {
+        check_unchanged(
+            normalise_loops,
+            "func @f(%n: i64, %s: i64) -> (i64) {
+               %r = for %i: i64 = 0 to %n step 1 with (%a: i64 = 0) {
+                 yield %i
+               }
+               %t = for %j: i64 = 0 to %n step %s with (%b: i64 = 0) {
+                 yield %j
+               }
+               %u = add i64 %r, %t
+               return %u
+             }",
+        );
+    }
+}
