@@ -33,6 +33,7 @@ pub mod parse;
 pub mod print;
 mod structure;
 mod types;
+pub mod verify;
 
 pub use builder::Builder;
 pub use cranelift_entity as entity;
@@ -47,3 +48,4 @@ pub use parse::{ParseError, parse_module};
 pub use print::{Names, print_function, print_module, print_op, print_op_with, print_value};
 pub use structure::{Structure, all_ops, for_each_op};
 pub use types::{Scalar, Type};
+pub use verify::{VerifyError, verify_function, verify_module};

@@ -6,10 +6,14 @@ use crate::parse_module;
 /// Parses and verifies a program.
 #[track_caller]
 fn program(text: &str) -> Module {
-    match parse_module(text) {
+    let module = match parse_module(text) {
         Ok(module) => module,
-        Err(error) => panic!("{error:?}"),
+        Err(error) => panic!("{error}"),
+    };
+    if let Err(errors) = crate::verify_module(&module) {
+        panic!("{}", errors[0]);
     }
+    module
 }
 
 /// What the function `@f` of a program gives, or the fault as people read it.
