@@ -5,7 +5,17 @@ mod carried;
 mod cse;
 mod dce;
 mod detach;
+mod hoist;
+mod induction;
+mod inline;
+mod normalise_loops;
+mod select_branches;
+mod simplify;
+mod speculation;
 mod substitution;
+#[cfg(test)]
+mod testing;
+mod trip_count;
 
 pub use behaviour::{Behaviour, Behaviours, behaviour_of};
 pub use carried::{
@@ -14,4 +24,22 @@ pub use carried::{
 pub use cse::{is_commutative, merge_common_subexpressions};
 pub use dce::remove_dead_code;
 pub use detach::with_function;
+pub use hoist::{hoist_invariants, surely_runs};
+pub use induction::rewrite_induction;
+pub use inline::{InlinePolicy, inline_calls};
+pub use normalise_loops::normalise_loops;
+pub use select_branches::select_branches;
+pub use simplify::simplify;
+pub use speculation::{Speculation, speculation};
 pub use substitution::Substitution;
+pub use trip_count::build_trip_count;
+
+pub mod alias;
+mod bounds;
+pub mod clobbers;
+pub mod facts;
+pub mod hull;
+pub mod indices;
+pub mod interval;
+pub mod pointers;
+pub mod symbolic;

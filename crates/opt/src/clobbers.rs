@@ -1,0 +1,583 @@
+//! What may be overwritten after it was read: the question that decides what a reverse sweep can reload.
+//!
+//! For each operation that reads memory, [`Clobbers::clobber_of`] names an operation that may later overwrite or release
+//! what it read, or says that there is none. Code that ends in a trap does not count: after it, nobody reloads anything.
+//!
+//! The work is nearly linear. Writes are grouped by root. A read is compared with the writes of its own root one by one as
+//! long as they are few; of many, those at constant offsets go into a tree of intervals, and the others count as touching
+//! everything behind the root. Of the writes of other roots it only matters how late the last one comes.
+
+use crate::alias::{Access, Aliases, Footprint};
+use crate::pointers::{Object, object_kind};
+use ferrozyme_ir::{Function, Module, Op, Region, Value};
+use rustc_hash::FxHashMap;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+/// Which reads of a function are clobbered, and by what.
+pub struct Clobbers<'m> {
+    aliases: Aliases<'m>,
+    writes: Vec<Write>,
+    clobbers: FxHashMap<Op, Op>,
+    /// The operations that read memory.
+    reads: FxHashMap<Op, Footprint>,
+    summaries: RefCell<FxHashMap<Op, Rc<Summary>>>,
+    budget: Cell<u32>,
+}
+
+/// Which writes count.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum When {
+    /// Those after the read.
+    Later,
+    /// All.
+    Ever,
+}
+
+/// A write of a function, by its position in the text.
+#[derive(Clone)]
+struct Write {
+    order: u32,
+    op: Op,
+    footprint: Rc<Footprint>,
+}
+
+/// A group with more writes than this is no longer compared one by one.
+const MAX_COMPARED: usize = 32;
+/// How many comparisons that take a proof one function may cost; then they count as failed.
+const MAX_COMPARISONS: u32 = 100_000;
+
+impl<'m> Clobbers<'m> {
+    /// Computes them for a function of a module.
+    pub fn compute(module: &'m Module, function: &'m Function) -> Clobbers<'m> {
+        let aliases = Aliases::new(module, function);
+        let mut ops = Vec::new();
+        if let Some(body) = function.body {
+            collect_returning(function, body, &mut ops);
+        }
+        let mut writes = Vec::new();
+        let mut reads = FxHashMap::default();
+        let mut reading = Vec::new();
+        for op in ops {
+            let written = aliases.writes(op);
+            if !written.is_empty() {
+                writes.push(Write {
+                    order: aliases.structure().order(op),
+                    op,
+                    footprint: Rc::new(written),
+                });
+            }
+            let read = aliases.reads(op);
+            if !read.is_empty() {
+                reads.insert(op, read);
+                reading.push(op);
+            }
+        }
+        let mut clobbers = Clobbers {
+            aliases,
+            writes,
+            clobbers: FxHashMap::default(),
+            reads,
+            summaries: RefCell::default(),
+            budget: Cell::new(MAX_COMPARISONS),
+        };
+        let summary = Summary::of(&clobbers.aliases, &clobbers.writes);
+        let mut found = FxHashMap::default();
+        for op in reading {
+            if let Some(clobber) = clobbers.clobber_in(&summary, op, When::Later, None) {
+                found.insert(op, clobber);
+            }
+        }
+        clobbers.clobbers = found;
+        clobbers
+    }
+
+    /// The alias questions on which this rests.
+    pub fn aliases(&self) -> &Aliases<'m> {
+        &self.aliases
+    }
+
+    /// An operation that may overwrite or release what `op` read, after it read it; none if there surely is none.
+    pub fn clobber_of(&self, op: Op) -> Option<Op> {
+        self.clobbers.get(&op).copied()
+    }
+
+    /// Whether what `op` reads may be overwritten or released within the same execution of `loop_op`, a loop around it,
+    /// after it was read.
+    ///
+    /// If not, all that it read in all iterations still stands in memory when the loop ends, and can be saved there.
+    pub fn clobbered_in_loop(&self, op: Op, loop_op: Op) -> bool {
+        let summary = self.summary_of(loop_op);
+        self.clobber_in(&summary, op, When::Later, Some(loop_op))
+            .is_some()
+    }
+
+    /// Whether what `op` reads may be written or released within the same execution of `loop_op`, a loop around it,
+    /// before or after.
+    ///
+    /// If not, what it reads in all iterations stands in memory before, during and after the loop.
+    pub fn written_in_loop(&self, op: Op, loop_op: Op) -> bool {
+        let summary = self.summary_of(loop_op);
+        self.clobber_in(&summary, op, When::Ever, Some(loop_op))
+            .is_some()
+    }
+
+    /// Whether an operation reads memory, outside code that ends in a trap.
+    pub fn is_read(&self, op: Op) -> bool {
+        self.reads.contains_key(&op)
+    }
+
+    fn summary_of(&self, loop_op: Op) -> Rc<Summary> {
+        if let Some(summary) = self.summaries.borrow().get(&loop_op) {
+            return summary.clone();
+        }
+        let range = self.writes_within(loop_op);
+        let summary = Rc::new(Summary::of(&self.aliases, &self.writes[range]));
+        self.summaries.borrow_mut().insert(loop_op, summary.clone());
+        summary
+    }
+
+    /// The writes within an operation; they stand together, since writes are in the order of the text.
+    fn writes_within(&self, op: Op) -> std::ops::Range<usize> {
+        let structure = self.aliases.structure();
+        let start = structure.order(op);
+        let first = self.writes.partition_point(|write| write.order < start);
+        let count =
+            self.writes[first..].partition_point(|write| is_inside(&self.aliases, write.op, op));
+        first..first + count
+    }
+
+    fn clobber_in(&self, summary: &Summary, op: Op, when: When, scope: Option<Op>) -> Option<Op> {
+        let footprint = self.reads.get(&op)?;
+        let earliest = self.earliest_clobber(op, scope);
+        if footprint.elsewhere
+            && let Some(clobber) = summary.last_reachable(earliest)
+        {
+            return Some(clobber);
+        }
+        footprint.accesses.iter().find_map(|access| {
+            if self.aliases.is_never_written(access.root) {
+                return None;
+            }
+            self.clobber_by_other_root(summary, access, earliest)
+                .or_else(|| self.clobber_by_same_root(summary, (op, access), earliest, when, scope))
+        })
+    }
+
+    /// The position in the text from which on a write may come after a read: that of the outermost loop around it, or its own.
+    fn earliest_clobber(&self, op: Op, scope: Option<Op>) -> u32 {
+        let structure = self.aliases.structure();
+        let outermost = match scope {
+            Some(scope) => Some(scope),
+            None => self.aliases.indices().loops_around(op).first().copied(),
+        };
+        structure.order(outermost.unwrap_or(op))
+    }
+
+    fn clobber_by_other_root(
+        &self,
+        summary: &Summary,
+        access: &Access,
+        earliest: u32,
+    ) -> Option<Op> {
+        let function = self.aliases.function();
+        let pointers = self.aliases.pointers();
+        let bases = pointers.bases(function, access.root);
+        let root = access.root;
+        if bases.anything {
+            return summary.any.latest_but(root, earliest);
+        }
+        let mut candidates = Vec::new();
+        candidates.push(summary.anything.latest_but(root, earliest));
+        let mut reachable = bases.unknown;
+        if bases.unknown {
+            candidates.push(summary.reachable.latest_but(root, earliest));
+        }
+        for &object in &bases.objects {
+            // Those that may point into this very object, by whatever root.
+            if let Some(merged) = summary.by_object.get(&object) {
+                candidates.push(merged.latest_but(root, earliest));
+            }
+            if object != root
+                && let Some(group) = summary.groups.get(&object)
+            {
+                candidates.push(
+                    group
+                        .last
+                        .filter(|&(order, _)| order >= earliest)
+                        .map(|(_, op)| op),
+                );
+            }
+            reachable |= pointers.is_reachable(function, object);
+            match object_kind(function, object) {
+                Some(Object::Shared) => {
+                    candidates.push(summary.shared.latest_but(root, earliest));
+                    candidates.push(summary.global.latest_but(root, earliest));
+                }
+                Some(Object::Global) => candidates.push(summary.shared.latest_but(root, earliest)),
+                _ => {}
+            }
+        }
+        if reachable {
+            candidates.push(summary.unknown.latest_but(root, earliest));
+            candidates.push(
+                summary
+                    .elsewhere
+                    .filter(|&(order, _)| order >= earliest)
+                    .map(|(_, op)| op),
+            );
+        }
+        candidates.into_iter().flatten().next()
+    }
+
+    fn clobber_by_same_root(
+        &self,
+        summary: &Summary,
+        read: (Op, &Access),
+        earliest: u32,
+        when: When,
+        scope: Option<Op>,
+    ) -> Option<Op> {
+        let access = read.1;
+        let group = summary.groups.get(&access.root)?;
+        if let Some((order, clobber)) = group.whole
+            && order >= earliest
+        {
+            return Some(clobber);
+        }
+        for (order, clobber, written) in group.compared.iter().rev() {
+            if *order < earliest {
+                break;
+            }
+            let write = (*clobber, written);
+            if !surely_apart(access, written)
+                && (!self.spend()
+                    || match (when, scope) {
+                        (When::Ever, Some(scope)) => {
+                            self.aliases.may_meet_within(read, write, scope)
+                        }
+                        _ => self.aliases.may_overwrite_within(read, write, scope),
+                    })
+            {
+                return Some(*clobber);
+            }
+        }
+        let tree = group.constant.as_ref()?;
+        let latest = match constant_range(access) {
+            Some((start, end)) => tree.latest(start, end),
+            None => tree.latest_of_all(),
+        };
+        latest
+            .filter(|&(order, _)| order >= earliest)
+            .map(|(_, clobber)| clobber)
+    }
+
+    /// Takes one comparison from what the function may cost; false when there is none left.
+    fn spend(&self) -> bool {
+        let left = self.budget.get();
+        self.budget.set(left.saturating_sub(1));
+        left > 0
+    }
+}
+
+/// The writes of a stretch of text, ready for questions.
+struct Summary {
+    /// By root.
+    groups: FxHashMap<Value, Group>,
+    /// By object, those whose root may point into it without being it.
+    by_object: FxHashMap<Value, Latest>,
+    /// Those that may go anywhere.
+    anything: Latest,
+    /// Those through pointers of unknown origin.
+    unknown: Latest,
+    /// Those that may go to what a parameter without `noalias` points to.
+    shared: Latest,
+    /// Those that may go to a global.
+    global: Latest,
+    /// Those that may go to what pointers of unknown origin can reach.
+    reachable: Latest,
+    /// All.
+    any: Latest,
+    /// The last that may go wherever other functions can reach.
+    elsewhere: Option<(u32, Op)>,
+}
+
+/// The last write of a class, and the last one of another root than that one's.
+#[derive(Default)]
+struct Latest {
+    first: Option<(u32, Op, Value)>,
+    second: Option<(u32, Op, Value)>,
+}
+
+/// The writes of one root.
+#[derive(Default)]
+struct Group {
+    /// The last one.
+    last: Option<(u32, Op)>,
+    /// In the order of the text; each is compared with each read.
+    compared: Vec<(u32, Op, Access)>,
+    /// The last one that may touch everything behind the root; only used when nothing is compared.
+    whole: Option<(u32, Op)>,
+    /// Those at constant offsets.
+    constant: Option<IntervalTree>,
+}
+
+impl Summary {
+    fn of(aliases: &Aliases, writes: &[Write]) -> Summary {
+        let function = aliases.function();
+        let pointers = aliases.pointers();
+        let mut summary = Summary {
+            groups: FxHashMap::default(),
+            by_object: FxHashMap::default(),
+            anything: Latest::default(),
+            unknown: Latest::default(),
+            shared: Latest::default(),
+            global: Latest::default(),
+            reachable: Latest::default(),
+            any: Latest::default(),
+            elsewhere: None,
+        };
+        for write in writes {
+            let (order, op) = (write.order, write.op);
+            if write.footprint.elsewhere {
+                summary.elsewhere = Some((order, op));
+            }
+            for access in &write.footprint.accesses {
+                let root = access.root;
+                let group = summary.groups.entry(root).or_default();
+                group.last = Some((order, op));
+                group.compared.push((order, op, access.clone()));
+                let entry = (order, op, root);
+                summary.any.note(entry);
+                let bases = pointers.bases(function, root);
+                if bases.anything {
+                    summary.anything.note(entry);
+                    summary.reachable.note(entry);
+                    continue;
+                }
+                if bases.unknown {
+                    summary.unknown.note(entry);
+                    summary.reachable.note(entry);
+                }
+                for &object in &bases.objects {
+                    if object != root {
+                        summary.by_object.entry(object).or_default().note(entry);
+                    }
+                    if pointers.is_reachable(function, object) {
+                        summary.reachable.note(entry);
+                    }
+                    match object_kind(function, object) {
+                        Some(Object::Shared) => summary.shared.note(entry),
+                        Some(Object::Global) => summary.global.note(entry),
+                        _ => {}
+                    }
+                }
+            }
+        }
+        for group in summary.groups.values_mut() {
+            group.condense();
+        }
+        summary
+    }
+
+    /// The last write that other functions could notice.
+    fn last_reachable(&self, earliest: u32) -> Option<Op> {
+        let direct = self.elsewhere.filter(|&(order, _)| order >= earliest);
+        let named = self
+            .reachable
+            .first
+            .filter(|&(order, ..)| order >= earliest);
+        direct
+            .map(|(_, op)| op)
+            .or_else(|| named.map(|(_, op, _)| op))
+    }
+}
+
+impl Latest {
+    /// Writes come in the order of the text.
+    fn note(&mut self, entry: (u32, Op, Value)) {
+        if self.first.is_some_and(|(_, _, root)| root != entry.2) {
+            self.second = self.first;
+        }
+        self.first = Some(entry);
+    }
+
+    /// The last write of another root, if it does not come before `earliest`.
+    fn latest_but(&self, root: Value, earliest: u32) -> Option<Op> {
+        [self.first, self.second]
+            .into_iter()
+            .flatten()
+            .find(|&(_, _, other)| other != root)
+            .filter(|&(order, ..)| order >= earliest)
+            .map(|(_, op, _)| op)
+    }
+}
+
+impl Group {
+    /// Once there are too many writes to compare, keeps the constant offsets in a tree and the last of the others.
+    fn condense(&mut self) {
+        if self.compared.len() <= MAX_COMPARED {
+            return;
+        }
+        let mut intervals = Vec::new();
+        let mut others = Vec::new();
+        for (order, op, access) in std::mem::take(&mut self.compared) {
+            match constant_range(&access) {
+                Some((start, end)) => intervals.push((start, end, order, op)),
+                None => others.push((order, op, access)),
+            }
+        }
+        if others.len() <= MAX_COMPARED {
+            self.compared = others;
+        } else {
+            self.whole = others.last().map(|&(order, op, _)| (order, op));
+        }
+        if !intervals.is_empty() {
+            self.constant = Some(IntervalTree::of(&intervals));
+        }
+    }
+}
+
+/// Answers which interval, of those that meet a given one, stands last in the text.
+struct IntervalTree {
+    /// The ends of all intervals, sorted. Slot `i` is what lies between bounds `i` and `i + 1`.
+    bounds: Vec<i64>,
+    /// How many leaves the tree has: a power of two.
+    leaves: usize,
+    /// For each node, the last interval that covers all of it.
+    covering: Vec<Option<(u32, Op)>>,
+    /// For each node, the last interval that meets it.
+    meeting: Vec<Option<(u32, Op)>>,
+}
+
+impl IntervalTree {
+    fn of(intervals: &[(i64, i64, u32, Op)]) -> IntervalTree {
+        let mut bounds: Vec<i64> = intervals
+            .iter()
+            .flat_map(|&(start, end, ..)| [start, end])
+            .collect();
+        bounds.sort_unstable();
+        bounds.dedup();
+        let leaves = bounds.len().next_power_of_two();
+        let mut tree = IntervalTree {
+            bounds,
+            leaves,
+            covering: vec![None; 2 * leaves],
+            meeting: vec![None; 2 * leaves],
+        };
+        for &(start, end, order, op) in intervals {
+            let first = tree.bounds.partition_point(|&bound| bound < start);
+            let last = tree.bounds.partition_point(|&bound| bound < end);
+            tree.insert(1, 0, leaves, first, last, (order, op));
+        }
+        tree
+    }
+
+    fn latest_of_all(&self) -> Option<(u32, Op)> {
+        self.meeting[1]
+    }
+
+    fn latest(&self, start: i64, end: i64) -> Option<(u32, Op)> {
+        // The first slot that ends behind `start`, and the first that starts at or behind `end`.
+        let first = self
+            .bounds
+            .partition_point(|&bound| bound <= start)
+            .saturating_sub(1);
+        let last = self.bounds.partition_point(|&bound| bound < end);
+        self.query(1, 0, self.leaves, first, last)
+    }
+
+    fn insert(
+        &mut self,
+        node: usize,
+        low: usize,
+        high: usize,
+        first: usize,
+        last: usize,
+        entry: (u32, Op),
+    ) {
+        if first >= high || last <= low {
+            return;
+        }
+        self.meeting[node] = later(self.meeting[node], Some(entry));
+        if first <= low && high <= last {
+            self.covering[node] = later(self.covering[node], Some(entry));
+            return;
+        }
+        let middle = (low + high) / 2;
+        self.insert(2 * node, low, middle, first, last, entry);
+        self.insert(2 * node + 1, middle, high, first, last, entry);
+    }
+
+    fn query(
+        &self,
+        node: usize,
+        low: usize,
+        high: usize,
+        first: usize,
+        last: usize,
+    ) -> Option<(u32, Op)> {
+        if first >= high || last <= low {
+            return None;
+        }
+        if first <= low && high <= last {
+            return self.meeting[node];
+        }
+        let middle = (low + high) / 2;
+        let below = later(
+            self.query(2 * node, low, middle, first, last),
+            self.query(2 * node + 1, middle, high, first, last),
+        );
+        later(self.covering[node], below)
+    }
+}
+
+fn later(a: Option<(u32, Op)>, b: Option<(u32, Op)>) -> Option<(u32, Op)> {
+    match (a, b) {
+        (Some(x), Some(y)) => Some(if x.0 >= y.0 { x } else { y }),
+        (x, y) => x.or(y),
+    }
+}
+
+/// Start and end of an access that has constant ones.
+fn constant_range(access: &Access) -> Option<(i64, i64)> {
+    let start = access.offset.is_constant()?;
+    let size = access.size.as_ref()?.is_constant()?;
+    // Offsets so large that differences might wrap around are left to the general comparison.
+    let sane = 0..1i64 << 61;
+    (size > 0 && sane.contains(&size) && sane.contains(&start.checked_abs()?))
+        .then_some((start, start + size))
+}
+
+/// Whether two accesses behind one root are at constant offsets that do not meet.
+fn surely_apart(a: &Access, b: &Access) -> bool {
+    match (constant_range(a), constant_range(b)) {
+        (Some(a), Some(b)) => a.1 <= b.0 || b.1 <= a.0,
+        _ => false,
+    }
+}
+
+fn is_inside(aliases: &Aliases, op: Op, holder: Op) -> bool {
+    let structure = aliases.structure();
+    let Some(region) = structure.region_of(op) else {
+        return false;
+    };
+    aliases.function().ops[holder]
+        .regions
+        .iter()
+        .any(|&inner| structure.is_within(region, inner))
+}
+
+/// The operations after which the function may still return, in the order of the text.
+fn collect_returning(function: &Function, region: Region, ops: &mut Vec<Op>) {
+    let data = &function.regions[region];
+    if data.ops.is_empty() || function.ends_in_trap(region) {
+        return;
+    }
+    for &op in &data.ops {
+        ops.push(op);
+        for &inner in &function.ops[op].regions {
+            collect_returning(function, inner, ops);
+        }
+    }
+}

@@ -1,0 +1,392 @@
+//! Proofs that an expression is at least some number, from what is known where code runs.
+//!
+//! [`Facts`] collects inequalities: within the body of `for i = a to b step 1`, `a ≤ i`, `i ≤ b - 1` and `a + 1 ≤ b` hold;
+//! within the branches of `if`, its comparison does. A proof eliminates one variable after the other, the one defined
+//! last first, since its bounds mention only earlier ones: `p = v·q + r` with `q ≥ 0` and `v ≥ l` is at least `l·q + r`, and with
+//! `q ≤ 0` and `v ≤ u` at least `u·q + r`, where the sign of `q` is a proof of its own. What remains is settled by intervals.
+//!
+//! A proof that succeeds holds under the assumptions of [`crate::indices`]; one that fails says nothing.
+
+use crate::indices::{Counted, Indices};
+use crate::interval::Interval;
+use crate::symbolic::Symbolic;
+use ferrozyme_ir::{Function, IntPredicate, Op, Opcode, Payload, Region, Scalar, Value};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+/// Inequalities that hold together, somewhere in a function.
+pub struct Facts<'a, 'f> {
+    indices: &'a Indices<'f>,
+    bounds: FxHashMap<Value, Bounds>,
+    invented: Vec<Invented>,
+}
+
+#[derive(Default)]
+struct Bounds {
+    lower: SmallVec<[Symbolic; 2]>,
+    upper: SmallVec<[Symbolic; 2]>,
+}
+
+/// A variable that is no value of the function: a counter in another iteration, a number of iterations.
+struct Invented {
+    rank: u64,
+    interval: Interval,
+}
+
+/// How many eliminations one proof may take.
+const BUDGET: u32 = 120;
+
+/// How many regions outwards conditions of `if` are looked for.
+const MAX_CONDITIONS: usize = 8;
+
+impl<'a, 'f> Facts<'a, 'f> {
+    /// No facts beyond the intervals of values.
+    pub fn new(indices: &'a Indices<'f>) -> Facts<'a, 'f> {
+        Facts {
+            indices,
+            bounds: FxHashMap::default(),
+            invented: Vec::new(),
+        }
+    }
+
+    /// What holds where an operation runs.
+    pub fn at(indices: &'a Indices<'f>, op: Op) -> Facts<'a, 'f> {
+        let mut facts = Facts::new(indices);
+        for fact in facts_at(indices, indices.structure().region_of(op)) {
+            facts.assume(&fact);
+        }
+        facts
+    }
+
+    /// Adds what holds within the body of a counted loop.
+    pub fn assume_within(&mut self, counted: &Counted) {
+        for fact in counted_facts(counted) {
+            self.assume(&fact);
+        }
+    }
+
+    /// Adds that an expression is at least 0.
+    pub fn assume(&mut self, fact: &Symbolic) {
+        let Some(last) = self.last_variable(fact) else {
+            return;
+        };
+        let mut seen: SmallVec<[Value; 4]> = SmallVec::new();
+        for variable in fact.variables() {
+            if seen.contains(&variable) {
+                continue;
+            }
+            seen.push(variable);
+            let (factor, rest) = fact.split(variable);
+            let Some(factor) = factor.is_constant().filter(|&factor| factor != 0) else {
+                continue;
+            };
+            // factor·variable + rest ≥ 0
+            let bound = match factor {
+                1 if variable == last => rest.scale(-1),
+                -1 if variable == last => Some(rest),
+                // A bound may mention only earlier variables; for the others, numbers have to do.
+                _ => self.numeric_bound(factor, &rest),
+            };
+            let Some(bound) = bound else { continue };
+            let bounds = self.bounds.entry(variable).or_default();
+            let side = if factor > 0 {
+                &mut bounds.lower
+            } else {
+                &mut bounds.upper
+            };
+            if !side.contains(&bound) {
+                side.push(bound);
+            }
+        }
+    }
+
+    /// Whether `expression ≥ least` surely holds.
+    pub fn prove_at_least(&self, expression: &Symbolic, least: i64) -> bool {
+        let Some(target) = least.checked_neg().and_then(|less| expression.plus(less)) else {
+            return false;
+        };
+        let mut budget = BUDGET;
+        self.prove(&target, &mut budget)
+    }
+
+    /// Whether `expression ≤ most` surely holds.
+    pub fn prove_at_most(&self, expression: &Symbolic, most: i64) -> bool {
+        let negated = expression.scale(-1);
+        match (negated, most.checked_neg()) {
+            (Some(negated), Some(least)) => self.prove_at_least(&negated, least),
+            _ => false,
+        }
+    }
+
+    /// Whether `expression < 0` surely holds.
+    pub fn prove_negative(&self, expression: &Symbolic) -> bool {
+        self.prove_at_most(expression, -1)
+    }
+
+    /// Whether an expression is surely not negative, or surely not positive.
+    pub fn sign(&self, expression: &Symbolic) -> Option<Sign> {
+        let mut budget = BUDGET;
+        self.sign_within(expression, &mut budget)
+    }
+
+    /// A variable that stands for a value in another iteration: it has the value's interval and nothing else.
+    pub(crate) fn invent_like(&mut self, value: Value) -> Value {
+        let invented = Invented {
+            rank: 4 * u64::from(self.indices.rank(value)) + 1,
+            interval: self.indices.interval_of_value(value),
+        };
+        self.invent(invented)
+    }
+
+    /// A variable that stands for how many iterations of a loop lie between two: at least one.
+    pub(crate) fn invent_distance(&mut self, counted: &Counted) -> Value {
+        let range = self.indices.interval_of_value(counted.counter);
+        let most = range.max.saturating_sub(range.min).max(1);
+        self.invent(Invented {
+            rank: 4 * u64::from(self.indices.rank(counted.counter)) + 2,
+            interval: Interval::new(1, most),
+        })
+    }
+
+    /// Between which numbers a variable lies.
+    pub(crate) fn interval_of_variable(&self, variable: Value) -> Interval {
+        match self.invented_data(variable) {
+            Some(invented) => invented.interval,
+            None => self.indices.interval_of_value(variable),
+        }
+    }
+
+    fn invent(&mut self, invented: Invented) -> Value {
+        let number = self.indices.function().values.len() + self.invented.len();
+        self.invented.push(invented);
+        Value::from_u32(number as u32)
+    }
+
+    fn invented_data(&self, variable: Value) -> Option<&Invented> {
+        let known = self.indices.function().values.len();
+        (variable.as_u32() as usize)
+            .checked_sub(known)
+            .map(|index| &self.invented[index])
+    }
+
+    fn rank(&self, variable: Value) -> u64 {
+        match self.invented_data(variable) {
+            Some(invented) => invented.rank,
+            None => 4 * u64::from(self.indices.rank(variable)),
+        }
+    }
+
+    fn last_variable(&self, expression: &Symbolic) -> Option<Value> {
+        // Equal ranks (the same value renamed twice) are told apart by the variable.
+        expression
+            .variables()
+            .max_by_key(|&variable| (self.rank(variable), variable))
+    }
+
+    fn interval(&self, expression: &Symbolic) -> Interval {
+        self.indices
+            .interval_of(expression, |variable| self.interval_of_variable(variable))
+    }
+
+    /// The number that follows from `factor·v + rest ≥ 0` for `v`.
+    fn numeric_bound(&self, factor: i64, rest: &Symbolic) -> Option<Symbolic> {
+        let most = self.interval(rest).upper()?;
+        let factor = i128::from(factor);
+        let bound = if factor > 0 {
+            // v ≥ -rest/factor ≥ -most/factor, rounded up.
+            -most.div_euclid(factor)
+        } else {
+            // v ≤ rest/-factor ≤ most/-factor, rounded down.
+            most.div_euclid(-factor)
+        };
+        Some(Symbolic::constant(i64::try_from(bound).ok()?))
+    }
+
+    fn sign_within(&self, expression: &Symbolic, budget: &mut u32) -> Option<Sign> {
+        if let Some(number) = expression.is_constant() {
+            return Some(if number >= 0 {
+                Sign::NotNegative
+            } else {
+                Sign::NotPositive
+            });
+        }
+        if self.prove(expression, budget) {
+            return Some(Sign::NotNegative);
+        }
+        let negated = expression.scale(-1)?;
+        self.prove(&negated, budget).then_some(Sign::NotPositive)
+    }
+
+    fn prove(&self, target: &Symbolic, budget: &mut u32) -> bool {
+        if *budget == 0 {
+            return false;
+        }
+        *budget -= 1;
+        if let Some(number) = target.is_constant() {
+            return number >= 0;
+        }
+        let interval = self.interval(target);
+        if interval.min >= 0 {
+            return true;
+        }
+        if interval.max < 0 {
+            return false;
+        }
+        let Some(variable) = self.last_variable(target) else {
+            return false;
+        };
+        let (factor, rest) = target.split(variable);
+        let Some(sign) = self.sign_within(&factor, budget) else {
+            return false;
+        };
+        let own = self.interval_of_variable(variable);
+        let (number, symbolic) = match (sign, self.bounds.get(&variable)) {
+            (Sign::NotNegative, bounds) => (own.lower(), bounds.map(|bounds| &bounds.lower)),
+            (Sign::NotPositive, bounds) => (own.upper(), bounds.map(|bounds| &bounds.upper)),
+        };
+        let number = number
+            .and_then(|number| i64::try_from(number).ok())
+            .map(Symbolic::constant);
+        let candidates = symbolic.into_iter().flatten().chain(number.as_ref());
+        for bound in candidates {
+            let reduced = factor.mul(bound).and_then(|product| product.add(&rest));
+            if let Some(reduced) = reduced
+                && self.prove(&reduced, budget)
+            {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// What is known of an expression's sign.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sign {
+    /// At least 0.
+    NotNegative,
+    /// At most 0.
+    NotPositive,
+}
+
+/// What holds where the operations of a region run, each expression being at least 0.
+pub(crate) fn facts_at(indices: &Indices, region: Option<Region>) -> Vec<Symbolic> {
+    let structure = indices.structure();
+    let mut facts = Vec::new();
+    let mut conditions = 0;
+    let mut region = region;
+    while let Some(inner) = region {
+        let Some(holder) = structure.op_of(inner) else {
+            break;
+        };
+        if let Some(counted) = indices.counted(holder) {
+            facts.extend(counted_facts(&counted));
+        } else if conditions < MAX_CONDITIONS {
+            conditions += 1;
+            facts.extend(branch_facts(indices, holder, inner));
+        }
+        region = structure.region_of(holder);
+    }
+    facts
+}
+
+/// What holds within the body of a `for`, each expression being at least 0.
+fn counted_facts(counted: &Counted) -> Vec<Symbolic> {
+    let counter = Symbolic::of_value(counted.counter);
+    let (Some(smallest), Some(largest)) = (counted.smallest(), counted.largest()) else {
+        return Vec::new();
+    };
+    [
+        counter.sub(&smallest),
+        largest.sub(&counter),
+        largest.sub(&smallest),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// What the comparison of an `if` says within one of its branches, each expression being at least 0.
+fn branch_facts(indices: &Indices, op: Op, region: Region) -> SmallVec<[Symbolic; 2]> {
+    let function = indices.function();
+    let data = &function.ops[op];
+    let mut facts = SmallVec::new();
+    if data.opcode != Opcode::If || data.operands.is_empty() {
+        return facts;
+    }
+    let holds = data.regions.first() == Some(&region);
+    let Some((comparison, _)) = function.def_op(data.operands[0]) else {
+        return facts;
+    };
+    let comparison = &function.ops[comparison];
+    let (Opcode::Icmp, Payload::IntPredicate(predicate)) = (comparison.opcode, &comparison.payload)
+    else {
+        return facts;
+    };
+    let &[left, right] = comparison.operands.as_slice() else {
+        return facts;
+    };
+    if !is_scalar_integer(function, left) {
+        return facts;
+    }
+    let Some(predicate) = signed_meaning(indices, *predicate, holds, right) else {
+        return facts;
+    };
+    // A test for overflow compares a wrapped sum, of which only the exact expression may be believed.
+    let (a, b) = (
+        indices.exact_expression(left),
+        indices.exact_expression(right),
+    );
+    let below = |low: &Symbolic, high: &Symbolic, gap: i64| {
+        high.sub(low).and_then(|distance| distance.plus(-gap))
+    };
+    match predicate {
+        Meaning::Below => facts.extend(below(&a, &b, 1)),
+        Meaning::AtMost => facts.extend(below(&a, &b, 0)),
+        Meaning::Above => facts.extend(below(&b, &a, 1)),
+        Meaning::AtLeast => facts.extend(below(&b, &a, 0)),
+        Meaning::Equal => {
+            facts.extend(below(&a, &b, 0));
+            facts.extend(below(&b, &a, 0));
+        }
+        Meaning::Within => {
+            facts.extend(below(&a, &b, 1));
+            facts.push(a);
+        }
+    }
+    facts
+}
+
+/// What a comparison says of two signed numbers.
+enum Meaning {
+    Below,
+    AtMost,
+    Above,
+    AtLeast,
+    Equal,
+    /// Between 0 and the right side, which is not negative: what an unsigned comparison says.
+    Within,
+}
+
+fn signed_meaning(
+    indices: &Indices,
+    predicate: IntPredicate,
+    holds: bool,
+    right: Value,
+) -> Option<Meaning> {
+    let limited = indices.interval_of_value(right).min >= 0;
+    Some(match (predicate, holds) {
+        (IntPredicate::Slt, true) | (IntPredicate::Sge, false) => Meaning::Below,
+        (IntPredicate::Sle, true) | (IntPredicate::Sgt, false) => Meaning::AtMost,
+        (IntPredicate::Sgt, true) | (IntPredicate::Sle, false) => Meaning::Above,
+        (IntPredicate::Sge, true) | (IntPredicate::Slt, false) => Meaning::AtLeast,
+        (IntPredicate::Eq, true) | (IntPredicate::Ne, false) => Meaning::Equal,
+        (IntPredicate::Ult, true) | (IntPredicate::Uge, false) if limited => Meaning::Within,
+        _ => return None,
+    })
+}
+
+fn is_scalar_integer(function: &Function, value: Value) -> bool {
+    let ty = function.ty(value);
+    !ty.is_vector() && matches!(ty.scalar(), Scalar::Int(bits) if bits <= 64)
+}

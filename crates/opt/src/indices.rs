@@ -1,0 +1,709 @@
+//! What integer values are in terms of each other: index expressions, intervals, trip counts, invariance.
+//!
+//! [`Indices::of`] reads a function once, in the order of its text, and gives every integer value an expression
+//! ([`Symbolic`]) over values that cannot be taken apart further (parameters, loop counters, loads, …), a numeric
+//! interval, and the innermost region on which it depends.
+//!
+//! What is assumed:
+//! - `add`, `sub`, `mul` and `shl` of `i64` are taken apart whether or not they are marked `nsw`. As equations modulo 2⁶⁴
+//!   the expressions hold in any case. Where a bound is drawn from them ("`j` is at most `n - 1`"), trip counts and products of
+//!   sizes are taken not to overflow `i64`, as is true of any array that fits in memory. Arithmetic with large factors, which
+//!   wraps on purpose (hashes, random numbers), is left as it is unless it is marked `nsw`.
+//! - Narrower arithmetic is taken apart only where `nsw` or the intervals of the operands say that it does not wrap.
+//! - The counter of a `for` does not wrap: the number of iterations is (to − from)/step, rounded up, or 0.
+//! - Code that runs is free of undefined behaviour: `nsw`, `range` and the like hold.
+
+use crate::interval::Interval;
+use crate::symbolic::Symbolic;
+use ferrozyme_ir::entity::SecondaryMap;
+use ferrozyme_ir::entity::packed_option::PackedOption;
+use ferrozyme_ir::{
+    Effect, Flags, Function, Op, OpData, Opcode, Region, Scalar, Structure, Value, ValueDef,
+};
+
+/// Expressions and intervals of a function's integers, as of when it was computed.
+pub struct Indices<'f> {
+    function: &'f Function,
+    structure: Structure,
+    info: SecondaryMap<Value, Info>,
+    next_rank: u32,
+}
+
+/// A counted loop.
+#[derive(Clone, Debug)]
+pub struct Counted {
+    /// The `for`.
+    pub op: Op,
+    /// Its region.
+    pub body: Region,
+    /// The counter.
+    pub counter: Value,
+    /// The counter's first value.
+    pub from: Symbolic,
+    /// What the counter stays below (above, for a negative step).
+    pub to: Symbolic,
+    /// What it counts by.
+    pub step: Symbolic,
+    /// Whether it counts up (or down), where that is known.
+    pub upward: Option<bool>,
+}
+
+impl Counted {
+    /// The step, if it is a constant.
+    pub fn constant_step(&self) -> Option<i64> {
+        self.step.is_constant()
+    }
+
+    /// A value that the counter never falls below.
+    pub fn smallest(&self) -> Option<Symbolic> {
+        match self.upward? {
+            true => Some(self.from.clone()),
+            false => self.to.plus(1),
+        }
+    }
+
+    /// A value that the counter never exceeds.
+    pub fn largest(&self) -> Option<Symbolic> {
+        match self.upward? {
+            true => self.to.plus(-1),
+            false => Some(self.from.clone()),
+        }
+    }
+}
+
+#[derive(Clone, Default)]
+struct Info {
+    expression: Option<Symbolic>,
+    interval: Option<Interval>,
+    /// The innermost region on which the value depends; none if it is the same everywhere in a call.
+    depends: PackedOption<Region>,
+    rank: u32,
+    /// Whether the expression is the value as a number, not only modulo 2⁶⁴.
+    exact: bool,
+}
+
+/// Factors beyond this are taken to be meant to wrap around.
+const LARGE_FACTOR: u64 = 1 << 32;
+
+/// Ends of intervals beyond this are limits of types, not knowledge.
+const LOOSE: i128 = 1 << 62;
+
+impl<'f> Indices<'f> {
+    /// Computes it, in linear time.
+    pub fn of(function: &'f Function) -> Indices<'f> {
+        let mut indices = Indices {
+            function,
+            structure: Structure::of(function),
+            info: SecondaryMap::new(),
+            next_rank: 1,
+        };
+        if let Some(body) = function.body {
+            for (index, &argument) in function.regions[body].args.iter().enumerate() {
+                indices.define(argument, None, None, None.into());
+                let facts = function.params.get(index).map(|param| &param.facts);
+                if let Some(range) = facts.and_then(|facts| facts.range) {
+                    indices.narrow(argument, range.into());
+                }
+            }
+            indices.visit(body);
+        }
+        indices
+    }
+
+    /// The function.
+    pub fn function(&self) -> &'f Function {
+        self.function
+    }
+
+    /// Who holds whom in it.
+    pub fn structure(&self) -> &Structure {
+        &self.structure
+    }
+
+    /// What a value is in terms of others; itself, if it cannot be taken apart.
+    pub fn expression(&self, value: Value) -> Symbolic {
+        if let Some(number) = self.function.int_of(value) {
+            if let Ok(number) = i64::try_from(number) {
+                return Symbolic::constant(number);
+            }
+        } else if let Some(expression) = &self.info[value].expression {
+            return expression.clone();
+        }
+        Symbolic::of_value(value)
+    }
+
+    /// As [`Indices::expression`], but equal to the value as a number whatever wraps around in the program.
+    pub fn exact_expression(&self, value: Value) -> Symbolic {
+        if self.is_exact(value) {
+            self.expression(value)
+        } else {
+            Symbolic::of_value(value)
+        }
+    }
+
+    /// Between which numbers a value lies.
+    pub fn interval_of_value(&self, value: Value) -> Interval {
+        if let Some(number) = self.function.int_of(value) {
+            return Interval::point(number);
+        }
+        self.info[value]
+            .interval
+            .unwrap_or_else(|| default_interval(self.function, value))
+    }
+
+    /// The numeric bounds of an expression, where there are any.
+    pub fn interval(&self, expression: &Symbolic) -> (Option<i128>, Option<i128>) {
+        let interval = self.interval_of(expression, |value| self.interval_of_value(value));
+        (interval.lower(), interval.upper())
+    }
+
+    /// As [`Indices::interval`], with a given interval for each variable.
+    pub(crate) fn interval_of(
+        &self,
+        expression: &Symbolic,
+        interval: impl Fn(Value) -> Interval,
+    ) -> Interval {
+        let mut sum = Interval::point(i128::from(expression.constant_part()));
+        for term in expression.terms() {
+            let mut product = Interval::point(i128::from(term.coefficient));
+            let mut position = 0;
+            while position < term.monomial.len() {
+                let variable = term.monomial[position];
+                let factor = interval(variable);
+                let repeated = term.monomial.get(position + 1) == Some(&variable);
+                if repeated {
+                    let square = factor * factor;
+                    product = product * Interval::new(square.min.max(0), square.max);
+                    position += 2;
+                } else {
+                    product = product * factor;
+                    position += 1;
+                }
+            }
+            sum = sum + product;
+        }
+        sum
+    }
+
+    /// The later a value is defined in the text, the higher this is; constants have 0.
+    pub(crate) fn rank(&self, value: Value) -> u32 {
+        self.info[value].rank
+    }
+
+    /// The counted loop that a `for` is.
+    pub fn counted(&self, op: Op) -> Option<Counted> {
+        let data = &self.function.ops[op];
+        if data.opcode != Opcode::For {
+            return None;
+        }
+        let &[from, to, step] = data.operands.first_chunk()?;
+        let body = *data.regions.first()?;
+        let counter = *self.function.regions[body].args.first()?;
+        let direction = self.interval_of_value(step);
+        let upward = if direction.min > 0 {
+            Some(true)
+        } else if direction.max < 0 {
+            Some(false)
+        } else {
+            None
+        };
+        Some(Counted {
+            op,
+            body,
+            counter,
+            from: self.expression(from),
+            to: self.expression(to),
+            step: self.expression(step),
+            upward,
+        })
+    }
+
+    /// The counted loop whose counter a value is.
+    pub fn counted_by(&self, counter: Value) -> Option<Counted> {
+        match self.function.values.get(counter)?.def {
+            ValueDef::Argument { region, index: 0 } => self.counted(self.structure.op_of(region)?),
+            _ => None,
+        }
+    }
+
+    /// How often a `for` runs its body. The number is to be read as 0 where it is negative.
+    ///
+    /// There is an answer where the step is constant and divides the distance evenly.
+    pub fn trip_count(&self, op: Op) -> Option<Symbolic> {
+        if let Some(count) = self.constant_trip_count(op) {
+            return Some(Symbolic::constant(i64::try_from(count).ok()?));
+        }
+        let counted = self.counted(op)?;
+        let distance = counted.to.sub(&counted.from)?;
+        distance.divide_exactly(counted.constant_step()?)
+    }
+
+    /// How often a `for` runs its body, where the bounds differ by a constant.
+    pub fn constant_trip_count(&self, op: Op) -> Option<u64> {
+        let counted = self.counted(op)?;
+        let distance = i128::from(counted.to.sub(&counted.from)?.is_constant()?);
+        let step = i128::from(counted.constant_step()?);
+        let (distance, step) = if step < 0 {
+            (-distance, -step)
+        } else {
+            (distance, step)
+        };
+        if step == 0 {
+            return None;
+        }
+        u64::try_from((distance.max(0) + step - 1) / step).ok()
+    }
+
+    /// The counter's value in the last iteration, if there is one.
+    pub fn last_counter(&self, op: Op) -> Option<Symbolic> {
+        let counted = self.counted(op)?;
+        let count = self.trip_count(op)?;
+        counted.from.add(&count.plus(-1)?.mul(&counted.step)?)
+    }
+
+    /// Whether an expression has the same value in all iterations of a loop.
+    pub fn is_invariant(&self, expression: &Symbolic, loop_op: Op) -> bool {
+        expression
+            .variables()
+            .all(|value| !self.varies_in(value, loop_op))
+    }
+
+    /// Whether a value may differ between iterations of a loop.
+    ///
+    /// A value defined within the loop does not vary if it is computed, without memory, from values that do not.
+    pub fn varies_in(&self, value: Value, loop_op: Op) -> bool {
+        let Some(depends) = self.info[value].depends.expand() else {
+            return false;
+        };
+        self.function.ops[loop_op]
+            .regions
+            .iter()
+            .any(|&body| self.structure.is_within(depends, body))
+    }
+
+    /// Whether a value is defined outside the regions of an operation.
+    pub fn is_defined_outside(&self, value: Value, op: Op) -> bool {
+        match self.structure.region_of_value(self.function, value) {
+            None => self.function.is_constant(value),
+            Some(region) => !self.function.ops[op]
+                .regions
+                .iter()
+                .any(|&inner| self.structure.is_within(region, inner)),
+        }
+    }
+
+    /// Whether the operations for an expression can be built where all its variables are visible.
+    pub fn can_emit(&self, expression: &Symbolic) -> bool {
+        expression
+            .variables()
+            .all(|value| is_index(self.function, value))
+    }
+
+    /// The loops around an operation, `for` and `loop`, outermost first.
+    pub fn loops_around(&self, op: Op) -> Vec<Op> {
+        let mut loops = Vec::new();
+        let mut region = self.structure.region_of(op);
+        while let Some(around) = region {
+            let Some(holder) = self.structure.op_of(around) else {
+                break;
+            };
+            if is_loop(self.function.ops[holder].opcode) {
+                loops.push(holder);
+            }
+            region = self.structure.region_of(holder);
+        }
+        loops.reverse();
+        loops
+    }
+
+    // ---- the one walk over the text
+
+    fn visit(&mut self, region: Region) {
+        let function = self.function;
+        for &op in &function.regions[region].ops {
+            let data = &function.ops[op];
+            match data.opcode {
+                Opcode::For => self.enter_for(op, data),
+                Opcode::Loop => {
+                    for &body in &data.regions {
+                        for &argument in &function.regions[body].args {
+                            self.define(argument, None, None, body.into());
+                        }
+                    }
+                }
+                _ => {}
+            }
+            for &inner in &data.regions {
+                self.visit(inner);
+            }
+            let depends = self.dependence(op, data, region);
+            for &result in &data.results {
+                let (expression, interval) = match data.results.len() {
+                    1 => self.transfer(data, result),
+                    _ => (None, None),
+                };
+                self.define(result, expression, interval, depends);
+                self.info[result].exact = self.computes_exactly(data);
+            }
+        }
+    }
+
+    fn define(
+        &mut self,
+        value: Value,
+        expression: Option<Symbolic>,
+        interval: Option<Interval>,
+        depends: PackedOption<Region>,
+    ) {
+        let rank = self.next_rank;
+        self.next_rank += 1;
+        self.info[value] = Info {
+            expression,
+            interval,
+            depends,
+            rank,
+            exact: false,
+        };
+        if let Some(range) = self.function.values[value].range {
+            self.narrow(value, range.into());
+        }
+    }
+
+    fn narrow(&mut self, value: Value, interval: Interval) {
+        let known = self.interval_of_value(value);
+        self.info[value].interval = Some(known.intersect(interval));
+    }
+
+    /// The innermost region on which the results of an operation depend.
+    fn dependence(&self, op: Op, data: &OpData, region: Region) -> PackedOption<Region> {
+        let pure = matches!(data.opcode.effect(), Effect::Pure | Effect::Partial);
+        if !pure || !data.regions.is_empty() {
+            return self.structure.region_of(op).unwrap_or(region).into();
+        }
+        // The operands are visible here, so that their regions lie around each other.
+        let mut innermost = None;
+        for &operand in &data.operands {
+            if let Some(depends) = self.info[operand].depends.expand()
+                && innermost
+                    .is_none_or(|other| self.structure.depth(depends) > self.structure.depth(other))
+            {
+                innermost = Some(depends);
+            }
+        }
+        innermost.into()
+    }
+
+    fn enter_for(&mut self, op: Op, data: &OpData) {
+        let function = self.function;
+        let Some(&body) = data.regions.first() else {
+            return;
+        };
+        let arguments = &function.regions[body].args;
+        let Some((&counter, carried)) = arguments.split_first() else {
+            return;
+        };
+        let interval = self.counter_interval(data, counter);
+        self.define(counter, None, interval, body.into());
+        for (index, &argument) in carried.iter().enumerate() {
+            let expression = self.carried_expression(op, data, body, index);
+            self.define(argument, expression, None, body.into());
+        }
+    }
+
+    fn counter_interval(&self, data: &OpData, counter: Value) -> Option<Interval> {
+        let &[from, to, step] = data.operands.first_chunk()?;
+        let (from, to) = (self.interval_of_value(from), self.interval_of_value(to));
+        let step = self.interval_of_value(step);
+        let interval = if step.min > 0 {
+            Interval::new(from.min, to.max.saturating_sub(1))
+        } else if step.max < 0 {
+            Interval::new(to.min.saturating_add(1), from.max)
+        } else {
+            from.union(to)
+        };
+        // The counter of a loop that never runs has no value to speak of.
+        let default = default_interval(self.function, counter);
+        Some(default.intersect(if interval.min <= interval.max {
+            interval
+        } else {
+            default
+        }))
+    }
+
+    /// A carried value that grows by the same amount in each iteration, in terms of the counter.
+    fn carried_expression(
+        &self,
+        op: Op,
+        data: &OpData,
+        body: Region,
+        index: usize,
+    ) -> Option<Symbolic> {
+        let argument = self.function.regions[body].args[index + 1];
+        if self.function.ty(argument) != ferrozyme_ir::Type::I64 {
+            // Modulo 2⁶⁴ the sums are exact; in a narrower type they might wrap.
+            return None;
+        }
+        let initial = *data.operands.get(3 + index)?;
+        let growth = self.growth(op, body, argument, index)?;
+        let elapsed = self.scaled_iterations(data, body, &growth)?;
+        self.expression(initial).add(&elapsed)
+    }
+
+    /// By how much a carried integer grows in each iteration.
+    fn growth(&self, op: Op, body: Region, argument: Value, index: usize) -> Option<Symbolic> {
+        let next = self.yielded(body, index)?;
+        let (sum, _) = self.function.def_op(next)?;
+        let sum = &self.function.ops[sum];
+        let &[a, b] = sum.operands.first_chunk()?;
+        let (amount, sign) = match sum.opcode {
+            Opcode::Add if a == argument => (b, 1),
+            Opcode::Add if b == argument => (a, 1),
+            Opcode::Sub if a == argument => (b, -1),
+            _ => return None,
+        };
+        // Only what stands before the loop has its expression already.
+        if !self.is_defined_outside(amount, op) {
+            return None;
+        }
+        self.expression(amount).scale(sign)
+    }
+
+    /// What a region of `for` yields for a carried value.
+    pub(crate) fn yielded(&self, body: Region, index: usize) -> Option<Value> {
+        let last = *self.function.regions[body].ops.last()?;
+        let last = &self.function.ops[last];
+        (last.opcode == Opcode::Yield)
+            .then(|| last.operands.get(index).copied())
+            .flatten()
+    }
+
+    /// `growth` times the number of iterations of a `for` that lie behind the current one.
+    pub(crate) fn scaled_iterations(
+        &self,
+        data: &OpData,
+        body: Region,
+        growth: &Symbolic,
+    ) -> Option<Symbolic> {
+        let &[from, _, step] = data.operands.first_chunk()?;
+        let step = self.expression(step).is_constant()?;
+        let counter = *self.function.regions[body].args.first()?;
+        if self.function.ty(counter).scalar().bits() > 64 {
+            return None;
+        }
+        let distance = Symbolic::of_value(counter).sub(&self.expression(from))?;
+        growth.divide_exactly(step)?.mul(&distance)
+    }
+
+    /// The expression and interval of an operation's only result.
+    fn transfer(&self, data: &OpData, result: Value) -> (Option<Symbolic>, Option<Interval>) {
+        if !is_index(self.function, result) {
+            return (None, None);
+        }
+        let bits = self.function.ty(result).scalar().bits();
+        let interval = self.transfer_interval(data, bits);
+        let expression = self.transfer_expression(data, result, bits);
+        (expression, interval)
+    }
+
+    fn transfer_expression(&self, data: &OpData, result: Value, bits: u32) -> Option<Symbolic> {
+        if !data
+            .operands
+            .iter()
+            .all(|&operand| is_index(self.function, operand))
+        {
+            return None;
+        }
+        let operand = |index: usize| self.expression(data.operands[index]);
+        match data.opcode {
+            Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Shl => {
+                let exact = data.flags.contains(Flags::NSW);
+                if bits < 64 && !exact && !self.fits(data, bits) {
+                    return None;
+                }
+                let combined = match data.opcode {
+                    Opcode::Add => operand(0).add(&operand(1)),
+                    Opcode::Sub => operand(0).sub(&operand(1)),
+                    Opcode::Mul => operand(0).mul(&operand(1)),
+                    _ => {
+                        let amount = operand(1).is_constant()?;
+                        if amount < 0 || amount >= i64::from(bits.min(62)) {
+                            return None;
+                        }
+                        operand(0).scale(1 << amount)
+                    }
+                }?;
+                let large = combined
+                    .terms()
+                    .iter()
+                    .any(|term| term.coefficient.unsigned_abs() > LARGE_FACTOR);
+                (exact || !large).then_some(combined)
+            }
+            // Where the low bits of one side are zero, `or` with a small constant is a sum.
+            Opcode::Or if bits == 64 => {
+                let (left, right) = (operand(0), operand(1));
+                let low = right.is_constant().filter(|&low| low >= 0)?;
+                let free = left.common_divisor() | left.constant_part().unsigned_abs();
+                let zeros = free.trailing_zeros();
+                (zeros < 63 && low < 1 << zeros).then(|| left.plus(low))?
+            }
+            Opcode::Sext => Some(operand(0)),
+            Opcode::Zext if self.interval_of_value(data.operands[0]).min >= 0 => Some(operand(0)),
+            Opcode::TruncInt => {
+                let source = self.interval_of_value(data.operands[0]);
+                source
+                    .is_within(Interval::of_bits(bits))
+                    .then(|| operand(0))
+            }
+            Opcode::Select => {
+                let (a, b) = (operand(1), operand(2));
+                (a == b && self.function.ty(result) == self.function.ty(data.operands[1]))
+                    .then_some(a)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the expression of an operation's result is its value as a number.
+    fn computes_exactly(&self, data: &OpData) -> bool {
+        let wraps = match data.opcode {
+            Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Shl => {
+                !data.flags.contains(Flags::NSW) && !self.fits(data, 64)
+            }
+            _ => false,
+        };
+        !wraps && data.operands.iter().all(|&operand| self.is_exact(operand))
+    }
+
+    fn is_exact(&self, value: Value) -> bool {
+        // What is not taken apart is its own expression.
+        let info = &self.info[value];
+        info.expression.is_none() || info.exact
+    }
+
+    /// Whether the exact result of an operation surely fits into its type.
+    fn fits(&self, data: &OpData, bits: u32) -> bool {
+        self.exact_interval(data)
+            .is_some_and(|interval| interval.is_within(Interval::of_bits(bits)))
+    }
+
+    /// The interval of a sum, difference, product or shift as if integers had no limit.
+    fn exact_interval(&self, data: &OpData) -> Option<Interval> {
+        let &[a, b] = data.operands.first_chunk()?;
+        let (a, b) = (self.interval_of_value(a), self.interval_of_value(b));
+        Some(match data.opcode {
+            Opcode::Add => a + b,
+            Opcode::Sub => a + -b,
+            Opcode::Mul => a * b,
+            Opcode::Shl if b.min == b.max && (0..63).contains(&b.min) => {
+                a * Interval::point(1 << b.min)
+            }
+            _ => return None,
+        })
+    }
+
+    fn transfer_interval(&self, data: &OpData, bits: u32) -> Option<Interval> {
+        let of_type = Interval::of_bits(bits);
+        let operand = |index: usize| self.interval_of_value(data.operands[index]);
+        let interval = match data.opcode {
+            Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Shl => {
+                let exact = self.exact_interval(data)?;
+                if data.flags.contains(Flags::NSW) {
+                    exact.intersect(of_type)
+                } else if exact.is_within(of_type) {
+                    exact
+                } else {
+                    return None;
+                }
+            }
+            Opcode::Select if data.operands.len() == 3 => operand(1).union(operand(2)),
+            Opcode::Sext => operand(0),
+            Opcode::Zext => {
+                let source = operand(0);
+                let width = self.function.ty(data.operands[0]).scalar().bits();
+                if source.min >= 0 {
+                    source
+                } else {
+                    Interval::new(0, (1i128 << width.min(64)) - 1)
+                }
+            }
+            Opcode::TruncInt if operand(0).is_within(of_type) => operand(0),
+            Opcode::Smin => {
+                let (a, b) = (operand(0), operand(1));
+                Interval::new(a.min.min(b.min), a.max.min(b.max))
+            }
+            Opcode::Smax => {
+                let (a, b) = (operand(0), operand(1));
+                Interval::new(a.min.max(b.min), a.max.max(b.max))
+            }
+            Opcode::Umin | Opcode::Umax if operand(0).min >= 0 && operand(1).min >= 0 => {
+                operand(0).union(operand(1))
+            }
+            Opcode::And if operand(0).min >= 0 || operand(1).min >= 0 => {
+                let limit = |interval: Interval| {
+                    if interval.min >= 0 {
+                        interval.max
+                    } else {
+                        i128::MAX
+                    }
+                };
+                Interval::new(0, limit(operand(0)).min(limit(operand(1))))
+            }
+            Opcode::Urem if operand(1).min > 0 => Interval::new(0, operand(1).max - 1),
+            Opcode::Srem if operand(1).min > 0 => {
+                let limit = operand(1).max - 1;
+                let lowest = if operand(0).min >= 0 { 0 } else { -limit };
+                Interval::new(lowest, limit)
+            }
+            Opcode::Udiv | Opcode::Sdiv if operand(0).min >= 0 && operand(1).min > 0 => {
+                Interval::new(
+                    operand(0).min / operand(1).max,
+                    operand(0).max / operand(1).min,
+                )
+            }
+            Opcode::Lshr | Opcode::Ashr => {
+                let amount = operand(1);
+                let (a, known) = (operand(0), amount.min == amount.max);
+                if !known || !(0..i128::from(bits)).contains(&amount.min) {
+                    return None;
+                }
+                let amount = amount.min as u32;
+                if a.min >= 0 || data.opcode == Opcode::Ashr {
+                    Interval::new(a.min >> amount, a.max >> amount)
+                } else if amount > 0 {
+                    Interval::new(0, (1i128 << (bits - amount)) - 1)
+                } else {
+                    return None;
+                }
+            }
+            Opcode::Ctpop | Opcode::Ctlz | Opcode::Cttz if bits >= 8 => {
+                Interval::new(0, i128::from(bits))
+            }
+            _ => return None,
+        };
+        Some(interval.intersect(of_type))
+    }
+}
+
+/// Whether an interval's ends say more than the type `i64` does.
+pub(crate) fn is_tight(interval: Interval) -> bool {
+    interval.min > -LOOSE && interval.max < LOOSE
+}
+
+/// Whether an operation repeats its region.
+pub(crate) fn is_loop(opcode: Opcode) -> bool {
+    matches!(opcode, Opcode::For | Opcode::Loop)
+}
+
+/// Whether a value is a scalar integer of at most 64 bits.
+fn is_index(function: &Function, value: Value) -> bool {
+    function.values.get(value).is_some_and(|data| {
+        !data.ty.is_vector() && matches!(data.ty.scalar(), Scalar::Int(bits) if bits <= 64)
+    })
+}
+
+fn default_interval(function: &Function, value: Value) -> Interval {
+    match function.values.get(value) {
+        Some(data) if is_index(function, value) => Interval::of_bits(data.ty.scalar().bits()),
+        _ => Interval::ALL,
+    }
+}

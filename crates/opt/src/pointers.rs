@@ -1,0 +1,605 @@
+//! Where pointers come from: every pointer is a root plus a number of bytes.
+//!
+//! The root of a pointer is what remains when `offset`s are taken off: a parameter, the result of `stack` or `alloc`, the
+//! address of a global, or a pointer of unknown origin (loaded, returned by a call, made from an integer). Where the
+//! branches of a `select` or `if`, or the iterations of a loop, agree on the root, so does their result; its offset is
+//! then a variable of its own. Where they disagree, the result is a root itself, and its [`Bases`] list the objects it
+//! may point into.
+//!
+//! An object whose address is stored, given away or turned into an integer has escaped: pointers of unknown origin may
+//! point into it. All of this ignores the order of execution.
+
+use crate::indices::Indices;
+use crate::symbolic::Symbolic;
+use ferrozyme_ir::entity::packed_option::PackedOption;
+use ferrozyme_ir::entity::{EntitySet, SecondaryMap};
+use ferrozyme_ir::{
+    Constant, Flags, Function, MemoryEffect, Module, Op, Opcode, Payload, Region, Value, ValueDef,
+};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+/// The roots, offsets and possible objects of a function's pointers.
+pub struct Pointers {
+    roots: SecondaryMap<Value, PackedOption<Value>>,
+    offsets: SecondaryMap<Value, Option<Symbolic>>,
+    bases: FxHashMap<Value, Bases>,
+    escaped: EntitySet<Value>,
+    everything_escaped: bool,
+}
+
+/// What a root may point into.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Bases {
+    /// The objects, by the value of their address: parameters, results of `stack` and `alloc`, globals; sorted.
+    pub objects: SmallVec<[Value; 2]>,
+    /// Besides, anything that others can reach: globals, what parameters without `noalias` point to, escaped objects.
+    pub unknown: bool,
+    /// Anything at all.
+    pub anything: bool,
+}
+
+/// What an object is to the function that uses it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Object {
+    /// Memory that the function made itself, new in each execution of `stack` or `alloc`.
+    Local,
+    /// What a `noalias` parameter points to.
+    Exclusive,
+    /// What another parameter points to.
+    Shared,
+    /// A global.
+    Global,
+}
+
+/// More possible objects than this count as anything.
+const MAX_BASES: usize = 8;
+/// How often the walk over merging pointers is repeated before it gives up.
+const MAX_PASSES: usize = 16;
+
+/// A definition of a pointer in terms of others, in the order of the text.
+enum Definition {
+    Offset {
+        result: Value,
+        base: Value,
+    },
+    /// One of several pointers: the result of `select` or `if`, or a value that a loop carries.
+    Merge {
+        result: Value,
+        inputs: SmallVec<[Value; 4]>,
+        /// Roots from within its regions mean nothing outside.
+        holder: Op,
+    },
+}
+
+impl Pointers {
+    /// Computes them, in a few linear walks.
+    pub fn of(module: &Module, indices: &Indices) -> Pointers {
+        let function = indices.function();
+        let mut definitions = Vec::new();
+        if let Some(body) = function.body {
+            collect(function, body, &mut definitions);
+        }
+        let mut pointers = Pointers {
+            roots: SecondaryMap::with_default(None.into()),
+            offsets: SecondaryMap::new(),
+            bases: FxHashMap::default(),
+            escaped: EntitySet::new(),
+            everything_escaped: false,
+        };
+        pointers.find_roots(indices, &definitions);
+        pointers.find_offsets(indices, &definitions);
+        pointers.find_bases(function, &definitions);
+        if let Some(body) = function.body {
+            pointers.find_escapes(module, function, body);
+        }
+        pointers
+    }
+
+    /// The root of a pointer.
+    pub fn root(&self, pointer: Value) -> Value {
+        self.roots[pointer].expand().unwrap_or(pointer)
+    }
+
+    /// How many bytes a pointer lies behind its root.
+    pub fn offset(&self, pointer: Value) -> Symbolic {
+        self.offsets[pointer].clone().unwrap_or_default()
+    }
+
+    /// What a root may point into.
+    pub fn bases(&self, function: &Function, root: Value) -> Bases {
+        match self.bases.get(&root) {
+            Some(bases) => bases.clone(),
+            None => own_bases(function, root),
+        }
+    }
+
+    /// Whether pointers of unknown origin may point into an object.
+    pub fn is_escaped(&self, object: Value) -> bool {
+        self.everything_escaped || self.escaped.contains(object)
+    }
+
+    /// Whether two roots may point into the same object.
+    pub fn may_share(&self, function: &Function, a: Value, b: Value) -> bool {
+        // The common cases need no sets.
+        if a == b {
+            return true;
+        }
+        let (a, b) = (self.bases(function, a), self.bases(function, b));
+        if a.anything || b.anything {
+            return true;
+        }
+        if a.unknown && (b.unknown || b.objects.iter().any(|&o| self.is_reachable(function, o))) {
+            return true;
+        }
+        if b.unknown && a.objects.iter().any(|&o| self.is_reachable(function, o)) {
+            return true;
+        }
+        a.objects.iter().any(|&one| {
+            b.objects
+                .iter()
+                .any(|&other| may_be_same(function, one, other))
+        })
+    }
+
+    /// Whether code elsewhere, or a pointer of unknown origin, can reach what a root points to.
+    pub fn is_reachable_from_elsewhere(&self, function: &Function, root: Value) -> bool {
+        let bases = self.bases(function, root);
+        bases.anything
+            || bases.unknown
+            || bases
+                .objects
+                .iter()
+                .any(|&object| self.is_reachable(function, object))
+    }
+
+    /// Whether a pointer of unknown origin may point into an object.
+    pub fn is_reachable(&self, function: &Function, object: Value) -> bool {
+        match object_kind(function, object) {
+            Some(Object::Local | Object::Exclusive) => self.is_escaped(object),
+            _ => true,
+        }
+    }
+
+    // ---- roots
+
+    fn find_roots(&mut self, indices: &Indices, definitions: &[Definition]) {
+        let function = indices.function();
+        let mut defined: EntitySet<Value> = EntitySet::new();
+        for definition in definitions {
+            defined.insert(definition.result());
+        }
+        // None means that nothing is known yet, which agrees with everything.
+        let root_of = |roots: &SecondaryMap<Value, PackedOption<Value>>, value: Value| {
+            if defined.contains(value) {
+                roots[value].expand()
+            } else {
+                Some(value)
+            }
+        };
+        let mut own: EntitySet<Value> = EntitySet::new();
+        for pass in 0.. {
+            let give_up = pass >= MAX_PASSES;
+            let mut changed = false;
+            for definition in definitions {
+                let (result, root) = match definition {
+                    Definition::Offset { result, base } => (*result, root_of(&self.roots, *base)),
+                    Definition::Merge {
+                        result,
+                        inputs,
+                        holder,
+                    } => {
+                        let mut common = None;
+                        let mut agree = !own.contains(*result) && !give_up;
+                        for root in inputs
+                            .iter()
+                            .filter_map(|&input| root_of(&self.roots, input))
+                        {
+                            agree &= common.is_none_or(|other| other == root)
+                                && (function.ops[*holder].regions.is_empty()
+                                    || indices.is_defined_outside(root, *holder));
+                            common = Some(root);
+                        }
+                        if !agree {
+                            own.insert(*result);
+                            common = Some(*result);
+                        }
+                        (*result, common)
+                    }
+                };
+                if self.roots[result].expand() != root {
+                    self.roots[result] = root.into();
+                    changed = true;
+                }
+            }
+            // Once all merges are roots of their own, a single walk gives every offset its root.
+            if !changed || give_up {
+                break;
+            }
+        }
+    }
+
+    // ---- offsets
+
+    fn find_offsets(&mut self, indices: &Indices, definitions: &[Definition]) {
+        for definition in definitions {
+            let result = definition.result();
+            if self.root(result) == result {
+                continue;
+            }
+            let offset = match definition {
+                Definition::Offset { base, .. } => self.offset_behind(indices, result, *base),
+                Definition::Merge { inputs, holder, .. } => {
+                    self.merged_offset(indices, result, inputs, *holder)
+                }
+            };
+            // What cannot be expressed is a variable, called after the pointer.
+            self.offsets[result] = Some(offset.unwrap_or_else(|| Symbolic::of_value(result)));
+        }
+    }
+
+    fn offset_behind(&self, indices: &Indices, result: Value, base: Value) -> Option<Symbolic> {
+        let (op, _) = indices.function().def_op(result)?;
+        let data = &indices.function().ops[op];
+        let bytes = scaled_index(indices, op)?;
+        let sum = self.offset(base).add(&bytes)?;
+        let large = |coefficient: i64| coefficient.unsigned_abs() > 1 << 32;
+        let wraps = sum.terms().iter().any(|term| large(term.coefficient));
+        (data.flags.contains(Flags::INBOUNDS) || !wraps).then_some(sum)
+    }
+
+    fn merged_offset(
+        &self,
+        indices: &Indices,
+        result: Value,
+        inputs: &[Value],
+        holder: Op,
+    ) -> Option<Symbolic> {
+        let function = indices.function();
+        match function.ops[holder].opcode {
+            Opcode::Select => {
+                let offset = self.offset(inputs[0]);
+                inputs
+                    .iter()
+                    .all(|&input| self.offset(input) == offset)
+                    .then_some(offset)
+            }
+            Opcode::For => self.carried_offset(indices, result, holder),
+            _ => None,
+        }
+    }
+
+    /// A pointer that a `for` moves by the same distance in each iteration, in terms of the counter.
+    fn carried_offset(&self, indices: &Indices, argument: Value, op: Op) -> Option<Symbolic> {
+        let function = indices.function();
+        let ValueDef::Argument { region, index } = function.values[argument].def else {
+            return None;
+        };
+        let index = (index as usize).checked_sub(1)?;
+        let data = &function.ops[op];
+        let initial = *data.operands.get(3 + index)?;
+        let next = indices.yielded(region, index)?;
+        let elapsed = if next == argument {
+            Symbolic::default()
+        } else {
+            let (step, _) = function.def_op(next)?;
+            let moved = &function.ops[step];
+            if moved.opcode != Opcode::Offset
+                || moved.operands[0] != argument
+                || !indices.is_defined_outside(moved.operands[1], op)
+            {
+                return None;
+            }
+            let growth = scaled_index(indices, step)?;
+            indices.scaled_iterations(data, region, &growth)?
+        };
+        self.offset(initial).add(&elapsed)
+    }
+
+    // ---- bases
+
+    fn find_bases(&mut self, function: &Function, definitions: &[Definition]) {
+        let merges: Vec<(Value, &[Value])> = definitions
+            .iter()
+            .filter_map(|definition| match definition {
+                Definition::Merge { result, inputs, .. } if self.root(*result) == *result => {
+                    Some((*result, inputs.as_slice()))
+                }
+                _ => None,
+            })
+            .collect();
+        for &(result, _) in &merges {
+            self.bases.insert(result, Bases::default());
+        }
+        for _ in 0..MAX_PASSES {
+            let mut changed = false;
+            for &(result, inputs) in &merges {
+                let mut bases = self.bases[&result].clone();
+                for &input in inputs {
+                    bases.join(&self.bases(function, self.root(input)));
+                }
+                if bases != self.bases[&result] {
+                    self.bases.insert(result, bases);
+                    changed = true;
+                }
+            }
+            if !changed {
+                return;
+            }
+        }
+        for &(result, _) in &merges {
+            let anything = Bases {
+                anything: true,
+                ..Bases::default()
+            };
+            self.bases.insert(result, anything);
+        }
+    }
+
+    // ---- escapes
+
+    fn find_escapes(&mut self, module: &Module, function: &Function, region: Region) {
+        for &op in &function.regions[region].ops {
+            let data = &function.ops[op];
+            for (index, &operand) in data.operands.iter().enumerate() {
+                if function.ty(operand).is_ptr() && captures(module, function, op, index) {
+                    self.escape(function, operand);
+                }
+            }
+            for &inner in &data.regions {
+                self.find_escapes(module, function, inner);
+            }
+        }
+    }
+
+    fn escape(&mut self, function: &Function, pointer: Value) {
+        let bases = self.bases(function, self.root(pointer));
+        self.everything_escaped |= bases.anything;
+        for object in bases.objects {
+            self.escaped.insert(object);
+        }
+    }
+}
+
+impl Bases {
+    fn join(&mut self, other: &Bases) {
+        self.unknown |= other.unknown;
+        self.anything |= other.anything;
+        for &object in &other.objects {
+            if let Err(position) = self.objects.binary_search(&object) {
+                self.objects.insert(position, object);
+            }
+        }
+        if self.objects.len() > MAX_BASES {
+            self.anything = true;
+        }
+        if self.anything {
+            self.objects.clear();
+            self.unknown = false;
+        }
+    }
+}
+
+impl Definition {
+    fn result(&self) -> Value {
+        match self {
+            Definition::Offset { result, .. } | Definition::Merge { result, .. } => *result,
+        }
+    }
+}
+
+/// What an object is; none for pointers of unknown origin.
+pub fn object_kind(function: &Function, root: Value) -> Option<Object> {
+    match &function.values[root].def {
+        ValueDef::Argument { region, index } if Some(*region) == function.body => {
+            let exclusive = function
+                .params
+                .get(*index as usize)
+                .is_some_and(|param| param.facts.noalias);
+            Some(if exclusive {
+                Object::Exclusive
+            } else {
+                Object::Shared
+            })
+        }
+        ValueDef::Argument { .. } => None,
+        ValueDef::Result { op, .. } => match function.ops[*op].opcode {
+            Opcode::Stack | Opcode::Alloc => Some(Object::Local),
+            _ => None,
+        },
+        ValueDef::Constant(Constant::Global(_)) => Some(Object::Global),
+        ValueDef::Constant(_) => None,
+    }
+}
+
+/// Whether an object is a global that is never written.
+pub fn is_constant_object(module: &Module, function: &Function, object: Value) -> bool {
+    match function.constant_of(object) {
+        Some(Constant::Global(global)) => module.globals[*global].constant,
+        _ => false,
+    }
+}
+
+/// Whether two named objects may be one.
+fn may_be_same(function: &Function, a: Value, b: Value) -> bool {
+    if a == b {
+        return true;
+    }
+    matches!(
+        (object_kind(function, a), object_kind(function, b)),
+        (Some(Object::Shared), Some(Object::Shared | Object::Global))
+            | (Some(Object::Global), Some(Object::Shared))
+    )
+}
+
+/// The bases of a root that merges nothing.
+fn own_bases(function: &Function, root: Value) -> Bases {
+    if !function.ty(root).is_ptr() {
+        return Bases {
+            anything: true,
+            ..Bases::default()
+        };
+    }
+    if object_kind(function, root).is_some() {
+        return Bases {
+            objects: smallvec::smallvec![root],
+            ..Bases::default()
+        };
+    }
+    // Nothing can be behind `null` and `undef`.
+    let nothing = matches!(
+        function.constant_of(root),
+        Some(Constant::Bits(0) | Constant::Undef)
+    );
+    Bases {
+        unknown: !nothing,
+        ..Bases::default()
+    }
+}
+
+/// Index times scale of an `offset`.
+fn scaled_index(indices: &Indices, op: Op) -> Option<Symbolic> {
+    let data = &indices.function().ops[op];
+    let Payload::Scale(scale) = data.payload else {
+        return None;
+    };
+    indices.expression(*data.operands.get(1)?).scale(scale)
+}
+
+/// Whether an operation may keep a copy of one of its operands where pointers of unknown origin come from.
+fn captures(module: &Module, function: &Function, op: Op, index: usize) -> bool {
+    let data = &function.ops[op];
+    match data.opcode {
+        Opcode::Load
+        | Opcode::Copy
+        | Opcode::Move
+        | Opcode::Fill
+        | Opcode::Free
+        | Opcode::Offset
+        | Opcode::Icmp
+        | Opcode::If
+        | Opcode::Switch
+        | Opcode::For
+        | Opcode::Loop
+        | Opcode::Again
+        | Opcode::Yield
+        | Opcode::Return
+        | Opcode::Trap => false,
+        // A vector of pointers is of unknown origin as a whole.
+        Opcode::Select => function.ty(data.operands[index]).is_vector(),
+        Opcode::Store | Opcode::AtomicAdd => {
+            let address = if data.opcode == Opcode::Store { 1 } else { 0 };
+            index != address
+        }
+        Opcode::Call => {
+            let Payload::Callee(callee) = data.payload else {
+                return true;
+            };
+            let callee = &module.functions[callee];
+            let keeps = callee
+                .params
+                .get(index)
+                .is_none_or(|param| !param.facts.nocapture);
+            // A function that writes nothing can keep a pointer only in its results.
+            let silent = callee.facts.memory != MemoryEffect::Any
+                && callee.results.iter().all(|ty| ty.is_float());
+            keeps && !silent
+        }
+        Opcode::CallIndirect => index > 0,
+        _ => true,
+    }
+}
+
+fn is_pointer(function: &Function, value: Value) -> bool {
+    let ty = function.ty(value);
+    ty.is_ptr() && !ty.is_vector()
+}
+
+fn collect(function: &Function, region: Region, definitions: &mut Vec<Definition>) {
+    for &op in &function.regions[region].ops {
+        let data = &function.ops[op];
+        match data.opcode {
+            Opcode::Offset => definitions.push(Definition::Offset {
+                result: data.results[0],
+                base: data.operands[0],
+            }),
+            Opcode::Select if is_pointer(function, data.results[0]) => {
+                definitions.push(Definition::Merge {
+                    result: data.results[0],
+                    inputs: SmallVec::from_slice(&data.operands[1..]),
+                    holder: op,
+                });
+            }
+            Opcode::For | Opcode::Loop => collect_carried(function, op, definitions, true),
+            _ => {}
+        }
+        for &inner in &data.regions {
+            collect(function, inner, definitions);
+        }
+        match data.opcode {
+            Opcode::For | Opcode::Loop => collect_carried(function, op, definitions, false),
+            Opcode::If | Opcode::Switch => {
+                for (index, &result) in data.results.iter().enumerate() {
+                    if is_pointer(function, result) {
+                        let inputs = data
+                            .regions
+                            .iter()
+                            .filter_map(|&branch| passed_on(function, branch, index))
+                            .collect();
+                        definitions.push(Definition::Merge {
+                            result,
+                            inputs,
+                            holder: op,
+                        });
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The carried pointers of a loop: as arguments of its region, or as its results.
+fn collect_carried(
+    function: &Function,
+    op: Op,
+    definitions: &mut Vec<Definition>,
+    arguments: bool,
+) {
+    let data = &function.ops[op];
+    let counted = data.opcode == Opcode::For;
+    let (first_argument, first_initial) = if counted { (1, 3) } else { (0, 0) };
+    let Some(&body) = data.regions.first() else {
+        return;
+    };
+    for (index, &result) in data.results.iter().enumerate() {
+        if !is_pointer(function, result) {
+            continue;
+        }
+        let initial = data.operands.get(first_initial + index).copied();
+        let next = passed_on(function, body, index);
+        // A `loop` runs at least once, so that its results never are the initial values.
+        let initial = initial.filter(|_| arguments || counted);
+        let argument = function.regions[body].args.get(first_argument + index);
+        let result = match (arguments, argument) {
+            (true, Some(&argument)) => argument,
+            (true, None) => continue,
+            (false, _) => result,
+        };
+        definitions.push(Definition::Merge {
+            result,
+            inputs: initial.into_iter().chain(next).collect(),
+            holder: op,
+        });
+    }
+}
+
+/// What the terminator of a region passes on as result `index`; nothing if the region traps.
+fn passed_on(function: &Function, region: Region, index: usize) -> Option<Value> {
+    let last = &function.ops[*function.regions[region].ops.last()?];
+    match last.opcode {
+        Opcode::Yield => last.operands.get(index).copied(),
+        Opcode::Again => last.operands.get(index + 1).copied(),
+        _ => None,
+    }
+}
