@@ -1,0 +1,24 @@
+//! `loopir`: a tool for text files of Loop IR.
+
+use clap::Parser;
+use ferrozyme_cli::loopir::{Arguments, run};
+use std::io::{ErrorKind, Write, stderr, stdout};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(text) => match stdout().write_all(text.as_bytes()) {
+            Ok(()) => ExitCode::SUCCESS,
+            // Whoever reads has seen enough, as `head` does.
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+            Err(error) => fail(&format!("error: {error}")),
+        },
+        Err(message) => fail(&message),
+    }
+}
+
+fn fail(message: &str) -> ExitCode {
+    // Where even this cannot be written there is nobody to tell.
+    let _ = writeln!(stderr(), "{message}");
+    ExitCode::FAILURE
+}

@@ -1,0 +1,56 @@
+//! The tool `loopir`: one subcommand for each thing that can be done with a text file of IR.
+//!
+//! Each command is a function from its arguments to the text it prints; only `main` writes.
+
+mod execute;
+
+use crate::source::{read_module, read_verified_module};
+use clap::{Parser, Subcommand};
+use ferrozyme_ir::print::print_module;
+use std::path::PathBuf;
+
+/// Prints, checks, runs, optimises and differentiates text files of Loop IR.
+#[derive(Parser, Debug)]
+#[command(name = "loopir", version, after_help = EXAMPLES)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  loopir verify sum.fz
+  loopir run sum.fz @sum '[1.0, 2.0, 3.0]' 3
+  loopir optimise sum.fz --pass simplify --pass dce
+  loopir analyse activity sum.fz --args dup,const --results active
+  loopir differentiate sum.fz --mode reverse --args dup,const --results active
+  loopir explain sum.fz --args dup,const --results active
+  loopir gradcheck sum.fz --args dup,const --results active --at '([0.5, 1.5], 2)'
+
+A file named `-` is the standard input, so that commands can be chained:
+  loopir differentiate sum.fz --whole | loopir run - @sum_reverse …";
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Prints a file as the compiler writes it.
+    Print {
+        /// The file, or `-` for the standard input.
+        file: PathBuf,
+    },
+    /// Says whether a module is well formed, and if not, why.
+    Verify {
+        /// The file, or `-` for the standard input.
+        file: PathBuf,
+    },
+    /// Runs a function on checked memory and prints its results.
+    Run(execute::Run),
+}
+
+/// Does what the command line asks; gives what is to be printed, or what went wrong.
+pub fn run(arguments: &Arguments) -> Result<String, String> {
+    match &arguments.command {
+        Command::Print { file } => Ok(print_module(&read_module(file)?)),
+        Command::Verify { file } => read_verified_module(file).map(|_| String::new()),
+        Command::Run(command) => command.run(),
+    }
+}

@@ -1,0 +1,234 @@
+//! Runs the tool `loopir` as a user would: arguments in, text and exit status out.
+
+use expect_test::{Expect, expect};
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
+
+const SUM: &str = "\
+func @sum(%x: ptr noalias readonly layout [f64], %n: i64) -> (f64) {
+  %sum = for %i: i64 = 0 to %n step 1 with (%acc: f64 = 0.0) {
+    %p = offset %x, %i * 8
+    %a = load f64 %p align 8
+    %b = fmul f64 %a, %a
+    %next = fadd f64 %acc, %b
+    yield %next
+  }
+  return %sum
+}
+";
+
+struct Outcome {
+    success: bool,
+    stdout: String,
+    stderr: String,
+}
+
+fn loopir(arguments: &[&str], input: &str) -> Outcome {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_loopir"))
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the tool starts");
+    // The tool may end before it has read everything; that is not this test's concern.
+    let _ = child
+        .stdin
+        .take()
+        .expect("the input is piped")
+        .write_all(input.as_bytes());
+    let output = child.wait_with_output().expect("the tool ends");
+    Outcome {
+        success: output.status.success(),
+        stdout: String::from_utf8(output.stdout).expect("text"),
+        stderr: String::from_utf8(output.stderr).expect("text"),
+    }
+}
+
+#[track_caller]
+fn succeeds(arguments: &[&str], input: &str, expected: Expect) {
+    let outcome = loopir(arguments, input);
+    assert!(outcome.success, "{}", outcome.stderr);
+    assert_eq!(outcome.stderr, "");
+    expected.assert_eq(&outcome.stdout);
+}
+
+#[track_caller]
+fn fails(arguments: &[&str], input: &str, expected: Expect) {
+    let outcome = loopir(arguments, input);
+    assert!(!outcome.success, "{}", outcome.stdout);
+    assert_eq!(outcome.stdout, "");
+    expected.assert_eq(&outcome.stderr);
+}
+
+#[test]
+fn print_writes_as_the_compiler_does() {
+    succeeds(
+        &["print", "-"],
+        "func @f(%x:f64)->(f64){%y=fadd f64 %x,1.0 return %y}",
+        expect![[r#"
+            func @f(%x: f64) -> (f64) {
+              %y = fadd f64 %x, 1.0
+              return %y
+            }
+        "#]],
+    );
+}
+
+#[test]
+fn parse_errors_point_at_the_place() {
+    fails(
+        &["print", "-"],
+        "func @f(%x: f63) {\n  return\n}\n",
+        expect![[r#"
+            error: expected a type, found `f63`
+             --> <stdin>:1:13
+              |
+            1 | func @f(%x: f63) {
+              |             ^^^
+        "#]],
+    );
+}
+
+#[test]
+fn parse_errors_at_the_end_of_the_text_have_a_place_too() {
+    let outcome = loopir(&["print", "-"], "func @f() {\n  return");
+    assert!(!outcome.success);
+    assert!(outcome.stderr.contains("<stdin>:2:9"), "{}", outcome.stderr);
+    let outcome = loopir(&["print", "-"], "func @ü(");
+    assert!(!outcome.success);
+    assert!(outcome.stderr.starts_with("error: "), "{}", outcome.stderr);
+}
+
+#[test]
+fn verify_is_silent_or_lists_what_is_wrong() {
+    succeeds(&["verify", "-"], SUM, expect![""]);
+    fails(
+        &["verify", "-"],
+        "func @f(%x: f64) -> (f64) { return }\nfunc @g(%n: i64) { if %n { yield } return }\n",
+        expect![[r#"
+            error: @f: 0 values are handed on where there should be 1
+              in: return
+
+            error: @g: operand 0 has type i64, not i1
+              in: if %n { … }
+        "#]],
+    );
+}
+
+#[test]
+fn run_prints_results_and_memory() {
+    succeeds(
+        &["run", "-", "@sum", "[1.0, 2.0, 3.0]", "3"],
+        SUM,
+        expect![[r#"
+            (14.0)
+            argument 0: [1.0, 2.0, 3.0]
+        "#]],
+    );
+}
+
+#[test]
+fn run_takes_negative_numbers() {
+    succeeds(
+        &["run", "-", "@f", "-3", "-2.5"],
+        "func @f(%n: i32, %x: f64) -> (f64, i32) { return %x, %n }",
+        expect![[r#"
+            (-2.5, -3)
+        "#]],
+    );
+}
+
+#[test]
+fn run_reports_faults_with_their_place() {
+    fails(
+        &["run", "-", "@sum", "[1.0, 2.0]", "3"],
+        SUM,
+        expect![[r#"
+            error: out of bounds: 8 bytes at offset 16 of memory of 16 bytes
+              in @sum: %a = load f64 %p align 8
+        "#]],
+    );
+}
+
+#[test]
+fn run_refuses_arguments_that_do_not_fit() {
+    fails(
+        &["run", "-", "@sum", "[1.0]"],
+        SUM,
+        expect![[r#"
+            error: 1 arguments for 2 parameters
+        "#]],
+    );
+    fails(
+        &["run", "-", "@sum", "[1.0]", "one"],
+        SUM,
+        expect![[r#"
+            error: `one`: expected a value such as `1.5`, `3`, `null`, `@f` or `[1.0, 2.0]`, but here stands `one`
+        "#]],
+    );
+    fails(
+        &["run", "-", "@sum", "[1.0]", "1.5"],
+        SUM,
+        expect![[r#"
+            error: argument 1: 1.5 is no value of type i64
+        "#]],
+    );
+}
+
+#[test]
+fn unknown_functions_and_files_are_named() {
+    fails(
+        &["run", "-", "@product"],
+        SUM,
+        expect![[r#"
+            error: there is no function @product; the module has @sum
+        "#]],
+    );
+    let outcome = loopir(&["print", "no/such/file.fz"], "");
+    assert!(!outcome.success);
+    assert!(
+        outcome
+            .stderr
+            .starts_with("error: cannot read no/such/file.fz: ")
+    );
+}
+
+#[test]
+fn every_command_has_help() {
+    for command in COMMANDS {
+        let outcome = loopir(&[command, "--help"], "");
+        assert!(outcome.success, "{command}: {}", outcome.stderr);
+        assert!(outcome.stdout.contains("Usage: loopir"), "{command}");
+    }
+}
+
+/// All subcommands.
+const COMMANDS: &[&str] = &["print", "verify", "run"];
+
+#[test]
+fn a_reader_that_leaves_early_is_no_error() {
+    // Far more text than a pipe holds, so that the tool is still writing when the pipe breaks.
+    let mut program = String::from("func @f(%x: f64) -> (f64) {\n");
+    for index in 0..20_000 {
+        program.push_str(&format!("  %v{index} = fadd f64 %x, {index}.0\n"));
+    }
+    program.push_str("  return %x\n}\n");
+    let path = std::env::temp_dir().join(format!("loopir-{}.fz", std::process::id()));
+    std::fs::write(&path, program).expect("the temporary folder can be written");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_loopir"))
+        .arg("print")
+        .arg(&path)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the tool starts");
+    let mut first = [0; 10];
+    let mut stdout = child.stdout.take().expect("the output is piped");
+    stdout.read_exact(&mut first).expect("it writes something");
+    drop(stdout);
+    let output = child.wait_with_output().expect("the tool ends");
+    let _ = std::fs::remove_file(&path);
+    assert!(output.status.success());
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
