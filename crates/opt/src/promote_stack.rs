@@ -1,0 +1,594 @@
+//! Turns memory that a function makes for itself into plain values, where every access names a fixed place in it.
+//!
+//! ```text
+//! %p = stack 8 align 8                               %r = if %c -> (f64) { yield %x } else { yield 1.0 }
+//! store f64 1.0, %p align 8                          return %r
+//! if %c { store f64 %x, %p align 8 yield }     →
+//! %r = load f64 %p align 8
+//! return %r
+//! ```
+//!
+//! Applies to `stack` and `alloc` of constant size, if the address goes nowhere but, by way of constant `offset`s, into
+//! loads, stores, fills and (for `alloc`) `free`, and if any two accesses touch either the same bytes or none in common. What is
+//! written in a branch becomes a result of it, what is written in a loop a carried value; those that nobody needs are
+//! for dead-code removal to take away. A place that was not written yet reads as `undef`: reading it was an error.
+
+use crate::carried::{add_carried, add_yielded};
+use crate::detach::with_function;
+use crate::substitution::Substitution;
+use ferrozyme_ir::entity::SecondaryMap;
+use ferrozyme_ir::{
+    Constant, Function, FunctionId, Module, Op, Opcode, Payload, Region, Structure, Type, Value,
+    all_ops, ones,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+
+/// Promotes memory to values; gives the number of `stack`s and `alloc`s that went.
+pub fn promote_stack(module: &mut Module, id: FunctionId) -> usize {
+    with_function(module, id, |_, function| {
+        let Some(body) = function.body else { return 0 };
+        let (promoted, places) = find_places(function);
+        if promoted.is_empty() {
+            return 0;
+        }
+        let written = find_written(function, &places);
+        let mut promoter = Promoter {
+            places,
+            written,
+            current: FxHashMap::default(),
+            substitution: Substitution::new(),
+        };
+        promoter.visit(function, body);
+        promoted.len()
+    })
+}
+
+/// A place in promoted memory: the object and the byte where it starts.
+type Place = (Op, u64);
+
+/// What an operation on promoted memory does.
+enum Access {
+    /// Makes the object: all its places start as this byte, or undefined.
+    Make(SmallVec<[(Place, Type); 4]>, Option<u8>),
+    Load(Place),
+    Store(Place),
+    /// Sets these places to copies of one byte.
+    Fill(SmallVec<[(Place, Type); 4]>, u8),
+    /// Computes an address or releases the object: nothing is left of it.
+    Gone,
+}
+
+/// How memory is used that might be promoted.
+struct Candidate {
+    size: u64,
+    fits: bool,
+    /// The type of each place that loads and stores name.
+    places: FxHashMap<u64, Type>,
+    fills: Vec<(Op, u64, u64, u8)>,
+}
+
+/// The objects to promote, and what each operation on them does.
+fn find_places(function: &Function) -> (Vec<Op>, FxHashMap<Op, Access>) {
+    let ops = all_ops(function);
+    let mut candidates: FxHashMap<Op, Candidate> = FxHashMap::default();
+    // Addresses within candidates: the object and the byte.
+    let mut addresses: SecondaryMap<Value, Option<Place>> = SecondaryMap::new();
+    for &op in &ops {
+        let data = &function.ops[op];
+        match data.opcode {
+            Opcode::Stack | Opcode::Alloc => {
+                let size = function
+                    .int_of(data.operands[0])
+                    .and_then(|size| u64::try_from(size).ok());
+                if let Some(size) = size {
+                    addresses[data.results[0]] = Some((op, 0));
+                    candidates.insert(
+                        op,
+                        Candidate {
+                            size,
+                            fits: true,
+                            places: FxHashMap::default(),
+                            fills: Vec::new(),
+                        },
+                    );
+                }
+            }
+            Opcode::Offset => {
+                let Some((object, start)) = addresses[data.operands[0]] else {
+                    continue;
+                };
+                match constant_offset(function, op, start) {
+                    Some(at) => addresses[data.results[0]] = Some((object, at)),
+                    None => refuse(&mut candidates, object),
+                }
+            }
+            Opcode::Load => {
+                if let Some((object, at)) = addresses[data.operands[0]] {
+                    note_access(&mut candidates, object, at, function.ty(data.results[0]));
+                }
+            }
+            Opcode::Store => {
+                if let Some((object, at)) = addresses[data.operands[1]] {
+                    note_access(&mut candidates, object, at, function.ty(data.operands[0]));
+                }
+                if let Some((object, _)) = addresses[data.operands[0]] {
+                    refuse(&mut candidates, object);
+                }
+            }
+            Opcode::Fill => {
+                let Some((object, at)) = addresses[data.operands[0]] else {
+                    continue;
+                };
+                let byte = function.int_of(data.operands[1]).map(|byte| byte as u8);
+                let size = function
+                    .int_of(data.operands[2])
+                    .and_then(|size| u64::try_from(size).ok());
+                match (byte, size, candidates.get_mut(&object)) {
+                    (Some(byte), Some(size), Some(candidate)) => {
+                        candidate.fills.push((op, at, size, byte));
+                    }
+                    _ => refuse(&mut candidates, object),
+                }
+            }
+            // The start of an `alloc` may be released; anything else is an error that stays where it is.
+            Opcode::Free => {
+                if let Some((object, at)) = addresses[data.operands[0]]
+                    && (at != 0 || function.ops[object].opcode != Opcode::Alloc)
+                {
+                    refuse(&mut candidates, object);
+                }
+            }
+            _ => {
+                for &operand in &data.operands {
+                    if let Some((object, _)) = addresses[operand] {
+                        refuse(&mut candidates, object);
+                    }
+                }
+            }
+        }
+    }
+    candidates.retain(|_, candidate| candidate.fits && candidate.is_tidy());
+    let accesses = describe(function, &ops, &candidates, &addresses);
+    let mut promoted: Vec<Op> = candidates.into_keys().collect();
+    promoted.sort_unstable();
+    (promoted, accesses)
+}
+
+fn refuse(candidates: &mut FxHashMap<Op, Candidate>, object: Op) {
+    if let Some(candidate) = candidates.get_mut(&object) {
+        candidate.fits = false;
+    }
+}
+
+fn note_access(candidates: &mut FxHashMap<Op, Candidate>, object: Op, at: u64, ty: Type) {
+    let Some(candidate) = candidates.get_mut(&object) else {
+        return;
+    };
+    let known = *candidate.places.entry(at).or_insert(ty);
+    let inside = at
+        .checked_add(ty.bytes())
+        .is_some_and(|end| end <= candidate.size);
+    if known != ty || !inside {
+        candidate.fits = false;
+    }
+}
+
+fn constant_offset(function: &Function, op: Op, start: u64) -> Option<u64> {
+    let data = &function.ops[op];
+    let Payload::Scale(scale) = data.payload else {
+        return None;
+    };
+    let bytes = function
+        .int_of(data.operands[1])?
+        .checked_mul(i128::from(scale))?;
+    u64::try_from(i128::from(start).checked_add(bytes)?).ok()
+}
+
+impl Candidate {
+    /// Whether no two places overlap, and fills cover whole places only.
+    fn is_tidy(&self) -> bool {
+        let mut places: Vec<(u64, u64)> = self
+            .places
+            .iter()
+            .map(|(&at, ty)| (at, at + ty.bytes()))
+            .collect();
+        places.sort_unstable();
+        places.windows(2).all(|pair| pair[0].1 <= pair[1].0)
+            && self.fills.iter().all(|&(_, start, size, _)| {
+                let Some(end) = start.checked_add(size).filter(|&end| end <= self.size) else {
+                    return false;
+                };
+                places
+                    .iter()
+                    .all(|&(from, to)| to <= start || end <= from || (start <= from && to <= end))
+            })
+    }
+
+    fn places_within(&self, object: Op, start: u64, end: u64) -> SmallVec<[(Place, Type); 4]> {
+        let mut places: SmallVec<[(Place, Type); 4]> = self
+            .places
+            .iter()
+            .filter(|(at, _)| (start..end).contains(at))
+            .map(|(&at, &ty)| ((object, at), ty))
+            .collect();
+        places.sort_unstable();
+        places
+    }
+}
+
+fn describe(
+    function: &Function,
+    ops: &[Op],
+    candidates: &FxHashMap<Op, Candidate>,
+    addresses: &SecondaryMap<Value, Option<Place>>,
+) -> FxHashMap<Op, Access> {
+    let mut accesses = FxHashMap::default();
+    for (&object, candidate) in candidates {
+        let start = match &function.ops[object].payload {
+            Payload::Alloc { zeroed: true, .. } => Some(0),
+            _ => None,
+        };
+        let places = candidate.places_within(object, 0, candidate.size);
+        accesses.insert(object, Access::Make(places, start));
+        for &(fill, start, size, byte) in &candidate.fills {
+            let places = candidate.places_within(object, start, start + size);
+            accesses.insert(fill, Access::Fill(places, byte));
+        }
+    }
+    let place_of =
+        |value: Value| addresses[value].filter(|(object, _)| candidates.contains_key(object));
+    for &op in ops {
+        let data = &function.ops[op];
+        let access = match data.opcode {
+            Opcode::Load => place_of(data.operands[0]).map(Access::Load),
+            Opcode::Store => place_of(data.operands[1]).map(Access::Store),
+            Opcode::Offset | Opcode::Free => place_of(data.operands[0]).map(|_| Access::Gone),
+            _ => None,
+        };
+        if let Some(access) = access {
+            accesses.insert(op, access);
+        }
+    }
+    accesses
+}
+
+/// For each structured operation, the places that its regions write and that live longer than it, with their types.
+fn find_written(
+    function: &Function,
+    accesses: &FxHashMap<Op, Access>,
+) -> FxHashMap<Op, Vec<(Place, Type)>> {
+    let structure = Structure::of(function);
+    let mut written: FxHashMap<Op, Vec<(Place, Type)>> = FxHashMap::default();
+    let mut seen: FxHashSet<(Op, Place)> = FxHashSet::default();
+    let mut note = |op: Op, place: Place, ty: Type| {
+        let home = structure.region_of(place.0);
+        let mut region = structure.region_of(op);
+        while region != home {
+            let Some(holder) = region.and_then(|region| structure.op_of(region)) else {
+                return;
+            };
+            if !seen.insert((holder, place)) {
+                return;
+            }
+            written.entry(holder).or_default().push((place, ty));
+            region = structure.region_of(holder);
+        }
+    };
+    // In the order of the text, so that results come out the same every time.
+    for op in all_ops(function) {
+        match accesses.get(&op) {
+            Some(Access::Store(place)) => {
+                note(op, *place, function.ty(function.ops[op].operands[0]));
+            }
+            Some(Access::Fill(places, _)) => {
+                for &(place, ty) in places {
+                    note(op, place, ty);
+                }
+            }
+            _ => {}
+        }
+    }
+    written
+}
+
+struct Promoter {
+    places: FxHashMap<Op, Access>,
+    written: FxHashMap<Op, Vec<(Place, Type)>>,
+    /// What each place holds now.
+    current: FxHashMap<Place, Value>,
+    substitution: Substitution,
+}
+
+impl Promoter {
+    fn visit(&mut self, function: &mut Function, region: Region) {
+        let mut ops = std::mem::take(&mut function.regions[region].ops);
+        ops.retain(|&op| {
+            self.substitution.apply(function, op);
+            match self.places.get(&op) {
+                None => {}
+                Some(Access::Gone) => return false,
+                Some(Access::Make(places, byte)) => {
+                    let byte = *byte;
+                    for &(place, ty) in places {
+                        let value = repeated(function, ty, byte);
+                        self.current.insert(place, value);
+                    }
+                    return false;
+                }
+                Some(Access::Fill(places, byte)) => {
+                    let byte = *byte;
+                    for &(place, ty) in places {
+                        let value = repeated(function, ty, Some(byte));
+                        self.current.insert(place, value);
+                    }
+                    return false;
+                }
+                Some(Access::Load(place)) => {
+                    let value = self.current[place];
+                    self.substitution.replace(function.result(op), value);
+                    return false;
+                }
+                Some(&Access::Store(place)) => {
+                    self.current.insert(place, function.ops[op].operands[0]);
+                    return false;
+                }
+            }
+            if !function.ops[op].regions.is_empty() {
+                self.visit_structured(function, op);
+            }
+            true
+        });
+        function.regions[region].ops = ops;
+    }
+
+    fn visit_structured(&mut self, function: &mut Function, op: Op) {
+        let written = self.written.remove(&op).unwrap_or_default();
+        let data = &function.ops[op];
+        let regions = data.regions.clone();
+        let before: Vec<Value> = written
+            .iter()
+            .map(|(place, _)| self.current[place])
+            .collect();
+        let mut after: Vec<Value> = Vec::with_capacity(written.len());
+        if matches!(data.opcode, Opcode::For | Opcode::Loop) {
+            for (&(place, _), &initial) in written.iter().zip(&before) {
+                let (argument, result) = add_carried(function, op, initial);
+                self.current.insert(place, argument);
+                after.push(result);
+            }
+        } else {
+            for &(_, ty) in &written {
+                after.push(function.add_result(op, ty));
+            }
+        }
+        for region in regions {
+            if !matches!(function.ops[op].opcode, Opcode::For | Opcode::Loop) {
+                for (&(place, _), &value) in written.iter().zip(&before) {
+                    self.current.insert(place, value);
+                }
+            }
+            self.visit(function, region);
+            for &(place, _) in &written {
+                let value = self.current[&place];
+                add_yielded(function, region, value);
+            }
+        }
+        for (&(place, _), &value) in written.iter().zip(&after) {
+            self.current.insert(place, value);
+        }
+    }
+}
+
+/// A value whose bytes are all the same, or undefined.
+fn repeated(function: &mut Function, ty: Type, byte: Option<u8>) -> Value {
+    let Some(byte) = byte else {
+        return function.undef(ty);
+    };
+    let raw = u128::from_ne_bytes([byte; 16]) & ones(ty.scalar().bits());
+    function.constant(ty, Constant::Bits(raw))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::promote_stack;
+    use crate::testing::{check, check_same_results, check_unchanged};
+    use expect_test::expect;
+    use ferrozyme_ir::interpret::Datum;
+
+    #[test]
+    fn branches_get_results() {
+        check(
+            promote_stack,
+            "func @f(%c: i1, %x: f64) -> (f64) {
+               %p = stack 8 align 8
+               store f64 1.0, %p align 8
+               if %c {
+                 store f64 %x, %p align 8
+                 yield
+               }
+               %r = load f64 %p align 8
+               return %r
+             }",
+            expect![[r#"
+                func @f(%c: i1, %x: f64) -> (f64) {
+                  %0 = if %c -> (f64) {
+                    yield %x
+                  } else {
+                    yield 1.0
+                  }
+                  return %0
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn loops_carry_what_they_write() {
+        check(
+            promote_stack,
+            "func @f(%n: i64, %x: f64) -> (f64, i64) {
+               %p = stack 16 align 8
+               %q = offset %p, 1 * 8
+               store f64 0.0, %p align 8
+               store i64 0, %q align 8
+               for %i: i64 = 0 to %n step 1 {
+                 %a = load f64 %p align 8
+                 %b = fadd f64 %a, %x
+                 store f64 %b, %p align 8
+                 loop {
+                   %k = load i64 %q align 8
+                   %k1 = add i64 %k, 1
+                   store i64 %k1, %q align 8
+                   %again = icmp slt i64 %k1, %i
+                   again %again
+                 }
+                 yield
+               }
+               %r = load f64 %p align 8
+               %s = load i64 %q align 8
+               return %r, %s
+             }",
+            expect![[r#"
+                func @f(%n: i64, %x: f64) -> (f64, i64) {
+                  %0, %1 = for %i: i64 = 0 to %n step 1 with (%2: f64 = 0.0, %3: i64 = 0) {
+                    %b = fadd f64 %2, %x
+                    %4 = loop with (%5: i64 = %3) {
+                      %k1 = add i64 %5, 1
+                      %again = icmp slt i64 %k1, %i
+                      again %again, %k1
+                    }
+                    yield %b, %4
+                  }
+                  return %0, %1
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn heap_memory_fills_and_traps() {
+        check(
+            promote_stack,
+            r#"func @f(%c: i1, %x: f64) -> (f64, f32) {
+               %p = alloc 16 align 8 zeroed
+               %q = offset %p, 8
+               fill %q, 255, 8 align 8
+               if %c {
+                 store f64 %x, %p align 8
+                 yield
+               } else {
+                 trap "no"
+               }
+               %r = load f64 %p align 8
+               %s = load f32 %q align 4
+               free %p
+               return %r, %s
+             }"#,
+            expect![[r#"
+                func @f(%c: i1, %x: f64) -> (f64, f32) {
+                  %0 = if %c -> (f64) {
+                    yield %x
+                  } else {
+                    trap "no"
+                  }
+                  return %0, 0xffffffff
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn memory_made_in_a_loop_belongs_to_one_turn() {
+        check(
+            promote_stack,
+            "func @f(%n: i64, %x: f64) -> (f64) {
+               %r = for %i: i64 = 0 to %n step 1 with (%a: f64 = 0.0) {
+                 %p = stack 8 align 8
+                 store f64 %a, %p align 8
+                 for %j: i64 = 0 to %i step 1 {
+                   store f64 %x, %p align 8
+                   yield
+                 }
+                 %b = load f64 %p align 8
+                 yield %b
+               }
+               return %r
+             }",
+            expect![[r#"
+                func @f(%n: i64, %x: f64) -> (f64) {
+                  %r = for %i: i64 = 0 to %n step 1 with (%a: f64 = 0.0) {
+                    %0 = for %j: i64 = 0 to %i step 1 with (%1: f64 = %a) {
+                      yield %x
+                    }
+                    yield %0
+                  }
+                  return %r
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn addresses_that_go_elsewhere_stay() {
+        check_unchanged(
+            promote_stack,
+            "declare @use(ptr)
+             func @f(%n: i64, %x: f64, %out: ptr) -> (f64, f64, f64) {
+               %given = stack 8 align 8
+               call @use(%given)
+               %indexed = stack 80 align 8
+               %at = offset %indexed, %n * 8
+               store f64 %x, %at align 8
+               %a = load f64 %at align 8
+               %mixed = stack 8 align 8
+               store f64 %x, %mixed align 8
+               %b = load f32 %mixed align 4
+               %beyond = stack 4 align 8
+               %c = load f64 %beyond align 8
+               %stored = stack 8 align 8
+               store ptr %stored, %out align 8
+               %d = fpext f32 %b to f64
+               return %a, %d, %c
+             }",
+        );
+    }
+
+    #[test]
+    fn results_stay_the_same() {
+        check_same_results(
+            promote_stack,
+            "func @main(%n: i64, %x: f64) -> (f64, i64) {
+               %p = stack 16 align 8
+               %q = offset %p, 1 * 8
+               store f64 0.0, %p align 8
+               store i64 0, %q align 8
+               for %i: i64 = 0 to %n step 1 {
+                 %a = load f64 %p align 8
+                 %b = fadd f64 %a, %x
+                 %odd = and i64 %i, 1
+                 switch i64 %odd {
+                   case 0 { store f64 %b, %p align 8 yield }
+                   default { store i64 %i, %q align 8 yield }
+                 }
+                 loop {
+                   %k = load i64 %q align 8
+                   %k1 = add i64 %k, 1
+                   store i64 %k1, %q align 8
+                   %again = icmp slt i64 %k1, %i
+                   again %again
+                 }
+                 yield
+               }
+               %r = load f64 %p align 8
+               %s = load i64 %q align 8
+               return %r, %s
+             }",
+            &[
+                &[Datum::i64(0), Datum::f64(1.5)],
+                &[Datum::i64(1), Datum::f64(1.5)],
+                &[Datum::i64(6), Datum::f64(1.5)],
+            ],
+        );
+    }
+}
