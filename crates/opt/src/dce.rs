@@ -291,7 +291,7 @@ mod tests {
                %p = alloc 8 align 8
                %q = alloc 8 align 8
                store f64 1.0, %q align 8
-               if %c { free %p } else { free %p }
+               if %c { free %p yield } else { free %p yield }
                free %q
                return
              }",

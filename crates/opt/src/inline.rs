@@ -504,6 +504,7 @@ mod tests {
         check_unchanged(
             inline,
             "declare @unknown(f64) -> (f64)
+             declare @tangent(f64, f64, i64) -> (f64, f64)
              func @kept(%x: f64) -> (f64) noinline {
                return %x
              }
@@ -530,7 +531,7 @@ mod tests {
                %g, %h = call @main(%x, %e)
                return %d, %e
              }
-             rule @ruled forward @unknown",
+             rule @ruled forward @tangent",
         );
     }
 

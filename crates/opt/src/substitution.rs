@@ -4,7 +4,7 @@
 //! it meets it needs no second walk.
 
 use ferrozyme_ir::entity::{SecondaryMap, packed_option::PackedOption};
-use ferrozyme_ir::{Function, Op, Value};
+use ferrozyme_ir::{Function, Op, Opcode, Value};
 
 /// A map from values to what replaces them. A target is resolved when it is entered, so chains form only where a target
 /// is itself replaced later, and stay short.
@@ -50,9 +50,19 @@ impl Substitution {
     }
 
     /// Replaces the operands of one operation.
+    ///
+    /// A loop whose step turns out to be zero cannot run, and must not be written down with a constant for it: its step
+    /// becomes `undef`, which is as wrong.
     pub fn apply(&self, function: &mut Function, op: Op) {
         for operand in &mut function.ops[op].operands {
             *operand = self.resolve(*operand);
+        }
+        if function.ops[op].opcode == Opcode::For {
+            let step = function.ops[op].operands[2];
+            if function.int_of(step) == Some(0) {
+                let undefined = function.undef(function.ty(step));
+                function.ops[op].operands[2] = undefined;
+            }
         }
     }
 }

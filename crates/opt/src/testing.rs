@@ -1,11 +1,9 @@
 //! What the tests of passes share: text in, text out, and the same results before and after.
 
+use crate::Pass;
 use expect_test::Expect;
 use ferrozyme_ir::interpret::{Datum, Fault, Machine};
-use ferrozyme_ir::{FunctionId, Module, parse_module, print_module};
-
-/// A pass as the pipeline knows it.
-pub(crate) type Pass = fn(&mut Module, FunctionId) -> usize;
+use ferrozyme_ir::{FunctionId, Module, parse_module, print_module, verify_module};
 
 /// Runs a pass on each function of a module and compares the text.
 pub(crate) fn check(pass: Pass, text: &str, expected: Expect) {
@@ -51,6 +49,9 @@ fn transformed(pass: Pass, text: &str) -> Module {
         pass(&mut module, id);
     }
     let printed = print_module(&module);
+    if let Err(errors) = verify_module(&module) {
+        panic!("the result does not verify: {errors:?}\n{printed}");
+    }
     let again = parse_module(&printed)
         .unwrap_or_else(|error| panic!("the result does not parse: {error}\n{printed}"));
     assert_eq!(printed, print_module(&again));
@@ -58,5 +59,9 @@ fn transformed(pass: Pass, text: &str) -> Module {
 }
 
 fn parse(text: &str) -> Module {
-    parse_module(text).unwrap_or_else(|error| panic!("{error}"))
+    let module = parse_module(text).unwrap_or_else(|error| panic!("{error}"));
+    if let Err(errors) = verify_module(&module) {
+        panic!("the input does not verify: {errors:?}");
+    }
+    module
 }
