@@ -8,6 +8,7 @@
 //! folder `filetests`; the command-line tool shares the way that signatures ([`signature`]) and values ([`value`]) are
 //! written, the placing of arguments ([`arguments`]), and the gradient check ([`gradcheck`]).
 
+pub mod analysis;
 pub mod arguments;
 pub mod check;
 pub mod file;

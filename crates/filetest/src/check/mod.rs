@@ -1,5 +1,6 @@
 //! The kinds of checks, in one table.
 
+mod analysis;
 mod execution;
 mod text;
 
@@ -49,6 +50,21 @@ pub const CHECKS: &[Check] = &[
         name: "fault",
         usage: "fault @f(1.0, [2.0]): what goes wrong in this call",
         perform: execution::fault,
+    },
+    Check {
+        name: "indices",
+        usage: "indices @f: integers as affine expressions of counters and parameters",
+        perform: analysis::indices,
+    },
+    Check {
+        name: "alias",
+        usage: "alias @f: which accesses may meet",
+        perform: analysis::alias,
+    },
+    Check {
+        name: "clobbers",
+        usage: "clobbers @f: for each read, who may overwrite it",
+        perform: analysis::clobbers,
     },
 ];
 

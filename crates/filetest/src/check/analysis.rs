@@ -1,0 +1,39 @@
+//! Checks of analyses: what they find out, as text.
+
+use super::{Output, Session};
+use crate::analysis::{print_aliases, print_clobbers, print_indices};
+use crate::file::Directive;
+use crate::scan::Scanner;
+use crate::signature::find_function;
+use ferrozyme_ir::{FunctionId, Module};
+
+/// `indices @f`.
+pub(super) fn indices(session: &mut Session, directive: &Directive) -> Result<Output, String> {
+    of_function(session, directive, print_indices)
+}
+
+/// `alias @f`.
+pub(super) fn alias(session: &mut Session, directive: &Directive) -> Result<Output, String> {
+    of_function(session, directive, print_aliases)
+}
+
+/// `clobbers @f`.
+pub(super) fn clobbers(session: &mut Session, directive: &Directive) -> Result<Output, String> {
+    of_function(session, directive, print_clobbers)
+}
+
+fn of_function(
+    session: &mut Session,
+    directive: &Directive,
+    print: impl Fn(&Module, FunctionId) -> String,
+) -> Result<Output, String> {
+    let mut scanner = Scanner::new(directive.arguments());
+    let name = scanner.symbol()?;
+    scanner.finish()?;
+    let module = session.module()?;
+    let function = find_function(module, name)?;
+    if module.functions[function].body.is_none() {
+        return Err(format!("@{name} has no body to analyse"));
+    }
+    Ok(Output::Text(print(module, function)))
+}
