@@ -415,11 +415,12 @@ pub fn sign_extend(raw: u128, bits: u32) -> i128 {
     ((raw << shift) as i128) >> shift
 }
 
-/// The bits of a float of this type, rounded from a double.
+/// The bits of a float of this type, rounded from a double to nearest, ties to even.
 pub fn float_to_bits(scalar: Scalar, value: f64) -> u128 {
     match scalar {
-        Scalar::F16 => u128::from(half::f16::from_f64(value).to_bits()),
-        Scalar::Bf16 => u128::from(half::bf16::from_f64(value).to_bits()),
+        // Once to odd and then to nearest is the same as once to nearest, twice to nearest is not.
+        Scalar::F16 => u128::from(half::f16::from_f32(round_to_odd(value)).to_bits()),
+        Scalar::Bf16 => u128::from(half::bf16::from_f32(round_to_odd(value)).to_bits()),
         Scalar::F32 => u128::from((value as f32).to_bits()),
         Scalar::F64 => u128::from(value.to_bits()),
         Scalar::Int(_) | Scalar::Ptr => panic!("{scalar} is not a floating-point type"),
@@ -435,4 +436,18 @@ pub fn float_from_bits(scalar: Scalar, raw: u128) -> Option<f64> {
         Scalar::F64 => Some(f64::from_bits(raw as u64)),
         Scalar::Int(_) | Scalar::Ptr => None,
     }
+}
+
+/// Rounds to single precision: exactly, or to the neighbour whose last bit is 1.
+fn round_to_odd(value: f64) -> f32 {
+    let nearest = value as f32;
+    if value.is_nan() || f64::from(nearest) == value {
+        return nearest;
+    }
+    let towards_zero = if f64::from(nearest).abs() > value.abs() {
+        nearest.to_bits() - 1
+    } else {
+        nearest.to_bits()
+    };
+    f32::from_bits(towards_zero | 1)
 }

@@ -5,7 +5,7 @@
 //! hardly more than half a unit for the other functions. `fma` is rounded once in all of them.
 
 use super::math;
-use crate::function::{float_from_bits, ones};
+use crate::function::{float_from_bits, float_to_bits, ones};
 use crate::opcode::Opcode;
 use crate::types::Scalar;
 
@@ -24,12 +24,7 @@ pub(super) fn narrow(scalar: Scalar, value: f64) -> u128 {
     match scalar {
         Scalar::F64 => u128::from(value.to_bits()),
         Scalar::F32 => u128::from((value as f32).to_bits()),
-        // Once to odd and then to nearest is the same as once to nearest, twice to nearest is not.
-        Scalar::F16 => u128::from(half::f16::from_f32(round_to_odd(value)).to_bits()),
-        Scalar::Bf16 => u128::from(half::bf16::from_f32(round_to_odd(value)).to_bits()),
-        Scalar::Int(_) | Scalar::Ptr => {
-            unreachable!("a verified operation has floats here, not {scalar}")
-        }
+        _ => float_to_bits(scalar, value),
     }
 }
 
@@ -169,20 +164,6 @@ fn whole_to_bits(whole: f64, bits: u32) -> u128 {
     } else {
         whole as u128
     }
-}
-
-/// Rounds to single precision: exactly, or to the neighbour whose last bit is 1.
-fn round_to_odd(value: f64) -> f32 {
-    let nearest = value as f32;
-    if value.is_nan() || f64::from(nearest) == value {
-        return nearest;
-    }
-    let below = if f64::from(nearest).abs() > value.abs() {
-        nearest.to_bits() - 1
-    } else {
-        nearest.to_bits()
-    };
-    f32::from_bits(below | 1)
 }
 
 /// The next number of the format after `a` in the direction of `b`; in the order of their bits, numbers of one sign are neighbours.
