@@ -1,3 +1,22 @@
 //! Differentiation of the Loop IR.
 
+mod activity;
+mod augment;
+mod deferral;
+mod differentiate;
+mod error;
+mod globals;
+mod memory;
+mod minimum_cut;
+pub mod objects;
+mod overwritten;
+mod plan;
+mod request;
+mod reverse;
 pub mod rules;
+mod tape;
+
+pub use activity::{Activities, analyse_activity};
+pub use differentiate::{Split, differentiate_reverse, differentiate_split};
+pub use error::Error;
+pub use request::{Activity, Request};

@@ -1,0 +1,748 @@
+//! Which values and which memory carry derivatives.
+//!
+//! A value is *active* if it is a float (or an integer that merely transports one) that depends on an active input and
+//! influences an active output. Memory is judged by class of objects ([`Objects`]): a class is active if active values
+//! are stored there or come from there. A class is *shadowed* if derivative code needs a second memory beside it: because
+//! it is active, because the caller gives its shadow, or because it holds pointers to shadowed memory.
+//!
+//! The analysis iterates to a fixpoint over one function; calls are judged by what the callee's signature and facts
+//! say it may read and write. What is active but cannot be differentiated is found here and reported as an error, since
+//! afterwards it would be a silent zero.
+
+use crate::error::Error;
+use crate::objects::{Class, Kind, Objects, Source, ValueKind};
+use crate::request::Activity;
+use crate::rules::{self, Rule};
+use ferrozyme_ir::entity::EntitySet;
+use ferrozyme_ir::{
+    Function, FunctionId, MemoryEffect, Module, Op, Opcode, Payload, Region, Value, all_ops,
+};
+use rustc_hash::FxHashSet;
+
+/// The result of the analysis for one function.
+pub struct Activities {
+    active: EntitySet<Value>,
+    active_classes: FxHashSet<Class>,
+    shadowed: FxHashSet<Class>,
+}
+
+impl Activities {
+    /// Whether a value carries a derivative.
+    pub fn is_active(&self, value: Value) -> bool {
+        self.active.contains(value)
+    }
+
+    /// Whether floats in this memory carry derivatives.
+    pub fn is_active_class(&self, class: Class) -> bool {
+        self.active_classes.contains(&class)
+    }
+
+    /// Whether memory of this class has a shadow.
+    pub fn is_shadowed_class(&self, class: Class) -> bool {
+        self.shadowed.contains(&class)
+    }
+
+    /// Whether a pointer comes with a pointer to shadow memory.
+    ///
+    /// An integer that holds an address counts as a pointer.
+    pub fn has_shadow(&self, objects: &Objects, function: &Function, value: Value) -> bool {
+        objects
+            .class_of(function, value)
+            .is_some_and(|(class, _)| self.shadowed.contains(&class))
+    }
+
+    /// Whether floats behind a pointer carry derivatives.
+    pub fn points_to_active(&self, objects: &Objects, function: &Function, value: Value) -> bool {
+        objects
+            .class_of(function, value)
+            .is_some_and(|(class, _)| self.active_classes.contains(&class))
+    }
+
+    /// Whether a call takes part in differentiation, and so needs its callee's derivative.
+    pub fn is_active_call(
+        &self,
+        module: &Module,
+        function: &Function,
+        objects: &Objects,
+        op: Op,
+    ) -> bool {
+        let data = &function.ops[op];
+        let access = Access::of_call(module, function, op);
+        let results = data
+            .results
+            .iter()
+            .any(|&result| self.is_active(result) || self.has_shadow(objects, function, result));
+        let args = data.operands.iter().enumerate().any(|(index, &arg)| {
+            self.is_active(arg) || (self.has_shadow(objects, function, arg) && access.writes(index))
+        });
+        !access.inactive && (results || args)
+    }
+}
+
+/// Analyses a function.
+///
+/// # Errors
+/// If something active cannot be differentiated.
+pub fn analyse_activity(
+    module: &Module,
+    function: FunctionId,
+    objects: &Objects,
+    args: &[Activity],
+    results: &[Activity],
+) -> Result<Activities, Error> {
+    let mut analysis = Analysis {
+        module,
+        function: &module.functions[function],
+        objects,
+        varied: Flow::default(),
+        useful: Flow::default(),
+        tainted: EntitySet::new(),
+        given: FxHashSet::default(),
+        changed: false,
+    };
+    analysis.seed(args);
+    let ops = all_ops(analysis.function);
+    analysis.repeat(|analysis| {
+        for &op in &ops {
+            analysis.vary(op);
+        }
+    });
+    analysis.seed_outputs(results);
+    analysis.repeat(|analysis| {
+        for &op in ops.iter().rev() {
+            analysis.use_backwards(op);
+        }
+    });
+    let activities = analysis.conclude();
+    analysis.report_problems(&ops, &activities, args)?;
+    Ok(activities)
+}
+
+/// What a call may do to memory behind its pointer arguments.
+struct Access {
+    /// Nothing of it carries a derivative.
+    inactive: bool,
+    memory: MemoryEffect,
+    readonly: Vec<bool>,
+    writeonly: Vec<bool>,
+}
+
+impl Access {
+    fn of_call(module: &Module, function: &Function, op: Op) -> Access {
+        let data = &function.ops[op];
+        match data.payload {
+            Payload::Callee(callee) if data.opcode == Opcode::Call => {
+                let callee = &module.functions[callee];
+                Access {
+                    inactive: callee.facts.inactive,
+                    memory: callee.facts.memory,
+                    readonly: callee.params.iter().map(|p| p.facts.readonly).collect(),
+                    writeonly: callee.params.iter().map(|p| p.facts.writeonly).collect(),
+                }
+            }
+            _ => Access {
+                inactive: false,
+                memory: MemoryEffect::Any,
+                readonly: vec![false; data.operands.len()],
+                writeonly: vec![false; data.operands.len()],
+            },
+        }
+    }
+
+    /// Whether memory behind an argument may be written.
+    fn writes(&self, arg: usize) -> bool {
+        self.memory == MemoryEffect::Any && !self.readonly.get(arg).copied().unwrap_or(false)
+    }
+
+    /// Whether memory behind an argument may be read.
+    fn reads(&self, arg: usize) -> bool {
+        self.memory != MemoryEffect::None && !self.writeonly.get(arg).copied().unwrap_or(false)
+    }
+}
+
+/// A set of values and of memory, growing.
+#[derive(Default)]
+struct Flow {
+    values: EntitySet<Value>,
+    classes: FxHashSet<Class>,
+}
+
+struct Analysis<'a> {
+    module: &'a Module,
+    function: &'a Function,
+    objects: &'a Objects,
+    /// Depends on active inputs.
+    varied: Flow,
+    /// Influences active outputs.
+    useful: Flow,
+    /// Integers computed bitwise from varied floats.
+    tainted: EntitySet<Value>,
+    /// Memory whose shadow the caller gives.
+    given: FxHashSet<Class>,
+    changed: bool,
+}
+
+impl Analysis<'_> {
+    fn repeat(&mut self, mut round: impl FnMut(&mut Self)) {
+        loop {
+            self.changed = false;
+            round(self);
+            if !self.changed {
+                return;
+            }
+        }
+    }
+
+    /// All memory that can be reached from a pointer.
+    fn reachable(&self, value: Value) -> Vec<Class> {
+        match self.class(value) {
+            Some(class) => reachable_from(self.objects, class),
+            None => Vec::new(),
+        }
+    }
+
+    fn class(&self, pointer: Value) -> Option<Class> {
+        self.objects
+            .class_of(self.function, pointer)
+            .map(|(class, _)| class)
+    }
+
+    /// Whether a value can transport a float.
+    fn carries(&self, value: Value) -> bool {
+        let ty = self.function.ty(value);
+        ty.is_float()
+            || (ty.is_int()
+                && matches!(
+                    self.objects.kind_of_value(self.function, value),
+                    ValueKind::CarriesFloat(_)
+                        | ValueKind::Unknown
+                        | ValueKind::Mixed
+                        | ValueKind::Conflict(_)
+                ))
+    }
+
+    fn seed(&mut self, args: &[Activity]) {
+        for (&arg, &activity) in self.function.arguments().iter().zip(args) {
+            match activity {
+                Activity::Const => {}
+                Activity::Active => {
+                    self.varied.values.insert(arg);
+                }
+                Activity::Duplicated if self.function.ty(arg).is_float() => {
+                    self.varied.values.insert(arg);
+                }
+                Activity::Duplicated => {
+                    for class in self.reachable(arg) {
+                        self.varied.classes.insert(class);
+                        self.useful.classes.insert(class);
+                        self.given.insert(class);
+                    }
+                }
+            }
+        }
+    }
+
+    fn seed_outputs(&mut self, results: &[Activity]) {
+        let body = self.function.body();
+        let terminator = self.function.terminator(body);
+        let data = &self.function.ops[terminator];
+        if data.opcode != Opcode::Return {
+            return;
+        }
+        for (&operand, &activity) in data.operands.iter().zip(results) {
+            match activity {
+                Activity::Const => {}
+                _ if self.function.ty(operand).is_ptr() => {
+                    for class in self.reachable(operand) {
+                        self.useful.classes.insert(class);
+                    }
+                }
+                _ => {
+                    self.useful.values.insert(operand);
+                }
+            }
+        }
+    }
+
+    // ---- forwards
+
+    fn mark_varied(&mut self, value: Value) {
+        if self.carries(value) && self.varied.values.insert(value) {
+            self.changed = true;
+        }
+    }
+
+    fn mark_varied_class(&mut self, class: Class) {
+        if self.varied.classes.insert(class) {
+            self.changed = true;
+        }
+    }
+
+    fn mark_tainted(&mut self, value: Value) {
+        if self.function.ty(value).is_int() && self.tainted.insert(value) {
+            self.changed = true;
+        }
+    }
+
+    /// What holds for `from` holds for `to`, which is the same value at another place.
+    fn pass_on(&mut self, from: Value, to: Value) {
+        if self.varied.values.contains(from) {
+            self.mark_varied(to);
+        }
+        if self.tainted.contains(from) {
+            self.mark_tainted(to);
+        }
+    }
+
+    fn vary(&mut self, op: Op) {
+        let function = self.function;
+        let data = &function.ops[op];
+        match data.opcode {
+            Opcode::Load => {
+                if let Some(class) = self.class(data.operands[0])
+                    && self.varied.classes.contains(&class)
+                {
+                    self.mark_varied(data.results[0]);
+                }
+            }
+            Opcode::Store | Opcode::AtomicAdd => {
+                let (value, pointer) = stored(data.opcode, &data.operands);
+                if self.varied.values.contains(value)
+                    && let Some(class) = self.class(pointer)
+                {
+                    self.mark_varied_class(class);
+                }
+            }
+            Opcode::Copy | Opcode::Move => {
+                let (to, from) = (self.class(data.operands[0]), self.class(data.operands[1]));
+                if let (Some(to), Some(from)) = (to, from)
+                    && self.varied.classes.contains(&from)
+                {
+                    self.mark_varied_class(to);
+                }
+            }
+            Opcode::Call | Opcode::CallIndirect => self.vary_call(op),
+            Opcode::If | Opcode::Switch | Opcode::For | Opcode::Loop => {
+                for (from, to) in flows(function, op) {
+                    self.pass_on(from, to);
+                }
+            }
+            opcode => match rules::rule(opcode) {
+                Rule::Partials(_) | Rule::Linear(_) => {
+                    if data
+                        .operands
+                        .iter()
+                        .any(|&v| self.varied.values.contains(v))
+                    {
+                        for &result in &data.results {
+                            self.mark_varied(result);
+                        }
+                    }
+                    if data.operands.iter().any(|&v| self.tainted.contains(v)) {
+                        for &result in &data.results {
+                            self.mark_tainted(result);
+                        }
+                    }
+                }
+                Rule::Inactive(_) => {
+                    let from_bits = data.operands.iter().any(|&operand| {
+                        function.ty(operand).is_int()
+                            && (self.varied.values.contains(operand)
+                                || self.tainted.contains(operand))
+                    });
+                    if from_bits && !matches!(opcode, Opcode::Icmp) {
+                        for &result in &data.results {
+                            self.mark_tainted(result);
+                        }
+                    }
+                }
+                _ => {}
+            },
+        }
+    }
+
+    fn vary_call(&mut self, op: Op) {
+        let data = &self.function.ops[op];
+        let access = Access::of_call(self.module, self.function, op);
+        if access.inactive {
+            return;
+        }
+        let varied = data.operands.iter().enumerate().any(|(index, &arg)| {
+            self.varied.values.contains(arg)
+                || (access.reads(index)
+                    && self
+                        .reachable(arg)
+                        .iter()
+                        .any(|class| self.varied.classes.contains(class)))
+        });
+        if !varied {
+            return;
+        }
+        for &result in &data.results {
+            self.mark_varied(result);
+            for class in self.reachable(result) {
+                self.mark_varied_class(class);
+            }
+        }
+        for (index, &arg) in data.operands.iter().enumerate() {
+            for class in self.written_through(&access, index, arg) {
+                self.mark_varied_class(class);
+            }
+        }
+    }
+
+    /// The memory that a call may write through one of its arguments.
+    ///
+    /// `readonly` speaks only of the memory right behind the pointer, not of what pointers there lead to.
+    fn written_through(&self, access: &Access, index: usize, arg: Value) -> Vec<Class> {
+        if access.memory != MemoryEffect::Any {
+            return Vec::new();
+        }
+        let direct = self.class(arg);
+        let readonly = !access.writes(index);
+        self.reachable(arg)
+            .into_iter()
+            .filter(|&class| !(readonly && Some(class) == direct))
+            .collect()
+    }
+
+    // ---- backwards
+
+    fn mark_useful(&mut self, value: Value) {
+        if !self.function.is_constant(value) && self.useful.values.insert(value) {
+            self.changed = true;
+        }
+    }
+
+    fn mark_useful_class(&mut self, class: Class) {
+        if self.useful.classes.insert(class) {
+            self.changed = true;
+        }
+    }
+
+    fn use_backwards(&mut self, op: Op) {
+        let function = self.function;
+        let data = &function.ops[op];
+        match data.opcode {
+            Opcode::Load => {
+                if self.useful.values.contains(data.results[0])
+                    && self.carries(data.results[0])
+                    && let Some(class) = self.class(data.operands[0])
+                {
+                    self.mark_useful_class(class);
+                }
+            }
+            Opcode::Store | Opcode::AtomicAdd => {
+                let (value, pointer) = stored(data.opcode, &data.operands);
+                if let Some(class) = self.class(pointer)
+                    && self.useful.classes.contains(&class)
+                    && !self.function.ty(value).is_ptr()
+                {
+                    self.mark_useful(value);
+                }
+            }
+            Opcode::Copy | Opcode::Move => {
+                let (to, from) = (self.class(data.operands[0]), self.class(data.operands[1]));
+                if let (Some(to), Some(from)) = (to, from)
+                    && self.useful.classes.contains(&to)
+                {
+                    self.mark_useful_class(from);
+                }
+            }
+            Opcode::Call | Opcode::CallIndirect => self.use_call(op),
+            Opcode::If | Opcode::Switch | Opcode::For | Opcode::Loop => {
+                for (from, to) in flows(function, op) {
+                    if self.useful.values.contains(to) {
+                        self.mark_useful(from);
+                    }
+                }
+            }
+            opcode => {
+                if data.results.iter().any(|&v| self.useful.values.contains(v)) {
+                    // Through an operation without derivative nothing useful flows, but integers are followed so that
+                    // floats put together from bits are found.
+                    let inactive = matches!(rules::rule(opcode), Rule::Inactive(_));
+                    for &operand in &data.operands {
+                        if !(inactive && function.ty(operand).is_float()) {
+                            self.mark_useful(operand);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn use_call(&mut self, op: Op) {
+        let data = &self.function.ops[op];
+        let access = Access::of_call(self.module, self.function, op);
+        if access.inactive {
+            return;
+        }
+        let useful = data.results.iter().any(|&result| {
+            self.useful.values.contains(result)
+                || self
+                    .reachable(result)
+                    .iter()
+                    .any(|class| self.useful.classes.contains(class))
+        }) || data.operands.iter().enumerate().any(|(index, &arg)| {
+            self.written_through(&access, index, arg)
+                .iter()
+                .any(|class| self.useful.classes.contains(class))
+        });
+        if !useful {
+            return;
+        }
+        for (index, &arg) in data.operands.iter().enumerate() {
+            if self.function.ty(arg).is_ptr() {
+                if access.reads(index) {
+                    for class in self.reachable(arg) {
+                        self.mark_useful_class(class);
+                    }
+                }
+            } else {
+                self.mark_useful(arg);
+            }
+        }
+    }
+
+    // ---- conclusions
+
+    fn conclude(&self) -> Activities {
+        let mut active = EntitySet::new();
+        for value in self.varied.values.keys() {
+            if self.useful.values.contains(value) {
+                active.insert(value);
+            }
+        }
+        let mut active_classes = FxHashSet::default();
+        for class in self.objects.classes() {
+            let both = self.varied.classes.contains(&class) && self.useful.classes.contains(&class);
+            if both && may_hold_floats(self.objects, class) {
+                active_classes.insert(class);
+            }
+        }
+        let mut shadowed: FxHashSet<Class> = self.given.union(&active_classes).copied().collect();
+        loop {
+            let before = shadowed.len();
+            for class in self.objects.classes() {
+                let leads_there = self.objects.fields(class).any(
+                    |field| matches!(field.kind, Kind::Pointer(to) if shadowed.contains(&to.class)),
+                );
+                if leads_there {
+                    shadowed.insert(class);
+                }
+            }
+            if shadowed.len() == before {
+                break;
+            }
+        }
+        Activities {
+            active,
+            active_classes,
+            shadowed,
+        }
+    }
+
+    /// Finds what is active and cannot be differentiated.
+    fn report_problems(
+        &self,
+        ops: &[Op],
+        activities: &Activities,
+        args: &[Activity],
+    ) -> Result<(), Error> {
+        self.report_missing_shadows(activities, args)?;
+        for &op in ops {
+            self.report_bit_tricks(op)?;
+            self.report_unknown_layout(op, activities)?;
+            self.report_opaque_calls(op, activities)?;
+        }
+        Ok(())
+    }
+
+    fn report_missing_shadows(
+        &self,
+        activities: &Activities,
+        args: &[Activity],
+    ) -> Result<(), Error> {
+        for &class in &activities.shadowed {
+            for source in self.objects.sources(class) {
+                let Source::Param(index) = source else {
+                    continue;
+                };
+                if args[index as usize] == Activity::Const {
+                    return Err(Error::of_function(
+                        self.function,
+                        format!(
+                            "derivatives would flow through the memory of argument {index}, which is declared `const`"
+                        ),
+                        format!(
+                            "declare argument {index} `dup` and give it a shadow, or keep active values out of its memory"
+                        ),
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn report_bit_tricks(&self, op: Op) -> Result<(), Error> {
+        let data = &self.function.ops[op];
+        let tainted =
+            |value: Value| self.tainted.contains(value) && !self.varied.values.contains(value);
+        let problem = match data.opcode {
+            Opcode::Bitcast => {
+                self.function.ty(data.results[0]).is_float()
+                    && tainted(data.operands[0])
+                    && self.useful.values.contains(data.results[0])
+            }
+            Opcode::Store => {
+                tainted(data.operands[0])
+                    && self.carries(data.operands[0])
+                    && self
+                        .class(data.operands[1])
+                        .is_some_and(|class| self.useful.classes.contains(&class))
+            }
+            _ => false,
+        };
+        if !problem {
+            return Ok(());
+        }
+        Err(Error::at(
+            self.module,
+            self.function,
+            op,
+            "an active float is put together from the bits of another by integer arithmetic",
+            "use the floating-point operation that this stands for (fabs, copysign, ldexp, …), give the function a derivative rule, or mark it inactive",
+        ))
+    }
+
+    fn report_unknown_layout(&self, op: Op, activities: &Activities) -> Result<(), Error> {
+        let data = &self.function.ops[op];
+        let unknown = match data.opcode {
+            Opcode::Load => {
+                self.function.ty(data.results[0]).is_int()
+                    && activities.is_active(data.results[0])
+                    && !matches!(
+                        self.objects.kind_of_value(self.function, data.results[0]),
+                        ValueKind::CarriesFloat(_)
+                    )
+            }
+            _ => false,
+        };
+        if !unknown {
+            return Ok(());
+        }
+        Err(Error::at(
+            self.module,
+            self.function,
+            op,
+            "cannot tell whether these bytes are floats or integers, and derivatives depend on it",
+            "describe the layout of the argument that this memory comes from",
+        ))
+    }
+
+    fn report_opaque_calls(&self, op: Op, activities: &Activities) -> Result<(), Error> {
+        let data = &self.function.ops[op];
+        if data.opcode != Opcode::Call
+            || !activities.is_active_call(self.module, self.function, self.objects, op)
+        {
+            return Ok(());
+        }
+        let Payload::Callee(callee) = data.payload else {
+            return Ok(());
+        };
+        let target = &self.module.functions[callee];
+        if target.body.is_some() || self.module.rules.contains_key(&callee) {
+            return Ok(());
+        }
+        Err(Error::at(
+            self.module,
+            self.function,
+            op,
+            format!(
+                "active values go through @{}, which has neither a body nor a derivative rule",
+                target.name
+            ),
+            format!(
+                "give a derivative rule for @{name}, make its body available, or declare it inactive",
+                name = target.name
+            ),
+        ))
+    }
+}
+
+/// Whether floats may lie in memory of a class.
+fn may_hold_floats(objects: &Objects, class: Class) -> bool {
+    let mut fields = objects.fields(class).peekable();
+    // Of memory that nobody looks into nothing is known.
+    fields.peek().is_none()
+        || fields.any(|field| {
+            matches!(
+                field.kind,
+                Kind::Float(_) | Kind::Unknown | Kind::Conflict(_)
+            )
+        })
+}
+
+/// A class and all that pointers in it lead to.
+pub(crate) fn reachable_from(objects: &Objects, class: Class) -> Vec<Class> {
+    let mut found = vec![class];
+    let mut next = 0;
+    while let Some(&class) = found.get(next) {
+        next += 1;
+        for field in objects.fields(class) {
+            if let Kind::Pointer(to) = field.kind
+                && !found.contains(&to.class)
+            {
+                found.push(to.class);
+            }
+        }
+    }
+    found
+}
+
+/// Value and address of an operation that stores.
+fn stored(opcode: Opcode, operands: &[Value]) -> (Value, Value) {
+    match opcode {
+        Opcode::AtomicAdd => (operands[1], operands[0]),
+        _ => (operands[0], operands[1]),
+    }
+}
+
+/// How values flow into and out of the regions of a structured operation: pairs of (from, to).
+pub(crate) fn flows(function: &Function, op: Op) -> Vec<(Value, Value)> {
+    let data = &function.ops[op];
+    let mut flows = Vec::new();
+    let mut ends = |region: Region, to: &[Value], skip: usize| {
+        let terminator = function.terminator(region);
+        if function.ops[terminator].opcode != Opcode::Trap {
+            let operands = &function.ops[terminator].operands[skip..];
+            flows.extend(operands.iter().copied().zip(to.iter().copied()));
+        }
+    };
+    match data.opcode {
+        Opcode::If | Opcode::Switch => {
+            for &region in &data.regions {
+                ends(region, &data.results, 0);
+            }
+        }
+        Opcode::For | Opcode::Loop => {
+            let region = data.regions[0];
+            let (initial, first_arg, skip) = match data.opcode {
+                Opcode::For => (3, 1, 0),
+                _ => (0, 0, 1),
+            };
+            let args = &function.regions[region].args[first_arg..];
+            ends(region, args, skip);
+            ends(region, &data.results, skip);
+            for (index, &arg) in args.iter().enumerate() {
+                let start = data.operands[initial + index];
+                flows.push((start, arg));
+                // The loop may not run at all.
+                flows.push((start, data.results[index]));
+            }
+        }
+        _ => {}
+    }
+    flows
+}

@@ -1,0 +1,1085 @@
+//! The forward sweep of reverse mode: the primal program with its shadows made explicit.
+//!
+//! Every pointer into shadowed memory gets a companion that points to the same place in the shadow: parameters,
+//! allocations, offsets, loaded pointers, results and carried values of regions. What the program stores besides floats
+//! (pointers, integers) is stored to the shadow as well, so that a shadow structure has the shape of its primal.
+//! Memory that the program releases while the reverse sweep still needs it is kept for later.
+//!
+//! ```text
+//! %p = alloc 8 align 8          %p  = alloc 8 align 8
+//! store f64 %x, %p align 8  →   %p' = alloc 8 align 8 zeroed
+//! free %p                       store f64 %x, %p align 8        ; free moves to the end of the reverse sweep
+//! ```
+//!
+//! The result is an ordinary function that verifies and runs. Values and operations of the primal keep their ids in it, so
+//! that what the analyses found out still applies. Beside it stands, for each operation, the [`Step`] that the reverse
+//! sweep takes for it, with the values it needs.
+
+use crate::activity::Activities;
+use crate::deferral;
+use crate::error::Error;
+use crate::memory::{self, Cells};
+use crate::objects::{Kind, Objects, ValueKind};
+use crate::request::Activity;
+use crate::rules::{self, Rule};
+use ferrozyme_ir::entity::packed_option::PackedOption;
+use ferrozyme_ir::entity::{EntitySet, SecondaryMap};
+use ferrozyme_ir::{
+    Alignment, Builder, Constant, Function, FunctionId, Layout, Module, Op, Opcode, Param, Payload,
+    Region, Type, Value, ValueDef,
+};
+use rustc_hash::FxHashMap;
+
+/// What the reverse sweep does for an operation.
+#[derive(Clone, Debug)]
+pub(crate) enum Step {
+    /// Applies the rule of the table.
+    Rule,
+    /// Adds the adjoint of the loaded value to the shadow.
+    Load {
+        /// Where the shadow is.
+        shadow: Value,
+    },
+    /// Takes the adjoint of the stored value from the shadow, which becomes zero.
+    Store {
+        /// Where the shadow is.
+        shadow: Value,
+    },
+    /// Adds what is in the shadow to the adjoint of the added value.
+    AtomicAdd {
+        /// Where the shadow is.
+        shadow: Value,
+    },
+    /// Moves the shadow's floats back to where they came from.
+    Copy {
+        /// The shadow of the destination.
+        to: Value,
+        /// The shadow of the source, if it has one.
+        from: Option<Value>,
+        /// How many bytes.
+        bytes: Value,
+        /// What they are.
+        cells: Cells,
+        /// Whether the two may overlap.
+        overlapping: bool,
+    },
+    /// Zeroes the floats of the shadow.
+    Fill {
+        /// The shadow of the destination.
+        to: Value,
+        /// How many bytes.
+        bytes: Value,
+        /// What they are.
+        cells: Cells,
+    },
+    /// Runs the callee's reverse sweep.
+    Call(CallStep),
+    /// Reverses the regions.
+    Regions,
+    /// Releases memory that this operation made.
+    Release {
+        /// The memory and its shadow.
+        pointers: Vec<Value>,
+        /// The allocator.
+        family: Box<str>,
+    },
+}
+
+/// How a call is reversed.
+#[derive(Clone, Debug)]
+pub(crate) struct CallStep {
+    /// The function that runs the reverse sweep.
+    pub reverse: CallTarget,
+    /// What it takes from the forward sweep, in order: arguments, shadows. `None` where it does not look.
+    pub args: Vec<Option<Value>>,
+    /// The type of each of those.
+    pub arg_types: Vec<Type>,
+    /// The results whose adjoints it takes, in order.
+    pub seeds: Vec<Value>,
+    /// What follows the seeds: the tape.
+    pub tape: Option<Value>,
+    /// A constant behind everything, for rules that users give: which arguments are active.
+    pub mask: Option<i64>,
+    /// The primal arguments whose adjoints it returns, in order.
+    pub gradients: Vec<Value>,
+}
+
+/// Who is called.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum CallTarget {
+    /// A function of the module.
+    Direct(FunctionId),
+    /// What a pointer leads to.
+    Indirect(Value),
+}
+
+/// The derivative of a callee, as a call needs it.
+#[derive(Clone, Debug)]
+pub(crate) struct CalleeDerivative {
+    /// The forward sweep.
+    pub augmented: FunctionId,
+    /// The reverse sweep.
+    pub reverse: FunctionId,
+    /// For each parameter of the reverse sweep before the seeds, whether it is used.
+    pub uses: Vec<bool>,
+    /// For each allocator, the forward sweep takes a list of memory to be released later.
+    pub families: Vec<Box<str>>,
+}
+
+/// Finds or makes derivatives of callees.
+pub(crate) trait Callees {
+    /// The module, for looking things up.
+    fn module(&mut self) -> &mut Module;
+
+    /// The derivative of a function for these activities.
+    fn split(
+        &mut self,
+        callee: FunctionId,
+        args: Vec<Activity>,
+        results: Vec<Activity>,
+        overwritten: Vec<bool>,
+        layouts: Vec<Option<Layout>>,
+    ) -> Result<CalleeDerivative, Error>;
+
+    /// The global that stands for the derivatives of a function whose address is taken.
+    fn shadow_of_function(&mut self, function: FunctionId) -> Result<Constant, Error>;
+
+    /// The shadow of a global.
+    fn shadow_of_global(&mut self, global: ferrozyme_ir::GlobalId) -> Result<Constant, Error>;
+}
+
+/// What the forward sweep of one function is to be.
+pub(crate) struct Sweep<'a> {
+    /// What was found out about the primal.
+    pub objects: &'a Objects,
+    /// What is active there.
+    pub activities: &'a Activities,
+    /// What the arguments mean.
+    pub args: &'a [Activity],
+    /// For each call and argument: whether memory behind it may change after the call.
+    pub overwritten: &'a FxHashMap<Op, Vec<bool>>,
+    /// Whether the reverse sweep is another function, which the stack does not live to see.
+    pub split: bool,
+    /// Where lists of memory to be released later are.
+    pub lists: Lists,
+}
+
+/// Where lists of memory to be released later are.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Lists {
+    /// On the stack of this function, which runs the reverse sweep too.
+    Stack,
+    /// On the heap, so that the reverse sweep finds them.
+    Heap,
+    /// The caller has them, and passes them behind all other arguments.
+    Caller,
+}
+
+/// The forward sweep.
+pub(crate) struct Augmented {
+    /// The program. Its parameters are the primal's, each duplicated one followed by its shadow.
+    pub function: Function,
+    /// The shadow of each pointer that has one.
+    pub shadows: SecondaryMap<Value, PackedOption<Value>>,
+    /// What the reverse sweep does for each operation.
+    pub steps: FxHashMap<Op, Step>,
+    /// The counter of each general loop that is to be reversed.
+    pub trips: FxHashMap<Op, Trips>,
+    /// For each allocator, the list of memory to be released after the reverse sweep.
+    pub pending: Vec<(Box<str>, Value)>,
+}
+
+/// How a general loop counts its iterations.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Trips {
+    /// The number of the iteration, from 0 on, in the loop's region.
+    pub number: Value,
+    /// How many there were, a result of the loop.
+    pub count: Value,
+}
+
+/// Builds the forward sweep of a function with a body.
+///
+/// # Errors
+/// If something active cannot be differentiated.
+pub(crate) fn augment(
+    callees: &mut dyn Callees,
+    function: FunctionId,
+    sweep: &Sweep<'_>,
+) -> Result<Augmented, Error> {
+    let primal = callees.module().functions[function].clone();
+    let mut works = EntitySet::new();
+    let body = primal.body();
+    find_work(callees.module(), &primal, sweep, body, &mut works);
+    let families = deferral::families(callees.module(), function);
+    let mut augmenter = Augmenter {
+        callees,
+        sweep,
+        works,
+        families,
+        augmented: Augmented {
+            function: primal,
+            shadows: SecondaryMap::with_default(None.into()),
+            steps: FxHashMap::default(),
+            trips: FxHashMap::default(),
+            pending: Vec::new(),
+        },
+    };
+    augmenter.add_shadow_parameters();
+    augmenter.visit(body)?;
+    Ok(augmenter.augmented)
+}
+
+/// Whether an operation or anything within it has a part in the reverse sweep.
+fn find_work(
+    module: &Module,
+    function: &Function,
+    sweep: &Sweep<'_>,
+    region: Region,
+    works: &mut EntitySet<Op>,
+) -> bool {
+    if function.ends_in_trap(region) {
+        return false;
+    }
+    let Sweep {
+        objects,
+        activities,
+        ..
+    } = sweep;
+    let mut any = false;
+    for &op in &function.regions[region].ops {
+        let data = &function.ops[op];
+        let mut work = match data.opcode {
+            Opcode::Store => {
+                activities.points_to_active(objects, function, data.operands[1])
+                    && !function.ty(data.operands[0]).is_ptr()
+            }
+            Opcode::AtomicAdd | Opcode::Copy | Opcode::Move | Opcode::Fill => {
+                activities.points_to_active(objects, function, data.operands[0])
+            }
+            Opcode::Call | Opcode::CallIndirect => {
+                activities.is_active_call(module, function, objects, op)
+            }
+            _ => data
+                .results
+                .iter()
+                .any(|&result| activities.is_active(result)),
+        };
+        for &inner in &data.regions {
+            work |= find_work(module, function, sweep, inner, works);
+        }
+        if work {
+            works.insert(op);
+        }
+        any |= work;
+    }
+    any
+}
+
+struct Augmenter<'a> {
+    callees: &'a mut dyn Callees,
+    sweep: &'a Sweep<'a>,
+    /// Operations with a part in the reverse sweep.
+    works: EntitySet<Op>,
+    /// The allocators whose memory the function may release.
+    families: Vec<Box<str>>,
+    augmented: Augmented,
+}
+
+impl Augmenter<'_> {
+    fn function(&mut self) -> &mut Function {
+        &mut self.augmented.function
+    }
+
+    /// A builder at the end of a region, for code that belongs to `op`.
+    fn builder(&mut self, region: Region, op: Op) -> Builder<'_> {
+        let location = self.augmented.function.ops[op].location;
+        let mut builder = Builder::new(&mut self.augmented.function, region);
+        builder.location = location;
+        builder
+    }
+
+    fn error(&mut self, op: Op, message: &str, remedy: &str) -> Error {
+        let module = &*self.callees.module();
+        Error::at(module, &self.augmented.function, op, message, remedy)
+    }
+
+    fn has_shadow(&self, value: Value) -> bool {
+        self.sweep
+            .activities
+            .has_shadow(self.sweep.objects, &self.augmented.function, value)
+    }
+
+    fn set_shadow(&mut self, value: Value, shadow: Value) {
+        self.augmented.shadows[value] = shadow.into();
+        if let Some(name) = &self.augmented.function.values[value].name {
+            let name = format!("{name}'");
+            self.function().set_name(shadow, name);
+        }
+    }
+
+    /// The shadow of a pointer; a pointer without one stands for itself, for nothing behind it is active.
+    fn shadow(&mut self, op: Op, value: Value) -> Result<Value, Error> {
+        if let Some(shadow) = self.augmented.shadows[value].expand() {
+            return Ok(shadow);
+        }
+        let constant = match self.augmented.function.constant_of(value) {
+            Some(Constant::Global(global)) if self.has_shadow(value) => {
+                let global = *global;
+                self.callees.shadow_of_global(global)?
+            }
+            Some(Constant::Function(function)) => {
+                let function = *function;
+                self.callees.shadow_of_function(function)?
+            }
+            Some(_) => return Ok(value),
+            None if self.has_shadow(value) => {
+                return Err(self.error(
+                    op,
+                    "a pointer to active memory comes from where its shadow cannot be found",
+                    "keep the pointer as a pointer (not as an integer), or describe the argument it comes from",
+                ));
+            }
+            None => return Ok(value),
+        };
+        Ok(self.function().constant(Type::PTR, constant))
+    }
+
+    /// Puts a shadow behind each duplicated parameter, and lists of memory to be released behind all.
+    fn add_shadow_parameters(&mut self) {
+        let body = self.augmented.function.body();
+        let args = self.augmented.function.regions[body].args.clone();
+        let params = std::mem::take(&mut self.function().params);
+        self.function().regions[body].args.clear();
+        for ((arg, param), &activity) in args.into_iter().zip(params).zip(self.sweep.args) {
+            let function = &mut self.augmented.function;
+            let index = function.params.len() as u32;
+            function.values[arg].def = ValueDef::Argument {
+                region: body,
+                index,
+            };
+            function.regions[body].args.push(arg);
+            let shadow_param = shadow_param(&param);
+            function.params.push(param);
+            if activity == Activity::Duplicated {
+                function.params.push(shadow_param);
+                let shadow = function.add_argument(body, Type::PTR);
+                self.set_shadow(arg, shadow);
+            }
+        }
+        if self.sweep.lists == Lists::Caller {
+            for family in self.families.clone() {
+                let function = &mut self.augmented.function;
+                function.params.push(Type::PTR.into());
+                let list = function.add_argument(body, Type::PTR);
+                function.set_name(list, "pending");
+                self.augmented.pending.push((family, list));
+            }
+        }
+    }
+
+    fn visit(&mut self, region: Region) -> Result<(), Error> {
+        if self.augmented.function.ends_in_trap(region) {
+            return Ok(());
+        }
+        let ops = std::mem::take(&mut self.function().regions[region].ops);
+        let is_body = self.augmented.function.body() == region;
+        if is_body && self.sweep.lists != Lists::Caller {
+            for family in self.families.clone() {
+                let mut b = Builder::new(&mut self.augmented.function, region);
+                let list = match self.sweep.lists {
+                    Lists::Stack => deferral::new_list(&mut b),
+                    _ => deferral::new_heap_list(&mut b),
+                };
+                b.function.set_name(list, "pending");
+                self.augmented.pending.push((family, list));
+            }
+        }
+        let releases = deferral::paired_releases(&self.augmented.function, &ops);
+        let region_works = ops.iter().any(|&op| self.works.contains(op));
+        for op in ops {
+            self.visit_op(region, op, region_works, &releases)?;
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, region: Region, op: Op) {
+        self.function().regions[region].ops.push(op);
+    }
+
+    fn visit_op(
+        &mut self,
+        region: Region,
+        op: Op,
+        region_works: bool,
+        releases: &FxHashMap<Op, Op>,
+    ) -> Result<(), Error> {
+        let data = self.augmented.function.ops[op].clone();
+        match data.opcode {
+            Opcode::Offset => {
+                self.keep(region, op);
+                if self.has_shadow(data.results[0]) {
+                    let base = self.shadow(op, data.operands[0])?;
+                    self.repeat_on_shadow(region, op, &[base, data.operands[1]]);
+                }
+            }
+            Opcode::Select if data.results.iter().any(|&result| self.has_shadow(result)) => {
+                self.keep(region, op);
+                let first = self.shadow(op, data.operands[1])?;
+                let second = self.shadow(op, data.operands[2])?;
+                self.repeat_on_shadow(region, op, &[data.operands[0], first, second]);
+            }
+            Opcode::Ptrtoint | Opcode::Inttoptr | Opcode::Bitcast
+                if self.has_shadow(data.results[0]) =>
+            {
+                self.keep(region, op);
+                let address = self.shadow(op, data.operands[0])?;
+                self.repeat_on_shadow(region, op, &[address]);
+            }
+            Opcode::Load => self.visit_load(region, op)?,
+            Opcode::Store => self.visit_store(region, op)?,
+            Opcode::AtomicAdd => self.visit_atomic_add(region, op)?,
+            Opcode::Stack | Opcode::Alloc => {
+                self.visit_allocation(region, op, region_works, releases)?;
+            }
+            Opcode::Free => self.visit_free(region, op, region_works, releases),
+            Opcode::Copy | Opcode::Move => self.visit_copy(region, op)?,
+            Opcode::Fill => self.visit_fill(region, op)?,
+            Opcode::Call => self.visit_call(region, op)?,
+            Opcode::CallIndirect => self.visit_indirect_call(region, op)?,
+            Opcode::If | Opcode::Switch | Opcode::For | Opcode::Loop => {
+                self.visit_structured(region, op)?;
+            }
+            _ => {
+                self.keep(region, op);
+                if self.works.contains(op) {
+                    self.add_rule_step(op);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add_rule_step(&mut self, op: Op) {
+        let opcode = self.augmented.function.ops[op].opcode;
+        if matches!(rules::rule(opcode), Rule::Partials(_) | Rule::Linear(_)) {
+            self.augmented.steps.insert(op, Step::Rule);
+        }
+    }
+
+    /// The same operation on other operands gives the shadow of its result.
+    fn repeat_on_shadow(&mut self, region: Region, op: Op, operands: &[Value]) -> Value {
+        let data = self.augmented.function.ops[op].clone();
+        let mut b = self.builder(region, op);
+        let ty = b.ty(data.results[0]);
+        let shadow = b.value(data.opcode, operands, data.payload, ty);
+        let (copy, _) = b.function.def_op(shadow).expect("just made");
+        b.function.ops[copy].flags = data.flags;
+        self.set_shadow(data.results[0], shadow);
+        shadow
+    }
+
+    fn visit_load(&mut self, region: Region, op: Op) -> Result<(), Error> {
+        let data = self.augmented.function.ops[op].clone();
+        self.keep(region, op);
+        if self.has_shadow(data.results[0]) {
+            let address = self.shadow(op, data.operands[0])?;
+            self.repeat_on_shadow(region, op, &[address]);
+        }
+        if self.works.contains(op) {
+            let shadow = self.shadow(op, data.operands[0])?;
+            self.augmented.steps.insert(op, Step::Load { shadow });
+        }
+        Ok(())
+    }
+
+    fn visit_store(&mut self, region: Region, op: Op) -> Result<(), Error> {
+        let data = self.augmented.function.ops[op].clone();
+        self.keep(region, op);
+        let (value, address) = (data.operands[0], data.operands[1]);
+        if !self.has_shadow(address) {
+            return Ok(());
+        }
+        let shadow = self.shadow(op, address)?;
+        let ty = self.augmented.function.ty(value);
+        let what = self.stored_kind(address, value);
+        let is_zero = matches!(
+            self.augmented.function.constant_of(value),
+            Some(Constant::Bits(0))
+        );
+        let active = self.works.contains(op);
+        if active && !is_zero && matches!(what, ValueKind::Unknown) {
+            return Err(self.error(
+                op,
+                "cannot tell whether these bytes are floats or integers, and derivatives depend on it",
+                "describe the layout of the argument that this memory comes from",
+            ));
+        }
+        if !ty.is_float() && !matches!(what, ValueKind::CarriesFloat(_)) {
+            let to_shadow = self.shadow(op, value)?;
+            let Payload::Align(align) = data.payload else {
+                unreachable!("a verified store has an alignment")
+            };
+            self.builder(region, op).store(to_shadow, shadow, align);
+        }
+        let float = ty.is_float()
+            || matches!(what, ValueKind::CarriesFloat(_))
+            || (matches!(what, ValueKind::Unknown) && is_zero);
+        if active && float {
+            self.augmented.steps.insert(op, Step::Store { shadow });
+        }
+        Ok(())
+    }
+
+    /// What a stored integer is, by what is known of the memory.
+    fn stored_kind(&self, address: Value, value: Value) -> ValueKind {
+        let function = &self.augmented.function;
+        let ty = function.ty(value);
+        if !ty.is_int() {
+            return ValueKind::Integer;
+        }
+        let Some((class, offset)) = self.sweep.objects.class_of(function, address) else {
+            return ValueKind::Unknown;
+        };
+        match self.sweep.objects.kind_of_access(class, offset, ty.bytes()) {
+            Kind::Float(scalar) => ValueKind::CarriesFloat(scalar),
+            Kind::Integer | Kind::Padding => ValueKind::Integer,
+            Kind::Pointer(place) => ValueKind::CarriesPointer(place),
+            Kind::Unknown | Kind::Conflict(_) => ValueKind::Unknown,
+        }
+    }
+
+    fn visit_atomic_add(&mut self, region: Region, op: Op) -> Result<(), Error> {
+        let data = self.augmented.function.ops[op].clone();
+        self.keep(region, op);
+        if !self.works.contains(op) || !self.augmented.function.ty(data.operands[1]).is_float() {
+            return Ok(());
+        }
+        if self.sweep.activities.is_active(data.results[0]) {
+            return Err(self.error(
+                op,
+                "the old value of an active atomic addition is used",
+                "use a load before the addition, or leave the old value unused",
+            ));
+        }
+        let shadow = self.shadow(op, data.operands[0])?;
+        self.augmented.steps.insert(op, Step::AtomicAdd { shadow });
+        Ok(())
+    }
+
+    fn visit_allocation(
+        &mut self,
+        region: Region,
+        op: Op,
+        region_works: bool,
+        releases: &FxHashMap<Op, Op>,
+    ) -> Result<(), Error> {
+        let result = self.augmented.function.result(op);
+        let shadowed = self.has_shadow(result);
+        let on_stack = self.augmented.function.ops[op].opcode == Opcode::Stack;
+        let to_heap = on_stack && self.sweep.split && shadowed;
+        if to_heap {
+            // The reverse sweep runs after this function has returned.
+            let Payload::Align(align) = self.augmented.function.ops[op].payload else {
+                unreachable!("a verified stack operation has an alignment")
+            };
+            let data = &mut self.function().ops[op];
+            data.opcode = Opcode::Alloc;
+            data.payload = Payload::Alloc {
+                align,
+                zeroed: false,
+                family: "".into(),
+            };
+        }
+        self.keep(region, op);
+        let mut pointers = vec![result];
+        if shadowed {
+            let shadow = self.allocate_shadow(region, op);
+            self.set_shadow(result, shadow);
+            pointers.push(shadow);
+        }
+        let released_here = releases.contains_key(&op) && region_works;
+        if to_heap || released_here {
+            let family = match &self.augmented.function.ops[op].payload {
+                Payload::Alloc { family, .. } => family.clone(),
+                _ => "".into(),
+            };
+            self.augmented
+                .steps
+                .insert(op, Step::Release { pointers, family });
+            // Memory without a shadow could be released at once if nothing reloads from it; the plan does not know yet.
+        }
+        Ok(())
+    }
+
+    /// Memory like that of an allocation, all zeros.
+    fn allocate_shadow(&mut self, region: Region, op: Op) -> Value {
+        let data = self.augmented.function.ops[op].clone();
+        let mut b = self.builder(region, op);
+        match data.payload {
+            Payload::Alloc { align, family, .. } => {
+                let payload = Payload::Alloc {
+                    align,
+                    zeroed: true,
+                    family,
+                };
+                b.value(Opcode::Alloc, &data.operands, payload, Type::PTR)
+            }
+            Payload::Align(align) => {
+                let shadow = b.stack(data.operands[0], align);
+                let zero = b.zero(Type::I8);
+                b.fill(shadow, zero, data.operands[0], align);
+                shadow
+            }
+            _ => unreachable!("a verified allocation has an alignment"),
+        }
+    }
+
+    fn visit_free(
+        &mut self,
+        region: Region,
+        op: Op,
+        region_works: bool,
+        releases: &FxHashMap<Op, Op>,
+    ) {
+        let data = self.augmented.function.ops[op].clone();
+        if let Some(made) = releases.get(&op) {
+            let made_here = self.augmented.function.result(*made);
+            match (region_works, self.augmented.shadows[made_here].expand()) {
+                // The reverse of the allocation releases it.
+                (true, _) => {}
+                (false, None) => self.keep(region, op),
+                (false, Some(shadow)) => {
+                    self.keep(region, op);
+                    let mut b = self.builder(region, op);
+                    b.op(Opcode::Free, &[shadow], data.payload, &[]);
+                }
+            }
+            return;
+        }
+        let Payload::Family(family) = &data.payload else {
+            unreachable!("a verified free has a family")
+        };
+        let list = self
+            .augmented
+            .pending
+            .iter()
+            .find(|(of, _)| of == family)
+            .map(|(_, list)| *list)
+            .expect("the function's families include that of each free");
+        let defer = deferral::defer_function(self.callees.module());
+        let shadow = self.augmented.shadows[data.operands[0]].expand();
+        let mut b = self.builder(region, op);
+        b.call(defer, &[list, data.operands[0]], &[]);
+        if let Some(shadow) = shadow {
+            b.call(defer, &[list, shadow], &[]);
+        }
+    }
+
+    fn visit_copy(&mut self, region: Region, op: Op) -> Result<(), Error> {
+        let data = self.augmented.function.ops[op].clone();
+        self.keep(region, op);
+        let [to, from, bytes] = data.operands[..] else {
+            unreachable!("a verified copy has three operands")
+        };
+        if !self.has_shadow(to) {
+            return Ok(());
+        }
+        let to_shadow = self.shadow(op, to)?;
+        let from_shadow = self.shadow(op, from)?;
+        let overlapping = data.opcode == Opcode::Move;
+        let active = self.works.contains(op);
+        if !active {
+            // No float here has a derivative: the shadow's floats are zero, and the whole can be copied.
+            let mut b = self.builder(region, op);
+            b.op(
+                data.opcode,
+                &[to_shadow, from_shadow, bytes],
+                data.payload,
+                &[],
+            );
+            return Ok(());
+        }
+        let cells = self.cells(op, to, Some(from))?;
+        let mut b = self.builder(region, op);
+        memory::copy_other_fields(&mut b, &cells, to_shadow, from_shadow, bytes, overlapping);
+        let from = self
+            .sweep
+            .activities
+            .points_to_active(self.sweep.objects, &self.augmented.function, from)
+            .then_some(from_shadow);
+        if cells.has_floats() {
+            let step = Step::Copy {
+                to: to_shadow,
+                from,
+                bytes,
+                cells,
+                overlapping,
+            };
+            self.augmented.steps.insert(op, step);
+        }
+        Ok(())
+    }
+
+    fn visit_fill(&mut self, region: Region, op: Op) -> Result<(), Error> {
+        let data = self.augmented.function.ops[op].clone();
+        self.keep(region, op);
+        let [to, byte, bytes] = data.operands[..] else {
+            unreachable!("a verified fill has three operands")
+        };
+        if !self.has_shadow(to) {
+            return Ok(());
+        }
+        let to_shadow = self.shadow(op, to)?;
+        if !self.works.contains(op) {
+            let mut b = self.builder(region, op);
+            b.op(Opcode::Fill, &[to_shadow, byte, bytes], data.payload, &[]);
+            return Ok(());
+        }
+        let cells = self.cells(op, to, None)?;
+        let mut b = self.builder(region, op);
+        memory::fill_other_fields(&mut b, &cells, to_shadow, byte, bytes);
+        if cells.has_floats() {
+            let step = Step::Fill {
+                to: to_shadow,
+                bytes,
+                cells,
+            };
+            self.augmented.steps.insert(op, step);
+        }
+        Ok(())
+    }
+
+    /// What the bytes from a pointer on are, to which something is copied.
+    fn cells(&mut self, op: Op, to: Value, from: Option<Value>) -> Result<Cells, Error> {
+        Cells::at(self.sweep.objects, &self.augmented.function, to, from).map_err(|problem| {
+            self.error(
+                op,
+                &format!("cannot tell what the bytes of active memory are: {problem}"),
+                "describe the layout of the argument that this memory comes from",
+            )
+        })
+    }
+
+    // ---- calls
+
+    fn activity_of(&self, value: Value) -> Activity {
+        if self.has_shadow(value) {
+            Activity::Duplicated
+        } else if self.sweep.activities.is_active(value) {
+            Activity::Active
+        } else {
+            Activity::Const
+        }
+    }
+
+    fn visit_call(&mut self, region: Region, op: Op) -> Result<(), Error> {
+        self.keep(region, op);
+        if !self.works.contains(op) {
+            return Ok(());
+        }
+        let data = self.augmented.function.ops[op].clone();
+        let Payload::Callee(callee) = data.payload else {
+            unreachable!("a verified call has a callee")
+        };
+        if self
+            .callees
+            .module()
+            .rules
+            .get(&callee)
+            .is_some_and(|rule| rule.reverse.is_some())
+        {
+            return self.visit_call_with_rule(op, callee);
+        }
+        let args: Vec<Activity> = data.operands.iter().map(|&v| self.activity_of(v)).collect();
+        let results: Vec<Activity> = data.results.iter().map(|&v| self.activity_of(v)).collect();
+        let overwritten = self
+            .sweep
+            .overwritten
+            .get(&op)
+            .cloned()
+            .unwrap_or_else(|| vec![true; args.len()]);
+        let layouts = data
+            .operands
+            .iter()
+            .map(|&v| self.layout_behind(v))
+            .collect();
+        let caller = self.augmented.function.name.clone();
+        let derivative = self
+            .callees
+            .split(callee, args, results, overwritten, layouts)
+            .map_err(|error| error.called_from(&caller))?;
+        let mut operands = Vec::new();
+        for &arg in &data.operands {
+            operands.push(arg);
+            if self.has_shadow(arg) {
+                operands.push(self.shadow(op, arg)?);
+            }
+        }
+        let arg_types: Vec<Type> = operands
+            .iter()
+            .map(|&arg| self.augmented.function.ty(arg))
+            .collect();
+        let needed = operands
+            .iter()
+            .zip(&derivative.uses)
+            .map(|(&arg, &used)| used.then_some(arg))
+            .collect();
+        for family in &derivative.families {
+            let list = self
+                .augmented
+                .pending
+                .iter()
+                .find(|(of, _)| of == family)
+                .map(|(_, list)| *list)
+                .expect("a caller's families include those of its callees");
+            operands.push(list);
+        }
+        let function = self.function();
+        function.ops[op].payload = Payload::Callee(derivative.augmented);
+        function.ops[op].operands = operands.into();
+        for &result in &data.results {
+            if self.has_shadow(result) {
+                let shadow = self.function().add_result(op, Type::PTR);
+                self.set_shadow(result, shadow);
+            }
+        }
+        let tape = self.function().add_result(op, Type::PTR);
+        self.function().set_name(tape, "tape");
+        let step = CallStep {
+            reverse: CallTarget::Direct(derivative.reverse),
+            args: needed,
+            arg_types,
+            seeds: self.active_among(&data.results),
+            tape: Some(tape),
+            mask: None,
+            gradients: self.active_among(&data.operands),
+        };
+        self.augmented.steps.insert(op, Step::Call(step));
+        Ok(())
+    }
+
+    /// What is known of the memory behind a pointer.
+    fn layout_behind(&self, value: Value) -> Option<Layout> {
+        let function = &self.augmented.function;
+        let (class, offset) = self.sweep.objects.class_of(function, value)?;
+        self.sweep.objects.layout_of(class, offset)
+    }
+
+    fn active_among(&self, values: &[Value]) -> Vec<Value> {
+        values
+            .iter()
+            .copied()
+            .filter(|&value| self.activity_of(value) == Activity::Active)
+            .collect()
+    }
+
+    fn visit_call_with_rule(&mut self, op: Op, callee: FunctionId) -> Result<(), Error> {
+        let data = self.augmented.function.ops[op].clone();
+        let rule = self.callees.module().rules[&callee].clone();
+        let mask = data
+            .operands
+            .iter()
+            .enumerate()
+            .filter(|&(_, &arg)| self.activity_of(arg) != Activity::Const)
+            .fold(0i64, |mask, (index, _)| {
+                mask | 1i64.wrapping_shl(index as u32)
+            });
+        let mut operands = Vec::new();
+        for &arg in &data.operands {
+            operands.push(arg);
+            if self.augmented.function.ty(arg) == Type::PTR {
+                operands.push(self.shadow(op, arg)?);
+            }
+        }
+        let args: Vec<Option<Value>> = operands.iter().copied().map(Some).collect();
+        let arg_types = operands
+            .iter()
+            .map(|&arg| self.augmented.function.ty(arg))
+            .collect();
+        let floats = |function: &Function, values: &[Value]| -> Vec<Value> {
+            values
+                .iter()
+                .copied()
+                .filter(|&value| function.ty(value).is_float())
+                .collect()
+        };
+        let mut tape = None;
+        if let Some(augment) = rule.augment {
+            let mask = self.function().int(Type::I64, i128::from(mask));
+            operands.push(mask);
+            self.function().ops[op].payload = Payload::Callee(augment);
+            self.function().ops[op].operands = operands.into();
+            for &result in &data.results {
+                if self.augmented.function.ty(result) == Type::PTR {
+                    let shadow = self.function().add_result(op, Type::PTR);
+                    self.set_shadow(result, shadow);
+                }
+            }
+            tape = Some(self.function().add_result(op, Type::PTR));
+        } else if data.results.iter().any(|&result| self.has_shadow(result)) {
+            return Err(self.error(
+                op,
+                "the rule of this function gives no shadow for the pointer it returns",
+                "add an `augment` function to the rule",
+            ));
+        }
+        let function = &self.augmented.function;
+        let step = CallStep {
+            reverse: CallTarget::Direct(rule.reverse.expect("checked by the caller")),
+            args,
+            arg_types,
+            seeds: floats(function, &data.results),
+            tape,
+            mask: Some(mask),
+            gradients: floats(function, &data.operands),
+        };
+        self.augmented.steps.insert(op, Step::Call(step));
+        Ok(())
+    }
+
+    /// A call through a pointer: the pointer's shadow leads to a table of the derivatives (see `indirect.rs`).
+    fn visit_indirect_call(&mut self, region: Region, op: Op) -> Result<(), Error> {
+        if !self.works.contains(op) {
+            self.keep(region, op);
+            return Ok(());
+        }
+        let data = self.augmented.function.ops[op].clone();
+        let table = self.shadow(op, data.operands[0])?;
+        let args = &data.operands[1..];
+        let mut operands = Vec::new();
+        for &arg in args {
+            operands.push(arg);
+            if self.augmented.function.ty(arg) == Type::PTR {
+                operands.push(self.shadow(op, arg)?);
+            }
+        }
+        let align = Alignment::natural(Type::PTR);
+        let mut b = self.builder(region, op);
+        let augmented = b.load(Type::PTR, table, align);
+        let slot = b.offset_bytes(table, 8);
+        let reverse = b.load(Type::PTR, slot, align);
+        let arg_types: Vec<Type> = operands
+            .iter()
+            .map(|&arg| self.augmented.function.ty(arg))
+            .collect();
+        let needed = operands.iter().copied().map(Some).collect();
+        operands.insert(0, augmented);
+        self.function().ops[op].operands = operands.into();
+        for &result in &data.results {
+            if self.augmented.function.ty(result) == Type::PTR {
+                let shadow = self.function().add_result(op, Type::PTR);
+                self.set_shadow(result, shadow);
+            }
+        }
+        let tape = self.function().add_result(op, Type::PTR);
+        let types: Vec<Type> = self.augmented.function.ops[op]
+            .results
+            .iter()
+            .map(|&result| self.augmented.function.ty(result))
+            .collect();
+        self.function().ops[op].payload = Payload::Results(types.into());
+        self.keep(region, op);
+        let floats = |function: &Function, values: &[Value]| -> Vec<Value> {
+            values
+                .iter()
+                .copied()
+                .filter(|&value| function.ty(value).is_float())
+                .collect()
+        };
+        let function = &self.augmented.function;
+        let step = CallStep {
+            reverse: CallTarget::Indirect(reverse),
+            args: needed,
+            arg_types,
+            seeds: floats(function, &data.results),
+            tape: Some(tape),
+            mask: None,
+            gradients: floats(function, args),
+        };
+        self.augmented.steps.insert(op, Step::Call(step));
+        Ok(())
+    }
+
+    // ---- regions
+
+    /// Gives pointers that flow into and out of regions company by their shadows.
+    fn visit_structured(&mut self, region: Region, op: Op) -> Result<(), Error> {
+        let data = self.augmented.function.ops[op].clone();
+        if self.works.contains(op) {
+            self.augmented.steps.insert(op, Step::Regions);
+        }
+        let shadowed: Vec<usize> = (0..data.results.len())
+            .filter(|&index| self.has_shadow(data.results[index]))
+            .collect();
+        // Carried values start with their shadows, which the regions must know before they are visited.
+        let (first_initial, first_arg) = match data.opcode {
+            Opcode::For => (3, 1),
+            _ => (0, 0),
+        };
+        let is_loop = matches!(data.opcode, Opcode::For | Opcode::Loop);
+        if is_loop {
+            for &index in &shadowed {
+                let start = self.shadow(op, data.operands[first_initial + index])?;
+                self.function().ops[op].operands.push(start);
+                let arg = self.augmented.function.regions[data.regions[0]].args[first_arg + index];
+                let ty = self.augmented.function.ty(arg);
+                let shadow = self.function().add_argument(data.regions[0], ty);
+                self.set_shadow(arg, shadow);
+            }
+        }
+        for &inner in &data.regions {
+            self.visit(inner)?;
+            let terminator = self.augmented.function.terminator(inner);
+            let end = self.augmented.function.ops[terminator].clone();
+            if end.opcode == Opcode::Trap {
+                continue;
+            }
+            let skip = usize::from(end.opcode == Opcode::Again);
+            for &index in &shadowed {
+                let shadow = self.shadow(op, end.operands[skip + index])?;
+                self.function().ops[terminator].operands.push(shadow);
+            }
+        }
+        for &index in &shadowed {
+            let ty = self.augmented.function.ty(data.results[index]);
+            let shadow = self.function().add_result(op, ty);
+            self.set_shadow(data.results[index], shadow);
+        }
+        if data.opcode == Opcode::Loop && self.works.contains(op) {
+            let trips = count_trips(self.function(), op);
+            self.augmented.trips.insert(op, trips);
+        }
+        self.keep(region, op);
+        Ok(())
+    }
+}
+
+/// What is known of a shadow parameter, given its primal: it is written, whatever the primal is.
+fn shadow_param(primal: &Param) -> Param {
+    let mut param = primal.clone();
+    param.facts.readonly = false;
+    param.facts.writeonly = false;
+    param
+}
+
+/// Makes a general loop count its iterations.
+fn count_trips(function: &mut Function, op: Op) -> Trips {
+    let body = function.ops[op].regions[0];
+    let zero = function.int(Type::I64, 0);
+    function.ops[op].operands.push(zero);
+    let number = function.add_argument(body, Type::I64);
+    let end = function.regions[body]
+        .ops
+        .pop()
+        .expect("a region ends in a terminator");
+    let mut b = Builder::new(function, body);
+    b.location = b.function.ops[op].location;
+    let one = b.i64(1);
+    let next = b.binary(Opcode::Add, number, one);
+    function.ops[end].operands.push(next);
+    function.regions[body].ops.push(end);
+    let count = function.add_result(op, Type::I64);
+    function.set_name(count, "trips");
+    Trips { number, count }
+}

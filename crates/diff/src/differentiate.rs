@@ -1,0 +1,680 @@
+//! The derivatives that can be asked for, put together from the sweeps.
+//!
+//! *Combined* reverse mode is one function: forward sweep, then reverse sweep. *Split* reverse mode is two: the augmented
+//! forward sweep returns a tape, which the reverse sweep consumes. Calls inside a differentiated function are always split,
+//! since everything between the two happens in the meantime; so recursion needs nothing more.
+
+use crate::activity::{Activities, analyse_activity};
+use crate::augment::{Augmented, CalleeDerivative, Callees, Lists, Sweep, augment};
+use crate::deferral;
+use crate::error::Error;
+use crate::globals;
+use crate::objects::{Objects, ObjectsCache};
+use crate::overwritten::find_overwritten;
+use crate::plan::{Plan, Surroundings, plan};
+use crate::request::{Activity, Request};
+use crate::reverse::{Forward, reverse};
+use crate::tape::{self, Tape};
+use ferrozyme_ir::{
+    Alignment, Builder, Constant, Function, FunctionId, GlobalId, Layout, Module, Opcode, Param,
+    Symbol, Type, Value,
+};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// The two functions of split reverse mode.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Split {
+    /// Runs the primal, and returns its results, the shadows of duplicated results, and a tape.
+    pub augmented: FunctionId,
+    /// Runs backwards, and consumes the tape.
+    pub reverse: FunctionId,
+}
+
+/// Makes the reverse derivative of a function as one function.
+///
+/// # Errors
+/// If something active in it cannot be differentiated, or the request does not fit the function.
+pub fn differentiate_reverse(module: &mut Module, request: &Request) -> Result<FunctionId, Error> {
+    Session::new(module).combined(request)
+}
+
+/// Makes the reverse derivative of a function as two functions.
+///
+/// # Errors
+/// If something active in it cannot be differentiated, or the request does not fit the function.
+pub fn differentiate_split(module: &mut Module, request: &Request) -> Result<Split, Error> {
+    let mut session = Session::new(module);
+    session.check(request)?;
+    let key = SplitKey {
+        function: request.function,
+        args: request.args.clone(),
+        results: request.results.clone(),
+        overwritten: vec![true; request.args.len()],
+        layouts: vec![None; request.args.len()],
+        lists: Lists::Heap,
+    };
+    let derivative = session.split_for(key)?;
+    Ok(Split {
+        augmented: derivative.augmented,
+        reverse: derivative.reverse,
+    })
+}
+
+/// What is found out about a function on the way to its reverse derivative.
+pub(crate) struct Study {
+    pub objects: Arc<Objects>,
+    pub activities: Activities,
+    pub augmented: Augmented,
+    pub plan: Plan,
+}
+
+/// Analyses a function for combined reverse mode, up to the caching plan.
+///
+/// # Errors
+/// If something active in it cannot be differentiated, or the request does not fit the function.
+pub(crate) fn study_reverse(module: &mut Module, request: &Request) -> Result<Study, Error> {
+    let mut session = Session::new(module);
+    session.check(request)?;
+    session.study(&SplitKey {
+        function: request.function,
+        args: request.args.clone(),
+        results: request.results.clone(),
+        overwritten: vec![false; request.args.len()],
+        layouts: vec![None; request.args.len()],
+        lists: Lists::Stack,
+    })
+}
+
+/// What determines the derivative of a callee.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct SplitKey {
+    function: FunctionId,
+    args: Vec<Activity>,
+    results: Vec<Activity>,
+    /// Whether the memory behind each argument may change between the sweeps.
+    overwritten: Vec<bool>,
+    layouts: Vec<Option<Layout>>,
+    lists: Lists,
+}
+
+/// One request, with all the derivatives of callees that it takes.
+struct Session<'m> {
+    module: &'m mut Module,
+    objects: ObjectsCache,
+    splits: FxHashMap<SplitKey, CalleeDerivative>,
+    in_progress: Vec<SplitKey>,
+}
+
+impl Callees for Session<'_> {
+    fn module(&mut self) -> &mut Module {
+        self.module
+    }
+
+    fn split(
+        &mut self,
+        callee: FunctionId,
+        args: Vec<Activity>,
+        results: Vec<Activity>,
+        overwritten: Vec<bool>,
+        layouts: Vec<Option<Layout>>,
+    ) -> Result<CalleeDerivative, Error> {
+        let key = SplitKey {
+            function: callee,
+            args,
+            results,
+            overwritten,
+            layouts,
+            lists: Lists::Caller,
+        };
+        // A recursive call may know more or less of its arguments than the call that is under way; it is served all the same.
+        let under_way = self.in_progress.iter().find(|other| {
+            (
+                other.function,
+                &other.args,
+                &other.results,
+                &other.overwritten,
+                other.lists,
+            ) == (
+                key.function,
+                &key.args,
+                &key.results,
+                &key.overwritten,
+                key.lists,
+            )
+        });
+        if let Some(key) = under_way {
+            return Ok(self.splits[key].clone());
+        }
+        self.split_for(key)
+    }
+
+    fn shadow_of_function(&mut self, function: FunctionId) -> Result<Constant, Error> {
+        self.function_table(function).map(Constant::Global)
+    }
+
+    fn shadow_of_global(&mut self, global: GlobalId) -> Result<Constant, Error> {
+        let mut wanted = Vec::new();
+        let shadow = globals::shadow_global(self.module, global, "shadow", &mut |_, function| {
+            wanted.push(function);
+            Ok(Symbol::Function(function))
+        })?;
+        // Derivatives of functions whose addresses stand there can be made only now, since they need the module.
+        for function in wanted {
+            let table = self.function_table(function)?;
+            for (_, symbol) in &mut self.module.globals[shadow].relocations {
+                if *symbol == Symbol::Function(function) {
+                    *symbol = Symbol::Global(table);
+                }
+            }
+        }
+        Ok(Constant::Global(shadow))
+    }
+}
+
+impl<'m> Session<'m> {
+    fn new(module: &'m mut Module) -> Session<'m> {
+        Session {
+            module,
+            objects: ObjectsCache::new(),
+            splits: FxHashMap::default(),
+            in_progress: Vec::new(),
+        }
+    }
+
+    fn check(&self, request: &Request) -> Result<(), Error> {
+        let function = &self.module.functions[request.function];
+        request.check(function, true).map_err(|message| {
+            Error::of_function(
+                function,
+                message,
+                "give each argument and each result an activity that fits its type",
+            )
+        })?;
+        if function.body.is_none() {
+            return Err(Error::of_function(
+                function,
+                "the function has no body to differentiate",
+                "make its body available, or give a derivative rule for it",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Everything up to the plan.
+    fn study(&mut self, key: &SplitKey) -> Result<Study, Error> {
+        let split = key.lists != Lists::Stack;
+        let objects = Objects::analyse(
+            self.module,
+            key.function,
+            &mut self.objects,
+            Some(&key.layouts),
+        );
+        let activities =
+            analyse_activity(self.module, key.function, &objects, &key.args, &key.results)?;
+        let overwritten = find_overwritten(
+            self.module,
+            &self.module.functions[key.function],
+            &key.overwritten,
+        );
+        let sweep = Sweep {
+            objects: &objects,
+            activities: &activities,
+            args: &key.args,
+            overwritten: &overwritten,
+            split,
+            lists: key.lists,
+        };
+        let augmented = augment(self, key.function, &sweep)?;
+        // The flags are about the primal's parameters; shadows lie between them in the forward sweep.
+        let mut overwritten = Vec::new();
+        for (&flag, &activity) in key.overwritten.iter().zip(&key.args) {
+            overwritten.push(flag);
+            if activity == Activity::Duplicated {
+                overwritten.push(flag);
+            }
+        }
+        let surroundings = Surroundings {
+            overwritten: &overwritten,
+            split,
+        };
+        let plan = plan(self.module, &augmented, &activities, &surroundings);
+        Ok(Study {
+            objects,
+            activities,
+            augmented,
+            plan,
+        })
+    }
+
+    fn combined(&mut self, request: &Request) -> Result<FunctionId, Error> {
+        self.check(request)?;
+        let key = SplitKey {
+            function: request.function,
+            args: request.args.clone(),
+            results: request.results.clone(),
+            overwritten: vec![false; request.args.len()],
+            layouts: vec![None; request.args.len()],
+            lists: Lists::Stack,
+        };
+        let primal_args = self.module.functions[request.function].arguments().to_vec();
+        let mut study = self.study(&key)?;
+        let tape = tape::save(&mut study.augmented, &study.plan);
+        let mut target = study.augmented.function.clone();
+        let wanted = gradients_of(&target, &key, &primal_args);
+        let mut results = if request.primal {
+            target.results.clone()
+        } else {
+            Vec::new()
+        };
+        results.extend(wanted.iter().map(|&value| target.ty(value)));
+        let body = target.body();
+        let terminator = target.terminator(body);
+        let returned = target.ops[terminator].clone();
+        if returned.opcode == Opcode::Return {
+            target.regions[body].ops.pop();
+            let seeds = add_seeds(&mut target, &key.results, &returned.operands);
+            let gradients = reverse(&forward(&study, &tape), &mut target, None, &seeds, &wanted);
+            self.release_lists(&mut target, &study.augmented.pending, false);
+            let mut b = Builder::new(&mut target, body);
+            b.location = returned.location;
+            let mut values: Vec<Value> = Vec::new();
+            if request.primal {
+                values.extend(&returned.operands);
+            }
+            for (gradient, &value) in gradients.into_iter().zip(&wanted) {
+                let ty = b.ty(value);
+                values.push(gradient.unwrap_or_else(|| b.zero(ty)));
+            }
+            b.ret(&values);
+        } else {
+            add_seeds(&mut target, &key.results, &[]);
+        }
+        target.results = results;
+        target.name = self.module.fresh_name(&format!(
+            "{}.grad",
+            self.module.functions[key.function].name
+        ));
+        Ok(self.module.functions.push(target))
+    }
+
+    /// The derivative for a key, made if it is not there yet.
+    fn split_for(&mut self, key: SplitKey) -> Result<CalleeDerivative, Error> {
+        if let Some(done) = self.splits.get(&key) {
+            return Ok(done.clone());
+        }
+        let families = deferral::families(self.module, key.function);
+        let derivative = self.declare(&key, families);
+        self.splits.insert(key.clone(), derivative.clone());
+        self.in_progress.push(key.clone());
+        let built = self.build_split(&key, &derivative);
+        self.in_progress.pop();
+        if let Err(error) = built {
+            self.splits.remove(&key);
+            return Err(error);
+        }
+        Ok(self.splits[&key].clone())
+    }
+
+    /// Declares both functions, so that recursive calls find them.
+    fn declare(&mut self, key: &SplitKey, families: Vec<Box<str>>) -> CalleeDerivative {
+        let primal = &self.module.functions[key.function];
+        let name = primal.name.clone();
+        let mut params: Vec<Param> = Vec::new();
+        for (param, &activity) in primal.params.iter().zip(&key.args) {
+            params.push(param.ty.into());
+            if activity == Activity::Duplicated {
+                params.push(param.ty.into());
+            }
+        }
+        let of = |activity: Activity, types: &[Type], activities: &[Activity]| -> Vec<Type> {
+            types
+                .iter()
+                .zip(activities)
+                .filter(|(_, other)| **other == activity)
+                .map(|(&ty, _)| ty)
+                .collect()
+        };
+        let mut results = primal.results.clone();
+        results.extend(of(Activity::Duplicated, &primal.results, &key.results));
+        results.push(Type::PTR);
+        let uses = vec![true; params.len()];
+        let mut reverse_params = params.clone();
+        let seeds = of(Activity::Active, &primal.results, &key.results);
+        reverse_params.extend(seeds.into_iter().map(Param::from));
+        reverse_params.push(Type::PTR.into());
+        let arg_types: Vec<Type> = primal.params.iter().map(|param| param.ty).collect();
+        let gradients = of(Activity::Active, &arg_types, &key.args);
+        if key.lists == Lists::Caller {
+            params.extend(families.iter().map(|_| Param::from(Type::PTR)));
+        }
+        let augmented_name = self.module.fresh_name(&format!("{name}.augmented"));
+        let augmented =
+            self.module
+                .functions
+                .push(Function::declare(augmented_name, params, results));
+        let reverse_name = self.module.fresh_name(&format!("{name}.reverse"));
+        let reverse =
+            self.module
+                .functions
+                .push(Function::declare(reverse_name, reverse_params, gradients));
+        CalleeDerivative {
+            augmented,
+            reverse,
+            uses,
+            families,
+        }
+    }
+
+    fn build_split(&mut self, key: &SplitKey, derivative: &CalleeDerivative) -> Result<(), Error> {
+        let primal_args = self.module.functions[key.function].arguments().to_vec();
+        let mut study = self.study(key)?;
+        let mut tape = tape::save(&mut study.augmented, &study.plan);
+        if key.lists == Lists::Heap {
+            tape.kept
+                .extend(study.augmented.pending.iter().map(|(_, list)| *list));
+        }
+        let reverse = self.build_reverse(key, derivative, &study, &tape, &primal_args);
+        let uses = uses_of_params(&reverse, derivative.uses.len());
+        self.module.functions[derivative.reverse] = reverse;
+        let augmented = self.build_augmented(key, derivative, study, &tape);
+        self.module.functions[derivative.augmented] = augmented;
+        if let Some(done) = self.splits.get_mut(key) {
+            done.uses = uses;
+        }
+        Ok(())
+    }
+
+    fn build_reverse(
+        &mut self,
+        key: &SplitKey,
+        derivative: &CalleeDerivative,
+        study: &Study,
+        tape: &Tape,
+        primal_args: &[Value],
+    ) -> Function {
+        let source = &study.augmented.function;
+        let declared = &self.module.functions[derivative.reverse];
+        let mut params = declared.params.clone();
+        for (param, original) in params
+            .iter_mut()
+            .zip(&source.params)
+            .take(derivative.uses.len())
+        {
+            param.facts = original.facts.clone();
+        }
+        let mut target = Function::define(declared.name.clone(), params, declared.results.clone());
+        let body = target.body();
+        let mut known = FxHashMap::default();
+        for (position, &value) in source
+            .arguments()
+            .iter()
+            .enumerate()
+            .take(derivative.uses.len())
+        {
+            let param = target.arguments()[position];
+            known.insert(value, param);
+            if let Some(name) = &source.values[value].name {
+                target.set_name(param, name.clone());
+            }
+        }
+        let tape_param = *target.arguments().last().expect("the tape is last");
+        target.set_name(tape_param, "tape");
+        let wanted = gradients_of(source, key, primal_args);
+        let returned = &source.ops[source.terminator(source.body())];
+        if returned.opcode != Opcode::Return {
+            // The forward sweep never returns, so nobody can call this.
+            Builder::new(&mut target, body).trap("the forward sweep does not return");
+            return target;
+        }
+        unpack_tape(&mut target, source, tape, tape_param, &mut known);
+        let first_seed = derivative.uses.len();
+        let seeds: Vec<(Value, Value)> = active_values(&key.results, &returned.operands)
+            .into_iter()
+            .enumerate()
+            .map(|(index, value)| (value, target.arguments()[first_seed + index]))
+            .collect();
+        for &(value, seed) in &seeds {
+            name_derivative(&mut target, source, value, seed);
+        }
+        let lists: Vec<(Box<str>, Value)> = match key.lists {
+            Lists::Heap => study
+                .augmented
+                .pending
+                .iter()
+                .map(|(family, list)| (family.clone(), known[list]))
+                .collect(),
+            _ => Vec::new(),
+        };
+        let gradients = reverse(
+            &forward(study, tape),
+            &mut target,
+            Some(known),
+            &seeds,
+            &wanted,
+        );
+        self.release_lists(&mut target, &lists, true);
+        let mut b = Builder::new(&mut target, body);
+        b.location = returned.location;
+        let values: Vec<Value> = gradients
+            .into_iter()
+            .zip(&wanted)
+            .map(|(gradient, &value)| {
+                let ty = source.ty(value);
+                gradient.unwrap_or_else(|| b.zero(ty))
+            })
+            .collect();
+        b.ret(&values);
+        target
+    }
+
+    fn build_augmented(
+        &mut self,
+        key: &SplitKey,
+        derivative: &CalleeDerivative,
+        study: Study,
+        tape: &Tape,
+    ) -> Function {
+        let mut target = study.augmented.function;
+        let declared = &self.module.functions[derivative.augmented];
+        target.name = declared.name.clone();
+        target.results = declared.results.clone();
+        let body = target.body();
+        let terminator = target.terminator(body);
+        let returned = target.ops[terminator].clone();
+        if returned.opcode != Opcode::Return {
+            return target;
+        }
+        target.regions[body].ops.pop();
+        let packed = pack_tape(&mut target, tape);
+        let mut values = returned.operands.to_vec();
+        for (&value, &activity) in returned.operands.iter().zip(&key.results) {
+            if activity == Activity::Duplicated {
+                values.push(study.augmented.shadows[value].expand().unwrap_or(value));
+            }
+        }
+        values.push(packed);
+        let mut b = Builder::new(&mut target, body);
+        b.location = returned.location;
+        b.ret(&values);
+        target
+    }
+
+    fn release_lists(&mut self, target: &mut Function, lists: &[(Box<str>, Value)], on_heap: bool) {
+        for (family, list) in lists {
+            let release = deferral::release_function(self.module, family);
+            let mut b = Builder::at_body(target);
+            b.call(release, &[*list], &[]);
+            if on_heap {
+                b.free(*list);
+            }
+        }
+    }
+
+    /// The table that stands for a function's derivatives where its address is used: forward sweep, reverse sweep.
+    fn function_table(&mut self, function: FunctionId) -> Result<GlobalId, Error> {
+        let name = format!("{}.shadow", self.module.functions[function].name);
+        if let Some(table) = self.module.global_named(&name) {
+            return Ok(table);
+        }
+        let table = self.module.globals.push(ferrozyme_ir::Global {
+            name,
+            size: 16,
+            align: Alignment::natural(Type::PTR),
+            constant: true,
+            bytes: Some(Vec::new()),
+            relocations: Vec::new(),
+            inactive: false,
+            layout: None,
+        });
+        let usual = Request::usual(self.module, function);
+        let count = usual.args.len();
+        let derivative = self.split_for(SplitKey {
+            function,
+            args: usual.args,
+            results: usual.results,
+            overwritten: vec![true; count],
+            layouts: vec![None; count],
+            lists: Lists::Heap,
+        })?;
+        self.module.globals[table].relocations = vec![
+            (0, Symbol::Function(derivative.augmented)),
+            (8, Symbol::Function(derivative.reverse)),
+        ];
+        Ok(table)
+    }
+}
+
+fn forward<'a>(study: &'a Study, tape: &'a Tape) -> Forward<'a> {
+    Forward {
+        augmented: &study.augmented,
+        activities: &study.activities,
+        plan: &study.plan,
+        tape,
+    }
+}
+
+/// The arguments whose gradients are results.
+fn gradients_of(function: &Function, key: &SplitKey, primal_args: &[Value]) -> Vec<Value> {
+    debug_assert!(primal_args.iter().all(|&arg| function.values.is_valid(arg)));
+    active_values(&key.args, primal_args)
+}
+
+fn active_values(activities: &[Activity], values: &[Value]) -> Vec<Value> {
+    values
+        .iter()
+        .zip(activities)
+        .filter(|(_, activity)| **activity == Activity::Active)
+        .map(|(&value, _)| value)
+        .collect()
+}
+
+/// Adds a parameter for the adjoint of each active result.
+fn add_seeds(
+    target: &mut Function,
+    results: &[Activity],
+    returned: &[Value],
+) -> Vec<(Value, Value)> {
+    let body = target.body();
+    let mut seeds = Vec::new();
+    for (index, &activity) in results.iter().enumerate() {
+        if activity != Activity::Active {
+            continue;
+        }
+        let ty = target.results[index];
+        target.params.push(ty.into());
+        let seed = target.add_argument(body, ty);
+        if let Some(&value) = returned.get(index) {
+            let name = target.values[value].name.as_deref().unwrap_or("result");
+            let name = format!("d{name}");
+            target.set_name(seed, name);
+            seeds.push((value, seed));
+        }
+    }
+    seeds
+}
+
+fn name_derivative(target: &mut Function, source: &Function, value: Value, seed: Value) {
+    let name = source.values[value].name.as_deref().unwrap_or("result");
+    target.set_name(seed, format!("d{name}"));
+}
+
+/// Stores the values that the reverse sweep reads, and gives where; null if there are none.
+fn pack_tape(target: &mut Function, tape: &Tape) -> Value {
+    let body = target.body();
+    let mut b = Builder::new(target, body);
+    if tape.kept.is_empty() {
+        return b.zero(Type::PTR);
+    }
+    let (offsets, bytes) = tape_layout(b.function, tape);
+    let size = b.i64(bytes as i64);
+    let align = Alignment::new(16).expect("a power of two");
+    let memory = b.alloc(size, align, false);
+    b.function.set_name(memory, "tape");
+    for (&value, offset) in tape.kept.iter().zip(offsets) {
+        let slot = b.offset_bytes(memory, offset as i64);
+        b.store(value, slot, Alignment::natural(b.ty(value)));
+    }
+    memory
+}
+
+/// Reads them back, and releases the memory.
+fn unpack_tape(
+    target: &mut Function,
+    source: &Function,
+    tape: &Tape,
+    memory: Value,
+    known: &mut FxHashMap<Value, Value>,
+) {
+    if tape.kept.is_empty() {
+        return;
+    }
+    let (offsets, _) = tape_layout(source, tape);
+    let mut b = Builder::at_body(target);
+    for (&value, offset) in tape.kept.iter().zip(offsets) {
+        let ty = source.ty(value);
+        let slot = b.offset_bytes(memory, offset as i64);
+        let read = b.load(ty, slot, Alignment::natural(ty));
+        if let Some(name) = &source.values[value].name {
+            b.function.set_name(read, name.clone());
+        }
+        known.insert(value, read);
+    }
+    b.free(memory);
+}
+
+/// Where each kept value stands in the tape, and how many bytes it has.
+fn tape_layout(function: &Function, tape: &Tape) -> (Vec<u64>, u64) {
+    let mut end = 0u64;
+    let offsets = tape
+        .kept
+        .iter()
+        .map(|&value| {
+            let ty = function.ty(value);
+            let offset = end.next_multiple_of(ty.scalar().bytes());
+            end = offset + ty.bytes();
+            offset
+        })
+        .collect();
+    (offsets, end)
+}
+
+/// Which of the first parameters a function uses.
+fn uses_of_params(function: &Function, count: usize) -> Vec<bool> {
+    let mut used = vec![false; count];
+    let positions: FxHashMap<Value, usize> = function
+        .arguments()
+        .iter()
+        .take(count)
+        .enumerate()
+        .map(|(position, &value)| (value, position))
+        .collect();
+    for op in ferrozyme_ir::all_ops(function) {
+        for operand in &function.ops[op].operands {
+            if let Some(&position) = positions.get(operand) {
+                used[position] = true;
+            }
+        }
+    }
+    used
+}

@@ -1,0 +1,84 @@
+//! Why something cannot be differentiated, in words for the user: where, which construct, and what to do about it.
+
+use ferrozyme_ir::{Function, Module, Op, print};
+use std::fmt;
+
+/// Why a derivative could not be made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Error {
+    /// What is wrong, in one sentence without a full stop.
+    pub message: String,
+    /// The function in which it was found.
+    pub function: String,
+    /// The text of the operation, if it is about one.
+    pub operation: Option<String>,
+    /// Where that stands in the source: `file:line:column`.
+    pub location: Option<String>,
+    /// What the user can do.
+    pub remedy: String,
+    /// The calls that led there, the outermost first.
+    pub chain: Vec<String>,
+}
+
+impl Error {
+    /// An error about an operation.
+    pub fn at(
+        module: &Module,
+        function: &Function,
+        op: Op,
+        message: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Error {
+        Error {
+            message: message.into(),
+            function: function.name.clone(),
+            operation: Some(print::print_op(module, function, op)),
+            location: function.ops[op]
+                .location
+                .map(|location| module.describe_location(location)),
+            remedy: remedy.into(),
+            chain: Vec::new(),
+        }
+    }
+
+    /// An error about a function as a whole.
+    pub fn of_function(
+        function: &Function,
+        message: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Error {
+        Error {
+            message: message.into(),
+            function: function.name.clone(),
+            operation: None,
+            location: None,
+            remedy: remedy.into(),
+            chain: Vec::new(),
+        }
+    }
+
+    /// Records that the error was met on the way through a call in `caller`.
+    pub fn called_from(mut self, caller: &str) -> Error {
+        self.chain.insert(0, caller.to_owned());
+        self
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.message)?;
+        write!(f, "\n  in @{}", self.function)?;
+        if let Some(location) = &self.location {
+            write!(f, " at {location}")?;
+        }
+        if let Some(operation) = &self.operation {
+            write!(f, ": {}", operation.trim())?;
+        }
+        for caller in self.chain.iter().rev() {
+            write!(f, "\n  called from @{caller}")?;
+        }
+        write!(f, "\n  help: {}", self.remedy)
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,190 @@
+//! Shadows of globals.
+//!
+//! The shadow of a global has its size and alignment. Its floats start as zeros, for what a program starts with has no
+//! derivative; where the primal holds the address of a global, the shadow holds the address of that one's shadow, and where
+//! it holds the address of a function, that of the function's shadow: a table of derivatives.
+//!
+//! ```text
+//! global @weights: 24 bytes align 8 = x"000000000000f03f" { 8: @next, 16: @step }
+//! global @weights.shadow: 24 bytes align 8 = zero { 8: @next.shadow, 16: @step.shadow }
+//! ```
+//!
+//! A shadow is known by its name, so that every derivative in a module uses the same one.
+
+use crate::error::Error;
+use ferrozyme_ir::{FunctionId, Global, GlobalId, Module, Scalar, Symbol};
+
+/// The address of a function in a shadow that is to become the address of the function's own shadow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct FunctionSlot {
+    /// The shadow that holds it.
+    pub shadow: GlobalId,
+    /// Which of its relocations it is.
+    pub relocation: usize,
+    /// The function of the primal.
+    pub function: FunctionId,
+}
+
+/// The shadow of a global, called `<global>.<suffix>`; `shadow_of_function` says what the addresses of functions become.
+///
+/// # Errors
+/// If a global has no shadow, or `shadow_of_function` fails.
+pub(crate) fn shadow_global(
+    module: &mut Module,
+    global: GlobalId,
+    suffix: &str,
+    shadow_of_function: &mut dyn FnMut(&mut Module, FunctionId) -> Result<Symbol, Error>,
+) -> Result<GlobalId, Error> {
+    let (shadow, slots) = add_shadow_global(module, global, suffix)?;
+    for slot in slots {
+        let symbol = shadow_of_function(module, slot.function)?;
+        fill_slot(module, slot, symbol);
+    }
+    Ok(shadow)
+}
+
+/// The shadow of a global, called `<global>.<suffix>`, as are those of the globals whose addresses it holds.
+///
+/// The addresses of functions in what is new are listed; the caller replaces them by [`fill_slot`].
+///
+/// # Errors
+/// If a global has no shadow.
+pub(crate) fn add_shadow_global(
+    module: &mut Module,
+    global: GlobalId,
+    suffix: &str,
+) -> Result<(GlobalId, Vec<FunctionSlot>), Error> {
+    let mut slots = Vec::new();
+    let mut unfinished = Vec::new();
+    let shadow = find_or_add(module, global, suffix, &mut unfinished)?;
+    while let Some((primal, shadow)) = unfinished.pop() {
+        let primal = module.globals[primal].relocations.clone();
+        let mut relocations = Vec::with_capacity(primal.len());
+        for (offset, symbol) in primal {
+            let symbol = match symbol {
+                Symbol::Global(other) => {
+                    Symbol::Global(find_or_add(module, other, suffix, &mut unfinished)?)
+                }
+                Symbol::Function(function) => {
+                    slots.push(FunctionSlot {
+                        shadow,
+                        relocation: relocations.len(),
+                        function,
+                    });
+                    symbol
+                }
+            };
+            relocations.push((offset, symbol));
+        }
+        module.globals[shadow].relocations = relocations;
+    }
+    Ok((shadow, slots))
+}
+
+/// Puts the shadow of a function where its address is.
+pub(crate) fn fill_slot(module: &mut Module, slot: FunctionSlot, symbol: Symbol) {
+    module.globals[slot.shadow].relocations[slot.relocation].1 = symbol;
+}
+
+/// The shadow of this name; if it is new, its relocations are still to be made.
+fn find_or_add(
+    module: &mut Module,
+    global: GlobalId,
+    suffix: &str,
+    unfinished: &mut Vec<(GlobalId, GlobalId)>,
+) -> Result<GlobalId, Error> {
+    let primal = &module.globals[global];
+    if primal.inactive {
+        // Nothing behind it carries a derivative, so it can stand for its own shadow.
+        return Ok(global);
+    }
+    let name = format!("{}.{suffix}", primal.name);
+    if let Some(shadow) = module.global_named(&name) {
+        return Ok(shadow);
+    }
+    let holds_pointers = primal
+        .layout
+        .iter()
+        .flat_map(|layout| &layout.fields)
+        .any(|field| field.scalar == Scalar::Ptr);
+    if primal.bytes.is_none() && holds_pointers {
+        return Err(Error {
+            message: format!(
+                "derivatives flow through @{}, which is defined elsewhere and holds pointers whose shadows nobody knows",
+                primal.name
+            ),
+            function: primal.name.clone(),
+            operation: None,
+            location: None,
+            remedy: format!(
+                "make the contents of @{} available, or declare it inactive",
+                primal.name
+            ),
+            chain: Vec::new(),
+        });
+    }
+    let shadow = Global {
+        name,
+        bytes: Some(Vec::new()),
+        relocations: Vec::new(),
+        ..primal.clone()
+    };
+    let shadow = module.globals.push(shadow);
+    unfinished.push((global, shadow));
+    Ok(shadow)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ferrozyme_ir::{parse_module, verify_module};
+
+    fn text(global: &str, module: &Module) -> String {
+        let text = ferrozyme_ir::print_module(module);
+        let head = format!("global @{global}:");
+        let line = text.lines().find(|line| line.starts_with(&head));
+        line.unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn shadows_keep_the_shape_and_lose_the_numbers() {
+        let mut module = parse_module(
+            "global @a: 24 bytes align 8 = x\"000000000000f03f\" { 8: @b, 16: @f }
+             global @b: 8 bytes align 8 const = zero { 0: @a }
+             declare @f()
+             declare @table()",
+        )
+        .expect("the text is right");
+        let a = module.global_named("a").expect("it is there");
+        let table = module.function_named("table").expect("it is there");
+        let mut asked = Vec::new();
+        let shadow = shadow_global(&mut module, a, "shadow", &mut |module, function| {
+            asked.push(module.functions[function].name.clone());
+            Ok(Symbol::Function(table))
+        })
+        .expect("it has a shadow");
+        assert_eq!(asked, ["f"]);
+        assert_eq!(verify_module(&module), Ok(()));
+        assert_eq!(
+            text("a.shadow", &module),
+            "global @a.shadow: 24 bytes align 8 = zero { 8: @b.shadow, 16: @table }"
+        );
+        assert_eq!(
+            text("b.shadow", &module),
+            "global @b.shadow: 8 bytes align 8 const = zero { 0: @a.shadow }"
+        );
+        let again = shadow_global(&mut module, a, "shadow", &mut |_, _| {
+            panic!("the shadow is there already")
+        });
+        assert_eq!(again, Ok(shadow));
+    }
+
+    #[test]
+    fn unknown_pointers_are_refused() {
+        let mut module = parse_module("global @far: 8 bytes align 8 layout [ptr] external")
+            .expect("the text is right");
+        let far = module.global_named("far").expect("it is there");
+        let refused = add_shadow_global(&mut module, far, "shadow").expect_err("it has no shadow");
+        assert!(refused.message.contains("@far"), "{refused}");
+    }
+}

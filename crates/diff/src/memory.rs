@@ -1,0 +1,329 @@
+//! Whole ranges of memory in derivative code: what `copy`, `move` and `fill` of mixed memory do to shadows.
+//!
+//! Floats of a shadow are adjoints, which flow backwards in the reverse sweep; pointers and integers of a shadow belong to
+//! its shape, which the forward sweep keeps like the primal's. So each field of a copied structure goes its own way:
+//!
+//! ```text
+//! copy %to, %from, 16       ; {f64, ptr}
+//!   forward sweep:   %to'.ptr ← %from'.ptr
+//!   reverse sweep:   %from'.f64 += %to'.f64;  %to'.f64 ← 0
+//! ```
+
+use crate::objects::{Kind, Objects};
+use ferrozyme_ir::{
+    Alignment, Builder, Function, IntPredicate, Opcode, Payload, Scalar, Type, Value,
+};
+
+/// What the bytes from some address on are: first the head, then the body again and again.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Cells {
+    /// Fields before the repetition, by ascending offset.
+    head: Vec<CellField>,
+    /// Where the repetition starts.
+    head_bytes: u64,
+    /// Fields of one period, by ascending offset from its start.
+    body: Vec<CellField>,
+    /// After how many bytes the fields repeat; 0 if they do not.
+    period: u64,
+}
+
+/// One field.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct CellField {
+    /// Where it starts.
+    offset: u64,
+    /// The type to move it by.
+    scalar: Scalar,
+}
+
+impl Cells {
+    /// What the bytes from a pointer on are, to which something is copied from another place, or why that is unknown.
+    pub(crate) fn at(
+        objects: &Objects,
+        function: &Function,
+        to: Value,
+        from: Option<Value>,
+    ) -> Result<Cells, String> {
+        let (class, start) = objects
+            .class_of(function, to)
+            .ok_or("the pointer leads to no known memory")?;
+        // Bytes that no code reads as floats carry no derivatives, if all code that can reach them is known.
+        let is_local = |pointer: Value| {
+            objects
+                .class_of(function, pointer)
+                .is_none_or(|(class, _)| objects.is_local(class))
+        };
+        let all_known = is_local(to) || from.is_some_and(is_local);
+        let cells = objects.cells(class, start);
+        let base = cells.head_bytes();
+        let read = |fields: &[crate::objects::Bytes], base: u64| {
+            let mut found = Vec::new();
+            for field in fields {
+                let scalar = match field.kind {
+                    Kind::Float(scalar) => scalar,
+                    Kind::Pointer(_) => Scalar::Ptr,
+                    Kind::Integer => Scalar::Int((field.bytes * 8).min(128) as u8),
+                    Kind::Padding => continue,
+                    Kind::Unknown if all_known => continue,
+                    Kind::Unknown => {
+                        return Err(format!("nothing says what is at offset {}", field.offset));
+                    }
+                    Kind::Conflict(_) => {
+                        return Err(format!(
+                            "what is at offset {} is used in ways that exclude each other",
+                            field.offset
+                        ));
+                    }
+                };
+                let offset = field.offset as u64 - base;
+                found.push(CellField { offset, scalar });
+            }
+            Ok(found)
+        };
+        if cells.head.is_empty() && cells.body.is_empty() && !all_known {
+            return Err("nothing says what is there".to_owned());
+        }
+        Ok(Cells {
+            head: read(&cells.head, 0)?,
+            head_bytes: base,
+            body: read(&cells.body, base)?,
+            period: cells.period,
+        })
+    }
+
+    fn fields(&self) -> impl Iterator<Item = &CellField> {
+        self.head.iter().chain(&self.body)
+    }
+
+    /// Whether there are floats among the fields.
+    pub(crate) fn has_floats(&self) -> bool {
+        self.fields().any(|field| field.scalar.is_float())
+    }
+
+    fn has_others(&self) -> bool {
+        self.fields().any(|field| !field.scalar.is_float())
+    }
+
+    /// Whether all bytes are floats of one type, one after the other.
+    fn is_uniform(&self) -> bool {
+        self.head.is_empty()
+            && matches!(&self.body[..], [field] if field.offset == 0 && field.scalar.bytes() == self.period)
+    }
+}
+
+/// Forward sweep of a copy: pointers and integers of the shadow.
+pub(crate) fn copy_other_fields(
+    b: &mut Builder<'_>,
+    cells: &Cells,
+    to: Value,
+    from: Value,
+    bytes: Value,
+    overlapping: bool,
+) {
+    if !cells.has_others() {
+        return;
+    }
+    if !cells.has_floats() {
+        let opcode = if overlapping {
+            Opcode::Move
+        } else {
+            Opcode::Copy
+        };
+        b.op(
+            opcode,
+            &[to, from, bytes],
+            Payload::Align(Alignment::ONE),
+            &[],
+        );
+        return;
+    }
+    let source = if overlapping {
+        temporary_copy(b, from, bytes)
+    } else {
+        from
+    };
+    let others = |scalar: Scalar| !scalar.is_float();
+    for_each_field(b, cells, bytes, others, &mut |b, scalar, at| {
+        let (align, ty) = (Alignment::ONE, Type::scalar_of(scalar));
+        let from = b.offset(source, at, 1);
+        let value = b.load(ty, from, align);
+        let to = b.offset(to, at, 1);
+        b.store(value, to, align);
+    });
+    if overlapping {
+        b.free(source);
+    }
+}
+
+/// Reverse sweep of a copy: floats go back from `to` to `from`, and leave zeros behind.
+pub(crate) fn return_floats(
+    b: &mut Builder<'_>,
+    cells: &Cells,
+    to: Value,
+    from: Option<Value>,
+    bytes: Value,
+    overlapping: bool,
+) {
+    let Some(from) = from else {
+        return zero_floats(b, cells, to, bytes);
+    };
+    let taken = if overlapping {
+        let taken = temporary_copy(b, to, bytes);
+        zero_floats(b, cells, to, bytes);
+        taken
+    } else {
+        to
+    };
+    for_each_field(b, cells, bytes, Scalar::is_float, &mut |b, scalar, at| {
+        let ty = Type::scalar_of(scalar);
+        let align = field_alignment(cells, scalar);
+        let taken_at = b.offset(taken, at, 1);
+        let adjoint = b.load(ty, taken_at, align);
+        if !overlapping {
+            let zero = b.zero(ty);
+            b.store(zero, taken_at, align);
+        }
+        let from_at = b.offset(from, at, 1);
+        let before = b.load(ty, from_at, align);
+        let after = b.binary(Opcode::Fadd, before, adjoint);
+        b.store(after, from_at, align);
+    });
+    if overlapping {
+        b.free(taken);
+    }
+}
+
+/// Forward mode, or the reverse of a fill: floats of a shadow become zero.
+pub(crate) fn zero_floats(b: &mut Builder<'_>, cells: &Cells, to: Value, bytes: Value) {
+    if !cells.has_others() && cells.is_uniform() {
+        let zero = b.zero(Type::I8);
+        b.fill(to, zero, bytes, Alignment::ONE);
+        return;
+    }
+    for_each_field(b, cells, bytes, Scalar::is_float, &mut |b, scalar, at| {
+        let to = b.offset(to, at, 1);
+        let zero = b.zero(Type::scalar_of(scalar));
+        b.store(zero, to, field_alignment(cells, scalar));
+    });
+}
+
+/// Forward sweep of a fill: pointers and integers of the shadow.
+pub(crate) fn fill_other_fields(
+    b: &mut Builder<'_>,
+    cells: &Cells,
+    to: Value,
+    byte: Value,
+    bytes: Value,
+) {
+    if !cells.has_others() {
+        return;
+    }
+    if !cells.has_floats() {
+        b.fill(to, byte, bytes, Alignment::ONE);
+        return;
+    }
+    let others = |scalar: Scalar| !scalar.is_float();
+    for_each_field(b, cells, bytes, others, &mut |b, scalar, at| {
+        let to = b.offset(to, at, 1);
+        let width = b.i64(scalar.bytes() as i64);
+        b.fill(to, byte, width, Alignment::ONE);
+    });
+}
+
+/// Fields of uniform memory are where their type wants them; packed structures promise nothing.
+fn field_alignment(cells: &Cells, scalar: Scalar) -> Alignment {
+    if cells.is_uniform() {
+        Alignment::natural(Type::scalar_of(scalar))
+    } else {
+        Alignment::ONE
+    }
+}
+
+fn temporary_copy(b: &mut Builder<'_>, from: Value, bytes: Value) -> Value {
+    let copy = b.alloc(bytes, Alignment::natural(Type::F64), false);
+    b.copy(copy, from, bytes, Alignment::ONE);
+    copy
+}
+
+/// Builds a loop over the fields that `wanted` names; `visit` gets the offset of each from the start, in bytes.
+fn for_each_field(
+    b: &mut Builder<'_>,
+    cells: &Cells,
+    bytes: Value,
+    wanted: impl Fn(Scalar) -> bool,
+    visit: &mut dyn FnMut(&mut Builder<'_>, Scalar, Value),
+) {
+    let length = b.function.int_of(bytes);
+    for &field in &cells.head {
+        if wanted(field.scalar) {
+            visit_guarded(b, field, None, bytes, length, visit);
+        }
+    }
+    if !cells.body.iter().any(|field| wanted(field.scalar)) {
+        return;
+    }
+    let period = b.i64(cells.period as i64);
+    // A last period that is not whole counts too; each of its fields is checked.
+    let whole = cells.is_uniform();
+    let before = cells.head_bytes as i64;
+    let count = if whole {
+        b.binary(Opcode::Udiv, bytes, period)
+    } else {
+        let rounding = b.i64(cells.period as i64 - 1 - before);
+        let rounded = b.binary(Opcode::Add, bytes, rounding);
+        b.binary(Opcode::Sdiv, rounded, period)
+    };
+    let (zero, one) = (b.i64(0), b.i64(1));
+    let (_, body) = b.for_loop(zero, count, one, &[]);
+    let counter = b.function.regions[body].args[0];
+    b.inside(body, |b| {
+        let mut start = b.binary(Opcode::Mul, counter, period);
+        if before > 0 {
+            let before = b.i64(before);
+            start = b.binary(Opcode::Add, start, before);
+        }
+        for &field in &cells.body {
+            if !wanted(field.scalar) {
+                continue;
+            }
+            if whole {
+                visit(b, field.scalar, start);
+            } else {
+                visit_guarded(b, field, Some(start), bytes, None, visit);
+            }
+        }
+        b.yields(&[]);
+    });
+}
+
+/// Visits a field if it lies within the bytes in question.
+fn visit_guarded(
+    b: &mut Builder<'_>,
+    field: CellField,
+    start: Option<Value>,
+    bytes: Value,
+    length: Option<i128>,
+    visit: &mut dyn FnMut(&mut Builder<'_>, Scalar, Value),
+) {
+    let end = i128::from(field.offset + field.scalar.bytes());
+    let offset = b.i64(field.offset as i64);
+    let at = match start {
+        Some(start) => b.binary(Opcode::Add, start, offset),
+        None => offset,
+    };
+    if let (None, Some(length)) = (start, length) {
+        if end <= length {
+            visit(b, field.scalar, at);
+        }
+        return;
+    }
+    let width = b.i64(field.scalar.bytes() as i64);
+    let end = b.binary(Opcode::Add, at, width);
+    let inside = b.icmp(IntPredicate::Sle, end, bytes);
+    let (_, then_region, else_region) = b.if_else(inside, &[]);
+    b.inside(then_region, |b| {
+        visit(b, field.scalar, at);
+        b.yields(&[]);
+    });
+    b.inside(else_region, |b| b.yields(&[]));
+}

@@ -1,0 +1,95 @@
+//! Which memory that a callee was given may change between its forward sweep and its reverse sweep.
+//!
+//! What a callee reads through a pointer it may reload in its reverse sweep only if neither the rest of its caller nor the
+//! caller's own caller overwrites it in the meantime.
+
+use ferrozyme_ir::{Function, Module, Op, Opcode, Type, Value, ValueDef, all_ops};
+use ferrozyme_opt::alias::{Aliases, Footprint};
+use rustc_hash::FxHashMap;
+
+/// How many pairs of calls and writes are compared before everything counts as overwritten.
+const MAX_COMPARISONS: usize = 200_000;
+
+/// For each call, and for each of its arguments, whether memory that it leads to may be overwritten after the call.
+///
+/// `by_caller` says it of the function's own parameters. Releases do not count, since reverse mode puts them off.
+pub(crate) fn find_overwritten(
+    module: &Module,
+    function: &Function,
+    by_caller: &[bool],
+) -> FxHashMap<Op, Vec<bool>> {
+    let ops = all_ops(function);
+    let calls: Vec<Op> = ops
+        .iter()
+        .copied()
+        .filter(|&op| matches!(function.ops[op].opcode, Opcode::Call | Opcode::CallIndirect))
+        .collect();
+    if calls.is_empty() {
+        return FxHashMap::default();
+    }
+    let aliases = Aliases::new(module, function);
+    let writes: Vec<(Op, Footprint)> = ops
+        .iter()
+        .filter(|&&op| function.ops[op].opcode != Opcode::Free)
+        .map(|&op| (op, aliases.writes(op)))
+        .filter(|(_, footprint)| !footprint.is_empty())
+        .collect();
+    let too_many = calls.len().saturating_mul(writes.len()) > MAX_COMPARISONS;
+    let any_by_caller = by_caller.iter().any(|&flag| flag);
+    let mut found = FxHashMap::default();
+    for call in calls {
+        let flags = function.ops[call]
+            .operands
+            .iter()
+            .map(|&arg| {
+                function.ty(arg) == Type::PTR
+                    && (too_many
+                        || by_caller_of(&aliases, by_caller, any_by_caller, arg)
+                        || writes
+                            .iter()
+                            .any(|(op, footprint)| may_reach(&aliases, call, arg, *op, footprint)))
+            })
+            .collect();
+        found.insert(call, flags);
+    }
+    found
+}
+
+/// Whether the caller may overwrite what an argument of a call leads to.
+fn by_caller_of(aliases: &Aliases<'_>, by_caller: &[bool], any: bool, arg: Value) -> bool {
+    let root = aliases.pointers().root(arg);
+    match aliases.function().values[root].def {
+        ValueDef::Argument { region, index } if region == aliases.function().body() => {
+            // What pointers behind it lead to is not told apart from what other parameters lead to.
+            by_caller.get(index as usize).copied().unwrap_or(true)
+        }
+        _ => any,
+    }
+}
+
+/// Whether a write may follow a call and touch what one of the call's arguments leads to, directly or through pointers there.
+fn may_reach(
+    aliases: &Aliases<'_>,
+    call: Op,
+    arg: Value,
+    write: Op,
+    footprint: &Footprint,
+) -> bool {
+    let follows = aliases.may_follow(call, write) && call != write
+        || !aliases.indices().loops_around(call).is_empty()
+            && aliases
+                .indices()
+                .loops_around(call)
+                .iter()
+                .any(|outer| aliases.indices().loops_around(write).contains(outer));
+    if !follows {
+        return false;
+    }
+    let reach = aliases.access(arg, None);
+    // Memory behind pointers that the callee finds in memory can be anything that code elsewhere can reach.
+    footprint.elsewhere
+        || footprint.accesses.iter().any(|access| {
+            aliases.may_overwrite_later((call, &reach), (write, access))
+                || (access.root != reach.root && aliases.is_reachable_from_elsewhere(access.root))
+        })
+}

@@ -1,0 +1,108 @@
+//! What a caller asks for: a function, what its arguments and results mean for the derivative, and the signatures that
+//! follow from it.
+
+use ferrozyme_ir::{Function, FunctionId, Module, Type};
+
+/// What an argument or result means for the derivative.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Activity {
+    /// It has no derivative.
+    Const,
+    /// A float: in reverse mode its gradient is a result (argument) or its seed an argument (result); in forward mode
+    /// it comes with tangents.
+    Active,
+    /// A pointer with a shadow: memory of the same shape that holds derivatives.
+    Duplicated,
+}
+
+impl Activity {
+    /// The word for it in text files and messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Activity::Const => "const",
+            Activity::Active => "active",
+            Activity::Duplicated => "dup",
+        }
+    }
+
+    /// The activity of this name.
+    pub fn from_name(name: &str) -> Option<Activity> {
+        match name {
+            "const" => Some(Activity::Const),
+            "active" => Some(Activity::Active),
+            "dup" => Some(Activity::Duplicated),
+            _ => None,
+        }
+    }
+}
+
+/// A derivative that is asked for.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Request {
+    /// The function to differentiate.
+    pub function: FunctionId,
+    /// One for each argument.
+    pub args: Vec<Activity>,
+    /// One for each result.
+    pub results: Vec<Activity>,
+    /// Whether the derivative returns the results of the function too.
+    pub primal: bool,
+    /// How many tangents forward mode carries in one sweep. Reverse mode takes 1.
+    pub width: u32,
+}
+
+impl Request {
+    /// The request that a user means who says nothing: pointers are duplicated, floats active, the rest constant.
+    pub fn usual(module: &Module, function: FunctionId) -> Request {
+        let data = &module.functions[function];
+        let of_arg = |ty: Type| match ty {
+            _ if ty.is_ptr() => Activity::Duplicated,
+            _ if ty.is_float() => Activity::Active,
+            _ => Activity::Const,
+        };
+        Request {
+            function,
+            args: data.params.iter().map(|param| of_arg(param.ty)).collect(),
+            results: data.results.iter().map(|&ty| of_arg(ty)).collect(),
+            primal: true,
+            width: 1,
+        }
+    }
+
+    /// Says what is wrong with the request, if anything is.
+    pub(crate) fn check(&self, function: &Function, reverse: bool) -> Result<(), String> {
+        let counts = [
+            ("argument", self.args.len(), function.params.len()),
+            ("result", self.results.len(), function.results.len()),
+        ];
+        for (what, given, wanted) in counts {
+            if given != wanted {
+                return Err(format!(
+                    "expected {wanted} {what} activities, but found {given}"
+                ));
+            }
+        }
+        if self.width == 0 || (reverse && self.width != 1) {
+            return Err(format!("width {} is not possible in this mode", self.width));
+        }
+        let args = self.args.iter().zip(function.params.iter().map(|p| p.ty));
+        let results = self.results.iter().zip(function.results.iter().copied());
+        for (what, (&activity, ty)) in args
+            .map(|pair| ("argument", pair))
+            .chain(results.map(|pair| ("result", pair)))
+        {
+            let fits = match activity {
+                Activity::Const => true,
+                Activity::Active => ty.is_float(),
+                Activity::Duplicated => ty == Type::PTR || (!reverse && ty.is_float()),
+            };
+            if !fits {
+                return Err(format!(
+                    "activity `{}` cannot be used for {what} of type {ty}",
+                    activity.name()
+                ));
+            }
+        }
+        Ok(())
+    }
+}

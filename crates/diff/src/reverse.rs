@@ -1,0 +1,670 @@
+//! The reverse sweep: the mirror image of the forward sweep, with adjoints in place of values.
+//!
+//! The reverse of a region is a region: its operations are gone through from last to first, and for each its [`Step`] is taken. The
+//! reverse of a `for` is a `for` that counts down, that of a general `loop` counts down from its number of trips, that of an
+//! `if` is an `if` on the same condition. Adjoints of values are values: those that belong to values from outside a region
+//! are carried through its reverse, so that nothing but the shadow of memory is in memory.
+//!
+//! ```text
+//! %y = fmul f64 %x, %x          ; forward
+//! %t = fmul f64 %dy, %x         ; reverse: dx += 2·x·dy
+//! %u = fmul f64 %dy, %x
+//! %dx = fadd f64 %t, %u
+//! ```
+//!
+//! What the reverse of a region needs of the forward sweep is made available at its start: values saved are read from the
+//! tape, others are recomputed in their original order.
+
+use crate::activity::Activities;
+use crate::augment::{Augmented, CallStep, CallTarget, Step};
+use crate::memory;
+use crate::plan::{Decision, Plan, active_operands, live_regions, offset_chain};
+use crate::rules::{self, Primal};
+use crate::tape::{LoopStorage, Tape, linear_index, trip_count, widen};
+use ferrozyme_ir::entity::{EntityRef, SecondaryMap};
+use ferrozyme_ir::{
+    Alignment, Builder, Function, Op, OpData, Opcode, Payload, Region, Structure, Type, Value,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+
+/// What the reverse sweep is made from.
+pub(crate) struct Forward<'a> {
+    /// The forward sweep as it was when the tape was added; the reverse sweep may be appended to a copy of it.
+    pub augmented: &'a Augmented,
+    /// What is active.
+    pub activities: &'a Activities,
+    /// How values are come by.
+    pub plan: &'a Plan,
+    /// Where they are.
+    pub tape: &'a Tape,
+}
+
+/// Appends the reverse sweep to the body of `target`.
+///
+/// `seeds` are the adjoints of the active results. `known` maps values of the forward sweep's body and parameters to
+/// values of `target`; where the reverse sweep stands in the same function as the forward sweep, they stand for themselves.
+/// The result has the adjoint of each of `wanted`, if it is not zero.
+pub(crate) fn reverse(
+    forward: &Forward<'_>,
+    target: &mut Function,
+    known: Option<FxHashMap<Value, Value>>,
+    seeds: &[(Value, Value)],
+    wanted: &[Value],
+) -> Vec<Option<Value>> {
+    let source = &forward.augmented.function;
+    let structure = Structure::of(source);
+    let captures = find_captures(forward, &structure);
+    let body = target.body();
+    let mut mirror = Mirror {
+        source,
+        steps: &forward.augmented.steps,
+        forward,
+        structure,
+        captures,
+        same_function: known.is_none(),
+        known: known.unwrap_or_default(),
+        adjoints: SecondaryMap::with_default(None),
+        numbers: FxHashMap::default(),
+        b: Builder::new(target, body),
+    };
+    for &(value, seed) in seeds {
+        mirror.accumulate(value, seed);
+    }
+    mirror.restore(source.body());
+    mirror.reverse_ops(source.body());
+    wanted.iter().map(|&value| mirror.adjoints[value]).collect()
+}
+
+/// For each operation with regions: the active values from outside whose adjoints its reverse may change.
+fn find_captures(forward: &Forward<'_>, structure: &Structure) -> FxHashMap<Op, Vec<Value>> {
+    let function = &forward.augmented.function;
+    let mut captures: FxHashMap<Op, Vec<Value>> = FxHashMap::default();
+    let mut seen: FxHashSet<(Op, Value)> = FxHashSet::default();
+    ferrozyme_ir::for_each_op(function, function.body(), &mut |region, op| {
+        let ends = function.ops[op].opcode.effect() == ferrozyme_ir::Effect::Ends;
+        if !ends && !forward.augmented.steps.contains_key(&op) {
+            return;
+        }
+        for &operand in &function.ops[op].operands {
+            if !forward.activities.is_active(operand) {
+                continue;
+            }
+            let Some(home) = structure.region_of_value(function, operand) else {
+                continue;
+            };
+            let mut region = region;
+            while region != home {
+                let Some(holder) = structure.op_of(region) else {
+                    break;
+                };
+                if !seen.insert((holder, operand)) {
+                    break;
+                }
+                captures.entry(holder).or_default().push(operand);
+                match structure.region_of(holder) {
+                    Some(outer) => region = outer,
+                    None => break,
+                }
+            }
+        }
+    });
+    captures
+}
+
+struct Mirror<'a, 't> {
+    source: &'a Function,
+    steps: &'a FxHashMap<Op, Step>,
+    forward: &'a Forward<'a>,
+    structure: Structure,
+    captures: FxHashMap<Op, Vec<Value>>,
+    /// Whether values of the forward sweep's body are visible as they are.
+    same_function: bool,
+    /// Values of the forward sweep that have been made available.
+    known: FxHashMap<Value, Value>,
+    /// The adjoint of each value, so far; none for zero.
+    adjoints: SecondaryMap<Value, Option<Value>>,
+    /// The number of the present iteration of each loop that is being reversed.
+    numbers: FxHashMap<Op, Value>,
+    b: Builder<'t>,
+}
+
+impl Mirror<'_, '_> {
+    /// The value in the reverse sweep of a value of the forward sweep.
+    ///
+    /// # Panics
+    /// If the plan did not provide for it, which is a bug in the compiler.
+    fn lookup(&mut self, value: Value) -> Value {
+        if let Some(&known) = self.known.get(&value) {
+            return known;
+        }
+        if let Some(constant) = self.source.constant_of(value) {
+            let (ty, constant) = (self.source.ty(value), constant.clone());
+            return self.b.function.constant(ty, constant);
+        }
+        let exported = self.forward.tape.exports.get(&value).copied();
+        let outermost = exported.unwrap_or(value);
+        if let Some(&known) = self.known.get(&outermost) {
+            return known;
+        }
+        let home = self.structure.region_of_value(self.source, outermost);
+        assert!(
+            self.same_function && home == Some(self.source.body()),
+            "bug in Ferrozyme: the plan for @{} does not provide %{} in the reverse sweep",
+            self.source.name,
+            value.index()
+        );
+        outermost
+    }
+
+    // ---- adjoints
+
+    /// Adds to the adjoint of a value, if it has one.
+    fn accumulate(&mut self, value: Value, contribution: Value) {
+        if !self.forward.activities.is_active(value) {
+            return;
+        }
+        let sum = match self.adjoints[value] {
+            None => contribution,
+            Some(before) => self.b.binary(Opcode::Fadd, before, contribution),
+        };
+        self.adjoints[value] = Some(sum);
+    }
+
+    fn adjoint_type(&self, value: Value) -> Type {
+        rules::derivative_type(self.source.ty(value))
+            .expect("active values have types that carry derivatives")
+    }
+
+    fn adjoint_or_zero(&mut self, value: Value) -> Value {
+        match self.adjoints[value] {
+            Some(adjoint) => adjoint,
+            None => {
+                let ty = self.adjoint_type(value);
+                self.b.zero(ty)
+            }
+        }
+    }
+
+    // ---- what the forward sweep left
+
+    /// Makes available, at the start of the reverse of a region, what it needs of the region's values.
+    fn restore(&mut self, region: Region) {
+        if self.same_function && region == self.source.body() {
+            return;
+        }
+        for index in 0..self.source.regions[region].args.len() {
+            let arg = self.source.regions[region].args[index];
+            self.restore_value(arg, None);
+        }
+        for position in 0..self.source.regions[region].ops.len() {
+            let op = self.source.regions[region].ops[position];
+            for index in 0..self.source.ops[op].results.len() {
+                self.restore_value(self.source.ops[op].results[index], Some(op));
+            }
+        }
+    }
+
+    fn restore_value(&mut self, value: Value, op: Option<Op>) {
+        self.b.location = op.and_then(|op| self.source.ops[op].location);
+        if let Some(restored) = self.read_slot(value) {
+            self.known.insert(value, restored);
+            return;
+        }
+        match (self.forward.plan.decisions[value], op) {
+            (Decision::Recompute, Some(op)) => self.recompute(op),
+            (Decision::FromRange(range), Some(op)) => self.read_range(op, range),
+            // Counters were set when the loop was entered; what is saved outside loops is found by `lookup`.
+            _ => {}
+        }
+    }
+
+    fn recompute(&mut self, op: Op) {
+        let data = &self.source.ops[op];
+        let operands: SmallVec<[Value; 4]> =
+            data.operands.iter().map(|&v| self.lookup(v)).collect();
+        let types: SmallVec<[Type; 2]> = data.results.iter().map(|&v| self.source.ty(v)).collect();
+        let copy = self.b.function.new_op(
+            OpData {
+                operands,
+                results: SmallVec::new(),
+                regions: SmallVec::new(),
+                ..data.clone()
+            },
+            &types,
+        );
+        self.b.function.regions[self.b.region].ops.push(copy);
+        for (index, &result) in data.results.iter().enumerate() {
+            let again = self.b.function.ops[copy].results[index];
+            self.name_after(again, result);
+            self.known.insert(result, again);
+        }
+    }
+
+    fn name_after(&mut self, value: Value, original: Value) {
+        if let Some(name) = &self.source.values[original].name {
+            self.b.function.set_name(value, name.clone());
+        }
+    }
+
+    fn read_range(&mut self, op: Op, range: u32) {
+        let data = &self.source.ops[op];
+        let result = data.results[0];
+        let chain = offset_chain(self.source, data.operands[0]);
+        let saved = self.forward.tape.ranges[&range];
+        let mut address = self.lookup(saved.root);
+        for (index, scale) in chain.offsets {
+            let index = self.lookup(index);
+            address = self.b.offset(address, index, scale);
+        }
+        let Payload::Align(align) = data.payload else {
+            unreachable!("a verified load has an alignment")
+        };
+        // The copy starts at a multiple of 16, but need not lie like the original.
+        let align = align.min(Alignment::natural(self.source.ty(result)));
+        let value = self.b.load(self.source.ty(result), address, align);
+        self.name_after(value, result);
+        self.known.insert(result, value);
+    }
+
+    /// Reads a saved value of the present iteration, if it is one.
+    fn read_slot(&mut self, value: Value) -> Option<Value> {
+        let region = self.structure.region_of_value(self.source, value)?;
+        let around = self.loop_around(region)?;
+        let storage = self.forward.tape.loops.get(&around)?;
+        let slot = *storage.slots.get(&value)?;
+        let storage = storage.clone();
+        let address = self.slot_address(around, &storage, value, slot.offset);
+        let ty = self.source.ty(value);
+        let loaded = self.b.load(ty, address, Alignment::natural(ty));
+        self.name_after(loaded, value);
+        Some(loaded)
+    }
+
+    fn slot_address(
+        &mut self,
+        around: Op,
+        storage: &LoopStorage,
+        value: Value,
+        offset: u64,
+    ) -> Value {
+        let memory = self.lookup(storage.memory);
+        if self.source.ops[around].opcode == Opcode::Loop {
+            let record = self
+                .b
+                .offset(memory, self.numbers[&around], storage.record as i64);
+            return match offset {
+                0 => record,
+                _ => self.b.offset_bytes(record, offset as i64),
+            };
+        }
+        let numbers: Vec<Value> = storage.nest.iter().map(|op| self.numbers[op]).collect();
+        let extents: Vec<Value> = storage
+            .extents
+            .iter()
+            .map(|&extent| self.lookup(extent))
+            .collect();
+        let index = linear_index(&mut self.b, &numbers, &extents);
+        let array = match (offset, storage.total) {
+            (0, _) | (_, None) => memory,
+            (_, Some(total)) => {
+                let total = self.lookup(total);
+                self.b.offset(memory, total, offset as i64)
+            }
+        };
+        self.b
+            .offset(array, index, self.source.ty(value).bytes() as i64)
+    }
+
+    fn loop_around(&self, region: Region) -> Option<Op> {
+        let mut region = region;
+        loop {
+            let op = self.structure.op_of(region)?;
+            if matches!(self.source.ops[op].opcode, Opcode::For | Opcode::Loop) {
+                return Some(op);
+            }
+            region = self.structure.region_of(op)?;
+        }
+    }
+
+    // ---- steps
+
+    fn reverse_ops(&mut self, region: Region) {
+        for position in (0..self.source.regions[region].ops.len()).rev() {
+            let op = self.source.regions[region].ops[position];
+            self.b.location = self.source.ops[op].location;
+            if let Some(step) = self.steps.get(&op) {
+                self.take_step(op, step);
+            }
+        }
+    }
+
+    fn take_step(&mut self, op: Op, step: &Step) {
+        match step {
+            Step::Rule => self.apply_rule(op),
+            Step::Load { shadow } => self.reverse_load(op, *shadow),
+            Step::Store { shadow } => self.reverse_store(op, *shadow),
+            Step::AtomicAdd { shadow } => self.reverse_atomic_add(op, *shadow),
+            Step::Copy {
+                to,
+                from,
+                bytes,
+                cells,
+                overlapping,
+            } => {
+                let to = self.lookup(*to);
+                let from = from.map(|from| self.lookup(from));
+                let bytes = self.lookup(*bytes);
+                memory::return_floats(&mut self.b, cells, to, from, bytes, *overlapping);
+            }
+            Step::Fill { to, bytes, cells } => {
+                let to = self.lookup(*to);
+                let bytes = self.lookup(*bytes);
+                memory::zero_floats(&mut self.b, cells, to, bytes);
+            }
+            Step::Call(call) => self.reverse_call(call),
+            Step::Release { pointers, family } => {
+                for &pointer in pointers {
+                    let pointer = self.lookup(pointer);
+                    self.b.op(
+                        Opcode::Free,
+                        &[pointer],
+                        Payload::Family(family.clone()),
+                        &[],
+                    );
+                }
+            }
+            Step::Regions => match self.source.ops[op].opcode {
+                Opcode::For | Opcode::Loop => self.reverse_loop(op),
+                _ => self.reverse_branches(op),
+            },
+        }
+    }
+
+    fn apply_rule(&mut self, op: Op) {
+        let primal = Primal::of(self.source, op);
+        let adjoints: SmallVec<[Option<Value>; 2]> = primal
+            .results
+            .iter()
+            .map(|&result| self.adjoints[result])
+            .collect();
+        if adjoints.iter().all(Option::is_none) {
+            return;
+        }
+        let active = active_operands(self.source, self.forward.activities, op);
+        let mut values: FxHashMap<Value, Value> = FxHashMap::default();
+        let needs = primal.needs(active);
+        for (index, &operand) in primal.operands.iter().enumerate() {
+            if needs.operands >> index & 1 == 1 || self.source.is_constant(operand) {
+                values.insert(operand, self.lookup(operand));
+            }
+        }
+        for (index, &result) in primal.results.iter().enumerate() {
+            if needs.results >> index & 1 == 1 {
+                values.insert(result, self.lookup(result));
+            }
+        }
+        let contributions = rules::vjp(
+            &mut self.b,
+            &primal,
+            &mut |_, value| values[&value],
+            &adjoints,
+            active,
+        );
+        for (&operand, contribution) in primal.operands.iter().zip(contributions) {
+            if let Some(contribution) = contribution {
+                self.accumulate(operand, contribution);
+            }
+        }
+    }
+
+    fn reverse_load(&mut self, op: Op, shadow: Value) {
+        let data = &self.source.ops[op];
+        let Some(adjoint) = self.adjoints[data.results[0]] else {
+            return;
+        };
+        let (ty, align) = (self.adjoint_type(data.results[0]), alignment(data));
+        let shadow = self.lookup(shadow);
+        let before = self.b.load(ty, shadow, align);
+        let after = self.b.binary(Opcode::Fadd, before, adjoint);
+        self.b.store(after, shadow, align);
+    }
+
+    fn reverse_store(&mut self, op: Op, shadow: Value) {
+        let data = &self.source.ops[op];
+        let value = data.operands[0];
+        let (ty, align) = (self.adjoint_type(value), alignment(data));
+        let shadow = self.lookup(shadow);
+        let zero = self.b.zero(ty);
+        if self.forward.activities.is_active(value) {
+            let adjoint = self.b.load(ty, shadow, align);
+            self.b.store(zero, shadow, align);
+            self.accumulate(value, adjoint);
+        } else {
+            self.b.store(zero, shadow, align);
+        }
+    }
+
+    fn reverse_atomic_add(&mut self, op: Op, shadow: Value) {
+        let data = &self.source.ops[op];
+        let value = data.operands[1];
+        if self.forward.activities.is_active(value) {
+            let (ty, align) = (self.adjoint_type(value), alignment(data));
+            let shadow = self.lookup(shadow);
+            let adjoint = self.b.load(ty, shadow, align);
+            self.accumulate(value, adjoint);
+        }
+    }
+
+    fn reverse_call(&mut self, call: &CallStep) {
+        let mut operands: Vec<Value> = Vec::new();
+        for (arg, &ty) in call.args.iter().zip(&call.arg_types) {
+            let operand = match arg {
+                Some(arg) => self.lookup(*arg),
+                None => self.b.function.undef(ty),
+            };
+            operands.push(operand);
+        }
+        for &seed in &call.seeds {
+            let seed = self.adjoint_or_zero(seed);
+            operands.push(seed);
+        }
+        if let Some(tape) = call.tape {
+            operands.push(self.lookup(tape));
+        }
+        if let Some(mask) = call.mask {
+            operands.push(self.b.i64(mask));
+        }
+        let types: Vec<Type> = call
+            .gradients
+            .iter()
+            .map(|&value| self.source.ty(value))
+            .collect();
+        let op = match call.reverse {
+            CallTarget::Direct(reverse) => self.b.call(reverse, &operands, &types),
+            CallTarget::Indirect(pointer) => {
+                operands.insert(0, self.lookup(pointer));
+                let payload = Payload::Results(types.clone().into());
+                self.b.op(Opcode::CallIndirect, &operands, payload, &types)
+            }
+        };
+        for (index, &value) in call.gradients.iter().enumerate() {
+            let gradient = self.b.function.ops[op].results[index];
+            self.accumulate(value, gradient);
+        }
+    }
+
+    // ---- regions
+
+    /// Adjoints of what a region ends with grow by those of what it ends in.
+    fn flow_back_through_end(&mut self, region: Region, skip: usize, adjoints: &[Option<Value>]) {
+        let terminator = self.source.terminator(region);
+        let operands = &self.source.ops[terminator].operands[skip..];
+        for (&operand, adjoint) in operands.iter().zip(adjoints) {
+            if let Some(adjoint) = adjoint {
+                self.accumulate(operand, *adjoint);
+            }
+        }
+    }
+
+    fn reverse_branches(&mut self, op: Op) {
+        let results: Vec<Option<Value>> = self.source.ops[op]
+            .results
+            .iter()
+            .map(|&result| self.adjoints[result])
+            .collect();
+        let live = live_regions(self.source, op);
+        if let [only] = live[..] {
+            self.restore(only);
+            self.flow_back_through_end(only, 0, &results);
+            self.reverse_ops(only);
+            return;
+        }
+        let captures = self.captures.get(&op).cloned().unwrap_or_default();
+        let before: Vec<Option<Value>> = captures.iter().map(|&v| self.adjoints[v]).collect();
+        let condition = self.lookup(self.source.ops[op].operands[0]);
+        let location = self.b.location;
+        let mut regions: SmallVec<[Region; 2]> = SmallVec::new();
+        let mut ends: Vec<Vec<Value>> = Vec::new();
+        for &region in &self.source.ops[op].regions.clone() {
+            let target = self.b.function.new_region(&[]);
+            regions.push(target);
+            let outer = std::mem::replace(&mut self.b.region, target);
+            if self.source.ends_in_trap(region) {
+                self.b.trap("the forward sweep does not come here");
+                ends.push(Vec::new());
+            } else {
+                for (&capture, &adjoint) in captures.iter().zip(&before) {
+                    self.adjoints[capture] = adjoint;
+                }
+                self.restore(region);
+                self.flow_back_through_end(region, 0, &results);
+                self.reverse_ops(region);
+                ends.push(captures.iter().map(|&v| self.adjoint_or_zero(v)).collect());
+            }
+            self.b.region = outer;
+        }
+        let types: Vec<Type> = captures.iter().map(|&v| self.adjoint_type(v)).collect();
+        let opcode = self.source.ops[op].opcode;
+        let payload = self.source.ops[op].payload.clone();
+        self.b.location = location;
+        let mirrored = self.b.op(opcode, &[condition], payload, &types);
+        for (&region, end) in regions.iter().zip(&ends) {
+            let outer = std::mem::replace(&mut self.b.region, region);
+            let ended = self.b.function.regions[region]
+                .ops
+                .last()
+                .is_some_and(|&last| self.b.function.ops[last].opcode == Opcode::Trap);
+            if !ended {
+                self.b.yields(end);
+            }
+            self.b.region = outer;
+        }
+        self.b.function.ops[mirrored].regions = regions;
+        for (index, &capture) in captures.iter().enumerate() {
+            self.adjoints[capture] = Some(self.b.function.ops[mirrored].results[index]);
+        }
+    }
+
+    fn reverse_loop(&mut self, op: Op) {
+        let data = &self.source.ops[op];
+        let body = data.regions[0];
+        let counted = data.opcode == Opcode::For;
+        let (first_initial, first_arg, skip) = if counted { (3, 1, 0) } else { (0, 0, 1) };
+        let captures = self.captures.get(&op).cloned().unwrap_or_default();
+        // Carried values that are active; their adjoints are carried the other way.
+        let carried: Vec<usize> = (0..data.results.len())
+            .filter(|&index| {
+                let arg = self.source.regions[body].args[first_arg + index];
+                self.forward.activities.is_active(data.results[index])
+                    || self.forward.activities.is_active(arg)
+            })
+            .collect();
+        let (count, start_and_step) = if counted {
+            let from = self.lookup(data.operands[0]);
+            let to = self.lookup(data.operands[1]);
+            let step = self.lookup(data.operands[2]);
+            let count = trip_count(&mut self.b, from, to, step);
+            (widen(&mut self.b, count), Some((from, step)))
+        } else {
+            (self.lookup(self.forward.augmented.trips[&op].count), None)
+        };
+        let mut initial: Vec<Value> = captures.iter().map(|&v| self.adjoint_or_zero(v)).collect();
+        for &index in &carried {
+            let result = data.results[index];
+            initial.push(self.adjoint_or_zero(result));
+        }
+        let (one, minus_one) = (self.b.i64(1), self.b.i64(-1));
+        let last = self.b.binary(Opcode::Sub, count, one);
+        let (mirrored, region) = self.b.for_loop(last, minus_one, minus_one, &initial);
+        let outer = std::mem::replace(&mut self.b.region, region);
+        let args = self.b.function.regions[region].args.clone();
+        let number = args[0];
+        self.numbers.insert(op, number);
+        if let Some((from, step)) = start_and_step {
+            let counter = self.source.regions[body].args[0];
+            let here = self.counter_of(number, from, step);
+            self.known.insert(counter, here);
+        } else {
+            let trips = self.forward.augmented.trips[&op];
+            self.known.insert(trips.number, number);
+        }
+        for (&capture, &arg) in captures.iter().zip(&args[1..]) {
+            self.adjoints[capture] = Some(arg);
+        }
+        self.restore(body);
+        let incoming = &args[1 + captures.len()..];
+        let mut ends: Vec<Option<Value>> = vec![None; data.results.len()];
+        for (&index, &adjoint) in carried.iter().zip(incoming) {
+            ends[index] = Some(adjoint);
+        }
+        self.flow_back_through_end(body, skip, &ends);
+        self.reverse_ops(body);
+        let mut yields: Vec<Value> = captures.iter().map(|&v| self.adjoint_or_zero(v)).collect();
+        for &index in &carried {
+            let arg = self.source.regions[body].args[first_arg + index];
+            yields.push(self.adjoint_or_zero(arg));
+        }
+        self.b.location = data.location;
+        self.b.yields(&yields);
+        self.b.region = outer;
+        let results = self.b.function.ops[mirrored].results.clone();
+        for (&capture, &result) in captures.iter().zip(&results) {
+            self.adjoints[capture] = Some(result);
+        }
+        for (&index, &result) in carried.iter().zip(&results[captures.len()..]) {
+            self.accumulate(data.operands[first_initial + index], result);
+        }
+        if let Some(memory) = self.forward.tape.released_after.get(&op) {
+            for &memory in memory {
+                let memory = self.lookup(memory);
+                self.b.free(memory);
+            }
+        }
+    }
+
+    /// The counter of a loop from the number of the iteration.
+    fn counter_of(&mut self, number: Value, from: Value, step: Value) -> Value {
+        let ty = self.b.ty(from);
+        let number = match ty {
+            Type::I64 => number,
+            _ if ty.scalar().bits() < 64 => self.b.cast(Opcode::TruncInt, number, ty),
+            _ => self.b.cast(Opcode::Sext, number, ty),
+        };
+        let distance = match self.b.function.int_of(step) {
+            Some(1) => number,
+            _ => self.b.binary(Opcode::Mul, number, step),
+        };
+        match self.b.function.int_of(from) {
+            Some(0) => distance,
+            _ => self.b.binary(Opcode::Add, from, distance),
+        }
+    }
+}
+
+fn alignment(data: &OpData) -> Alignment {
+    match data.payload {
+        Payload::Align(align) => align,
+        _ => Alignment::ONE,
+    }
+}

@@ -1,0 +1,638 @@
+//! Where the forward sweep keeps what the caching plan says is to be saved, and the code that keeps it there.
+//!
+//! - A value outside loops stays a value. Out of a branch it comes as one more result of the `if`.
+//! - A value in a nest of counted loops whose trip counts are known before the nest goes into an array with one element for each
+//!   iteration; all arrays that one loop needs are one allocation before the outermost loop of the nest.
+//! - A value in a general loop goes into a buffer of records, one for each iteration, which doubles when it is full.
+//! - A range of memory is copied behind the nest that reads it.
+//!
+//! The addresses of these arrays and buffers are values of the region around the nest, and are saved in the same way
+//! if that region itself lies in a loop. So everything the reverse sweep needs can be found from outside to inside.
+//!
+//! ```text
+//! for %i = 0 to %n step 1 {           %tape = alloc (8·%n)
+//!   %x = load f64 %p              →   for %i = 0 to %n step 1 {
+//!   …                                   %x = load f64 %p
+//! }                                     store %x, %tape + 8·%i
+//! ```
+
+use crate::augment::Augmented;
+use crate::plan::{Decision, Plan, RangePlan};
+use ferrozyme_ir::{
+    Alignment, Builder, Function, IntPredicate, Op, Opcode, Region, Structure, Type, Value,
+    ValueDef, all_ops,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Where the saved values are.
+#[derive(Default)]
+pub(crate) struct Tape {
+    /// What each loop saves in each of its iterations.
+    pub loops: FxHashMap<Op, LoopStorage>,
+    /// For values in branches outside of loops: the value of the body that they come out as.
+    pub exports: FxHashMap<Value, Value>,
+    /// For each range of the plan that is used: where its copy is.
+    pub ranges: FxHashMap<u32, SavedRange>,
+    /// What is to be released when the reverse of a loop is done.
+    pub released_after: FxHashMap<Op, Vec<Value>>,
+    /// Values of the body that the reverse sweep reads.
+    pub kept: Vec<Value>,
+}
+
+/// What one loop saves in each iteration.
+#[derive(Clone)]
+pub(crate) struct LoopStorage {
+    /// The counted loops over which the array extends, outermost first, this loop last; only this one for a general loop.
+    pub nest: Vec<Op>,
+    /// Where it is: a value around the nest.
+    pub memory: Value,
+    /// The trip counts of the nest's loops but the first: values around the nest.
+    pub extents: Vec<Value>,
+    /// How many elements each array has, if there is more than one array; for a general loop there is none.
+    pub total: Option<Value>,
+    /// What is saved: each value, and where it stands.
+    pub slots: FxHashMap<Value, Slot>,
+    /// Bytes of one record, for a general loop.
+    pub record: u64,
+}
+
+/// Where one saved value stands.
+#[derive(Clone, Copy)]
+pub(crate) struct Slot {
+    /// Counted nest: bytes per iteration of the arrays before this one. General loop: offset in the record.
+    pub offset: u64,
+}
+
+/// A saved range of memory.
+#[derive(Clone, Copy)]
+pub(crate) struct SavedRange {
+    /// What the root pointer becomes so that the same offsets lead into the copy.
+    pub root: Value,
+}
+
+/// Adds to a forward sweep the code that saves what the plan says.
+pub(crate) fn save(augmented: &mut Augmented, plan: &Plan) -> Tape {
+    let structure = Structure::of(&augmented.function);
+    let mut saver = Saver {
+        function: &mut augmented.function,
+        trips: &augmented.trips,
+        structure,
+        is_kept: FxHashSet::default(),
+        groups: FxHashMap::default(),
+        before: FxHashMap::default(),
+        after: FxHashMap::default(),
+        start: FxHashMap::default(),
+        new_values: FxHashMap::default(),
+        numbers: FxHashMap::default(),
+        tape: Tape::default(),
+    };
+    saver.collect(plan);
+    saver.save_ranges(plan);
+    saver.save_loops();
+    saver.splice();
+    saver.tape
+}
+
+/// How often a counted loop runs: `(to - from) / step` rounded up, or 0.
+pub(crate) fn trip_count(b: &mut Builder<'_>, from: Value, to: Value, step: Value) -> Value {
+    let ty = b.ty(from);
+    let distance = match b.function.int_of(from) {
+        Some(0) => to,
+        _ => b.binary(Opcode::Sub, to, from),
+    };
+    let zero = b.zero(ty);
+    match b.function.int_of(step) {
+        Some(1) => b.binary(Opcode::Smax, distance, zero),
+        Some(step) => {
+            let toward = b.function.int(ty, step - step.signum());
+            let rounded = b.binary(Opcode::Add, distance, toward);
+            let divisor = b.function.int(ty, step);
+            let count = b.binary(Opcode::Sdiv, rounded, divisor);
+            b.binary(Opcode::Smax, count, zero)
+        }
+        None => {
+            let one = b.function.int(ty, 1);
+            let minus_one = b.function.int(ty, -1);
+            let upward = b.icmp(IntPredicate::Sgt, step, zero);
+            let sign = b.select(upward, one, minus_one);
+            let toward = b.binary(Opcode::Sub, step, sign);
+            let rounded = b.binary(Opcode::Add, distance, toward);
+            let count = b.binary(Opcode::Sdiv, rounded, step);
+            b.binary(Opcode::Smax, count, zero)
+        }
+    }
+}
+
+/// A count as an `i64`.
+pub(crate) fn widen(b: &mut Builder<'_>, value: Value) -> Value {
+    match b.ty(value) {
+        Type::I64 => value,
+        ty if ty.scalar().bits() < 64 => b.cast(Opcode::Sext, value, Type::I64),
+        _ => b.cast(Opcode::TruncInt, value, Type::I64),
+    }
+}
+
+struct Saver<'a> {
+    function: &'a mut Function,
+    trips: &'a FxHashMap<Op, crate::augment::Trips>,
+    structure: Structure,
+    /// The values in [`Tape::kept`].
+    is_kept: FxHashSet<Value>,
+    /// What each loop has to save.
+    groups: FxHashMap<Op, Vec<Value>>,
+    /// Code to be put before and behind operations and at the start of regions, as regions that nobody holds.
+    before: FxHashMap<Op, Region>,
+    after: FxHashMap<Op, Region>,
+    start: FxHashMap<Region, Region>,
+    /// For each new value that is to be saved: the region that it will belong to, and the inserted code that makes it.
+    new_values: FxHashMap<Value, (Region, Region)>,
+    /// The number of the iteration in each loop.
+    numbers: FxHashMap<Op, Value>,
+    tape: Tape,
+}
+
+impl Saver<'_> {
+    fn region_of(&self, value: Value) -> Region {
+        if let Some(&(region, _)) = self.new_values.get(&value) {
+            return region;
+        }
+        self.structure
+            .region_of_value(self.function, value)
+            .expect("a saved value has a place")
+    }
+
+    /// The innermost loop around a region.
+    fn loop_around(&self, region: Region) -> Option<Op> {
+        let mut region = region;
+        loop {
+            let op = self.structure.op_of(region)?;
+            if matches!(self.function.ops[op].opcode, Opcode::For | Opcode::Loop) {
+                return Some(op);
+            }
+            region = self.structure.region_of(op)?;
+        }
+    }
+
+    fn collect(&mut self, plan: &Plan) {
+        let mut values = Vec::new();
+        let function = &*self.function;
+        let mut add = |value: Value| {
+            if plan.decisions[value] == Decision::Save {
+                values.push(value);
+            }
+        };
+        for op in all_ops(function) {
+            function.ops[op].results.iter().copied().for_each(&mut add);
+            for &region in &function.ops[op].regions {
+                let args = function.regions[region].args.iter().copied();
+                args.for_each(&mut add);
+            }
+        }
+        for value in values {
+            self.convey(value);
+        }
+    }
+
+    /// Sees to it that the reverse sweep finds a value in the reverse of its region.
+    fn convey(&mut self, value: Value) {
+        if self.function.is_constant(value) {
+            return;
+        }
+        let region = self.region_of(value);
+        match self.loop_around(region) {
+            Some(around) => self.groups.entry(around).or_default().push(value),
+            None => self.export(value, region),
+        }
+    }
+
+    /// Brings a value out of the branches around it.
+    fn export(&mut self, value: Value, region: Region) {
+        let body = self.function.body();
+        let (mut inner, mut region) = (value, region);
+        while region != body {
+            let op = self
+                .structure
+                .op_of(region)
+                .expect("only the body is held by nothing");
+            let ty = self.function.ty(value);
+            // Any value will do where the branch is not taken, but it must be one that can be stored and read back.
+            let other = self.function.zero(ty);
+            for branch in self.function.ops[op].regions.clone() {
+                let terminator = self.function.terminator(branch);
+                if self.function.ops[terminator].opcode != Opcode::Trap {
+                    let yielded = if branch == region { inner } else { other };
+                    self.function.ops[terminator].operands.push(yielded);
+                }
+            }
+            inner = self.function.add_result(op, ty);
+            region = self
+                .structure
+                .region_of(op)
+                .expect("the operation stands in a region");
+        }
+        if inner != value {
+            self.tape.exports.insert(value, inner);
+        }
+        let is_parameter = matches!(self.function.values[inner].def, ValueDef::Argument { .. });
+        if !is_parameter && self.is_kept.insert(inner) {
+            self.tape.kept.push(inner);
+        }
+    }
+
+    /// A builder for code that goes to a place.
+    fn at<K: std::hash::Hash + Eq>(
+        function: &mut Function,
+        places: &mut FxHashMap<K, Region>,
+        place: K,
+    ) -> Region {
+        *places
+            .entry(place)
+            .or_insert_with(|| function.new_region(&[]))
+    }
+
+    /// Builds code before an operation.
+    fn build_before<R>(&mut self, op: Op, build: impl FnOnce(&mut Builder<'_>) -> R) -> R {
+        let region = Self::at(self.function, &mut self.before, op);
+        let mut b = Builder::new(self.function, region);
+        b.location = b.function.ops[op].location;
+        build(&mut b)
+    }
+
+    fn build_after<R>(&mut self, op: Op, build: impl FnOnce(&mut Builder<'_>) -> R) -> R {
+        let region = Self::at(self.function, &mut self.after, op);
+        let mut b = Builder::new(self.function, region);
+        b.location = b.function.ops[op].location;
+        build(&mut b)
+    }
+
+    fn build_at_start<R>(&mut self, body: Region, build: impl FnOnce(&mut Builder<'_>) -> R) -> R {
+        let region = Self::at(self.function, &mut self.start, body);
+        build(&mut Builder::new(self.function, region))
+    }
+
+    /// Saves a value that inserted code makes beside an operation.
+    fn convey_new(&mut self, value: Value, op: Op, code: Region) {
+        let region = self
+            .structure
+            .region_of(op)
+            .expect("the operation stands in a region");
+        self.new_values.insert(value, (region, code));
+        self.convey(value);
+    }
+
+    // ---- ranges
+
+    fn save_ranges(&mut self, plan: &Plan) {
+        for (index, range) in plan.ranges.iter().enumerate() {
+            if range.used {
+                self.save_range(index as u32, range);
+            }
+        }
+    }
+
+    fn save_range(&mut self, index: u32, range: &RangePlan) {
+        let (copy, root) = self.build_after(range.nest, |b| {
+            let zero = b.i64(0);
+            let start = range
+                .start
+                .emit(b)
+                .expect("the plan takes only what can be built");
+            let bytes = range
+                .bytes
+                .emit(b)
+                .expect("the plan takes only what can be built");
+            // The range is that of a nest in which every loop runs; otherwise nothing was read.
+            let mut size = bytes;
+            for guard in &range.guards {
+                let guard = guard
+                    .emit(b)
+                    .expect("the plan takes only what can be built");
+                let runs = b.icmp(IntPredicate::Sgt, guard, zero);
+                size = b.select(runs, size, zero);
+            }
+            let copy = b.alloc(size, Alignment::new(16).expect("a power of two"), false);
+            b.function.set_name(copy, "range");
+            let source = if b.function.int_of(start) == Some(0) {
+                range.root
+            } else {
+                b.offset(range.root, start, 1)
+            };
+            b.copy(copy, source, size, Alignment::ONE);
+            let root = if b.function.int_of(start) == Some(0) {
+                copy
+            } else {
+                b.offset(copy, start, -1)
+            };
+            (copy, root)
+        });
+        let code = self.after[&range.nest];
+        self.convey_new(copy, range.nest, code);
+        if root != copy {
+            self.convey_new(root, range.nest, code);
+        }
+        self.tape.ranges.insert(index, SavedRange { root });
+        self.tape
+            .released_after
+            .entry(range.nest)
+            .or_default()
+            .push(copy);
+    }
+
+    // ---- loops
+
+    /// Saves what each loop has to save, inner loops first: their arrays are values that outer loops have to save.
+    fn save_loops(&mut self) {
+        let mut loops: Vec<Op> = all_ops(self.function)
+            .into_iter()
+            .filter(|&op| matches!(self.function.ops[op].opcode, Opcode::For | Opcode::Loop))
+            .collect();
+        loops.sort_by_key(|&op| {
+            std::cmp::Reverse(self.structure.depth(self.function.ops[op].regions[0]))
+        });
+        for op in loops {
+            if let Some(mut values) = self.groups.remove(&op) {
+                // Wide elements first, so that each array is aligned for its type.
+                values.sort_by_key(|&value| {
+                    std::cmp::Reverse(self.function.ty(value).scalar().bytes())
+                });
+                values.dedup();
+                match self.function.ops[op].opcode {
+                    Opcode::For => self.save_in_arrays(op, &values),
+                    _ => self.save_in_records(op, &values),
+                }
+            }
+        }
+    }
+
+    /// The loops from the outermost down to `op` over which an array can extend: counted, with bounds known before
+    /// the first.
+    fn nest_of(&self, op: Op) -> Vec<Op> {
+        let mut nest = vec![op];
+        let mut region = self
+            .structure
+            .region_of(op)
+            .expect("a loop stands in a region");
+        while let Some(outer) = self.loop_around(region) {
+            if self.function.ops[outer].opcode != Opcode::For {
+                break;
+            }
+            let body = self.function.ops[outer].regions[0];
+            let known_before = nest.iter().all(|&inner| {
+                self.function.ops[inner].operands[..3].iter().all(|&bound| {
+                    self.structure
+                        .region_of_value(self.function, bound)
+                        .is_none_or(|region| !self.structure.is_within(region, body))
+                })
+            });
+            if !known_before {
+                break;
+            }
+            nest.insert(0, outer);
+            region = self
+                .structure
+                .region_of(outer)
+                .expect("a loop stands in a region");
+        }
+        nest
+    }
+
+    fn bounds(&self, op: Op) -> [Value; 3] {
+        let operands = &self.function.ops[op].operands;
+        [operands[0], operands[1], operands[2]]
+    }
+
+    /// The number of the present iteration of a loop, from 0 on.
+    fn number(&mut self, op: Op) -> Value {
+        if let Some(&number) = self.numbers.get(&op) {
+            return number;
+        }
+        let number = match self.function.ops[op].opcode {
+            Opcode::For => {
+                let [from, _, step] = self.bounds(op);
+                let body = self.function.ops[op].regions[0];
+                let counter = self.function.regions[body].args[0];
+                self.build_at_start(body, |b| iteration_number(b, counter, from, step))
+            }
+            _ => self.trips[&op].number,
+        };
+        self.numbers.insert(op, number);
+        number
+    }
+
+    fn save_in_arrays(&mut self, op: Op, values: &[Value]) {
+        let nest = self.nest_of(op);
+        let bounds: Vec<[Value; 3]> = nest.iter().map(|&op| self.bounds(op)).collect();
+        let widths: Vec<u64> = values
+            .iter()
+            .map(|&v| self.function.ty(v).bytes())
+            .collect();
+        let record: u64 = widths.iter().sum();
+        let several = values.len() > 1;
+        let (memory, extents, total, starts) = self.build_before(nest[0], |b| {
+            let counts: Vec<Value> = bounds
+                .iter()
+                .map(|&[from, to, step]| {
+                    let count = trip_count(b, from, to, step);
+                    widen(b, count)
+                })
+                .collect();
+            let total = counts[1..].iter().fold(counts[0], |total, &count| {
+                b.binary(Opcode::Mul, total, count)
+            });
+            let width = b.i64(record as i64);
+            let bytes = b.binary(Opcode::Mul, total, width);
+            let memory = b.alloc(bytes, Alignment::new(16).expect("a power of two"), false);
+            b.function.set_name(memory, "saved");
+            let mut offset = 0;
+            let starts: Vec<Value> = widths
+                .iter()
+                .map(|&width| {
+                    let start = match offset {
+                        0 => memory,
+                        _ => b.offset(memory, total, offset as i64),
+                    };
+                    offset += width;
+                    start
+                })
+                .collect();
+            (memory, counts[1..].to_vec(), total, starts)
+        });
+        let numbers: Vec<Value> = nest.iter().map(|&op| self.number(op)).collect();
+        let body = self.function.ops[op].regions[0];
+        let index = self.build_at_start(body, |b| linear_index(b, &numbers, &extents));
+        let mut slots = FxHashMap::default();
+        let mut offset = 0;
+        for ((&value, &width), &start) in values.iter().zip(&widths).zip(&starts) {
+            slots.insert(value, Slot { offset });
+            offset += width;
+            self.build_behind_definition(value, |b| {
+                let slot = b.offset(start, index, width as i64);
+                b.store(value, slot, Alignment::natural(b.ty(value)));
+            });
+        }
+        for value in [memory]
+            .into_iter()
+            .chain(extents.iter().copied())
+            .chain(several.then_some(total))
+        {
+            let code = self.before[&nest[0]];
+            self.convey_new(value, nest[0], code);
+        }
+        self.tape
+            .released_after
+            .entry(nest[0])
+            .or_default()
+            .push(memory);
+        let storage = LoopStorage {
+            nest,
+            memory,
+            extents,
+            total: several.then_some(total),
+            slots,
+            record: 0,
+        };
+        self.tape.loops.insert(op, storage);
+    }
+
+    /// Builds code right behind the place where a value gets its meaning.
+    fn build_behind_definition(&mut self, value: Value, build: impl FnOnce(&mut Builder<'_>)) {
+        if let Some(&(_, code)) = self.new_values.get(&value) {
+            return build(&mut Builder::new(self.function, code));
+        }
+        match self.function.values[value].def {
+            ValueDef::Argument { region, .. } => self.build_at_start(region, build),
+            ValueDef::Result { op, .. } => self.build_after(op, build),
+            ValueDef::Constant(_) => {}
+        }
+    }
+
+    fn save_in_records(&mut self, op: Op, values: &[Value]) {
+        let mut slots = FxHashMap::default();
+        let mut record = 0;
+        for &value in values {
+            slots.insert(value, Slot { offset: record });
+            record += self.function.ty(value).bytes();
+        }
+        let record = record.next_multiple_of(8);
+        let body = self.function.ops[op].regions[0];
+        let number = self.trips[&op].number;
+        // Two more carried values: the buffer and for how many records it has room.
+        let (null, zero) = (
+            self.function.zero(Type::PTR),
+            self.function.int(Type::I64, 0),
+        );
+        self.function.ops[op].operands.extend([null, zero]);
+        let buffer = self.function.add_argument(body, Type::PTR);
+        let room = self.function.add_argument(body, Type::I64);
+        let (buffer, room) =
+            self.build_at_start(body, |b| grow_buffer(b, buffer, room, number, record));
+        let end = self.function.terminator(body);
+        self.function.ops[end].operands.extend([buffer, room]);
+        let memory = self.function.add_result(op, Type::PTR);
+        self.function.add_result(op, Type::I64);
+        self.function.set_name(memory, "saved");
+        for &value in values {
+            let offset = slots[&value].offset as i64;
+            self.build_behind_definition(value, |b| {
+                let slot = b.offset(buffer, number, record as i64);
+                let slot = if offset == 0 {
+                    slot
+                } else {
+                    b.offset_bytes(slot, offset)
+                };
+                b.store(value, slot, Alignment::natural(b.ty(value)));
+            });
+        }
+        self.convey(memory);
+        self.tape.released_after.entry(op).or_default().push(memory);
+        let storage = LoopStorage {
+            nest: vec![op],
+            memory,
+            extents: Vec::new(),
+            total: None,
+            slots,
+            record,
+        };
+        self.tape.loops.insert(op, storage);
+    }
+
+    /// Puts the new code where it belongs.
+    fn splice(&mut self) {
+        let body = self.function.body();
+        let mut regions = vec![body];
+        while let Some(region) = regions.pop() {
+            let old = std::mem::take(&mut self.function.regions[region].ops);
+            let mut new = Vec::with_capacity(old.len());
+            let mut insert = |function: &mut Function, new: &mut Vec<Op>, code: Option<&Region>| {
+                if let Some(&code) = code {
+                    new.append(&mut function.regions[code].ops);
+                }
+            };
+            insert(self.function, &mut new, self.start.get(&region));
+            for op in old {
+                insert(self.function, &mut new, self.before.get(&op));
+                new.push(op);
+                insert(self.function, &mut new, self.after.get(&op));
+            }
+            for &op in &new {
+                regions.extend(&self.function.ops[op].regions);
+            }
+            self.function.regions[region].ops = new;
+        }
+    }
+}
+
+/// The number of an iteration from the loop's counter.
+pub(crate) fn iteration_number(
+    b: &mut Builder<'_>,
+    counter: Value,
+    from: Value,
+    step: Value,
+) -> Value {
+    let distance = match b.function.int_of(from) {
+        Some(0) => counter,
+        _ => b.binary(Opcode::Sub, counter, from),
+    };
+    let number = match b.function.int_of(step) {
+        Some(1) => distance,
+        _ => b.binary(Opcode::Sdiv, distance, step),
+    };
+    widen(b, number)
+}
+
+/// The position in an array over a nest: numbers of iterations, and the trip counts of all loops but the first.
+pub(crate) fn linear_index(b: &mut Builder<'_>, numbers: &[Value], extents: &[Value]) -> Value {
+    let mut index = numbers[0];
+    for (&number, &extent) in numbers[1..].iter().zip(extents) {
+        let row = b.binary(Opcode::Mul, index, extent);
+        index = b.binary(Opcode::Add, row, number);
+    }
+    index
+}
+
+/// Makes room for record `number`, and gives the buffer and its room.
+fn grow_buffer(
+    b: &mut Builder<'_>,
+    buffer: Value,
+    room: Value,
+    number: Value,
+    record: u64,
+) -> (Value, Value) {
+    let full = b.icmp(IntPredicate::Eq, number, room);
+    let (op, grow, stay) = b.if_else(full, &[Type::PTR, Type::I64]);
+    b.inside(grow, |b| {
+        let (two, least, width) = (b.i64(2), b.i64(16), b.i64(record as i64));
+        let twice = b.binary(Opcode::Mul, room, two);
+        let more = b.binary(Opcode::Smax, twice, least);
+        let bytes = b.binary(Opcode::Mul, more, width);
+        let align = Alignment::new(16).expect("a power of two");
+        let larger = b.alloc(bytes, align, false);
+        let used = b.binary(Opcode::Mul, number, width);
+        b.copy(larger, buffer, used, Alignment::natural(Type::PTR));
+        b.free(buffer);
+        b.yields(&[larger, more]);
+    });
+    b.inside(stay, |b| b.yields(&[buffer, room]));
+    let results = &b.function.ops[op].results;
+    (results[0], results[1])
+}
