@@ -195,6 +195,58 @@ fn unknown_functions_and_files_are_named() {
 }
 
 #[test]
+fn optimise_runs_the_passes_that_are_named() {
+    let program = "func @f(%x: f64) -> (f64) {
+  %a = fmul f64 %x, %x
+  %b = fmul f64 %x, %x
+  %c = fadd f64 %a, %b
+  return %c
+}
+";
+    succeeds(
+        &["optimise", "-", "--pass", "cse", "--pass", "dce"],
+        program,
+        expect![[r#"
+            func @f(%x: f64) -> (f64) {
+              %a = fmul f64 %x, %x
+              %c = fadd f64 %a, %a
+              return %c
+            }
+        "#]],
+    );
+    succeeds(
+        &[
+            "optimise", "-", "--pass", "simplify", "--pass", "cse", "--trace",
+        ],
+        program,
+        expect![[r#"
+            ; after cse, which made 1 changes
+            func @f(%x: f64) -> (f64) {
+              %a = fmul f64 %x, %x
+              %c = fadd f64 %a, %a
+              return %c
+            }
+
+        "#]],
+    );
+    let outcome = loopir(&["optimise", "-", "--pass", "magic"], program);
+    assert!(!outcome.success);
+    assert!(outcome.stderr.contains("simplify"), "{}", outcome.stderr);
+}
+
+#[test]
+fn results_survive_optimisation() {
+    succeeds(
+        &["run", "--optimise", "-", "@sum", "[1.0, 2.0, 3.0]", "3"],
+        SUM,
+        expect![[r#"
+            (14.0)
+            argument 0: [1.0, 2.0, 3.0]
+        "#]],
+    );
+}
+
+#[test]
 fn every_command_has_help() {
     for command in COMMANDS {
         let outcome = loopir(&[command, "--help"], "");
@@ -204,7 +256,7 @@ fn every_command_has_help() {
 }
 
 /// All subcommands.
-const COMMANDS: &[&str] = &["print", "verify", "run"];
+const COMMANDS: &[&str] = &["print", "verify", "run", "optimise"];
 
 #[test]
 fn a_reader_that_leaves_early_is_no_error() {

@@ -101,3 +101,65 @@ fn compare(expected: &str, actual: &str) -> Option<String> {
             .to_string()
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "\
+; Two lines that the printer writes as one.
+; test: print
+
+func @f() { return }
+";
+
+    #[test]
+    fn a_check_without_expectation_fails_and_shows_what_to_expect() {
+        let error = run(FILE, false).unwrap_err();
+        assert!(error.contains("FERROZYME_BLESS=1"), "{error}");
+        assert!(error.contains("func @f() {\n  return\n}"), "{error}");
+    }
+
+    #[test]
+    fn blessing_writes_the_expectation_and_then_nothing() {
+        let Ok(Outcome::Rewritten(text)) = run(FILE, true) else {
+            panic!("nothing was written");
+        };
+        assert_eq!(
+            text,
+            format!("{FILE}\n; expect: print\n; func @f() {{\n;   return\n; }}\n")
+        );
+        assert_eq!(run(&text, false), Ok(Outcome::Passed));
+        assert_eq!(run(&text, true), Ok(Outcome::Passed));
+        let wrong = text.replace(";   return", ";   trap");
+        let error = run(&wrong, false).unwrap_err();
+        assert!(error.contains("-  trap\n+  return"), "{error}");
+    }
+
+    #[test]
+    fn unknown_checks_are_answered_with_the_known_ones() {
+        let error = run("; A.\n; test: prnt\n", false).unwrap_err();
+        assert!(error.contains("`prnt` is no check"), "{error}");
+        for check in check::CHECKS {
+            assert!(error.contains(check.usage), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_run_that_is_wrong_says_what_came_out() {
+        let file =
+            "; A.\n; test: run\n; run: @f(2.0) == 5.0\nfunc @f(%x: f64) -> (f64) { return %x }\n";
+        let error = run(file, false).unwrap_err();
+        assert!(error.contains("the results are (2.0)"), "{error}");
+        let error = run(file, true).unwrap_err();
+        assert!(error.contains("the results are (2.0)"), "{error}");
+    }
+
+    #[test]
+    fn nothing_can_be_expected_of_a_check_that_compares_by_itself() {
+        let file =
+            "; A.\n; test: run\n; run: @f() == ()\nfunc @f() { return }\n\n; expect: run\n; x\n";
+        let error = run(file, false).unwrap_err();
+        assert!(error.contains("no output"), "{error}");
+    }
+}

@@ -4,8 +4,9 @@ use crate::source::{choose_function, read_verified_module};
 use clap::Args;
 use ferrozyme_filetest::arguments::{place_arguments, show};
 use ferrozyme_filetest::value::{Written, parse_value};
-use ferrozyme_ir::Type;
 use ferrozyme_ir::interpret::Machine;
+use ferrozyme_ir::{FunctionId, Type};
+use ferrozyme_opt::optimise;
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -20,6 +21,9 @@ pub(super) struct Run {
     /// Its arguments.
     #[arg(allow_hyphen_values = true, trailing_var_arg = true)]
     arguments: Vec<String>,
+    /// Optimises the module first.
+    #[arg(long)]
+    optimise: bool,
     /// Prints how many operations were carried out and how much memory was used.
     #[arg(long)]
     statistics: bool,
@@ -40,8 +44,14 @@ Options stand before the file.";
 
 impl Run {
     pub(super) fn run(&self) -> Result<String, String> {
-        let module = read_verified_module(&self.file)?;
+        let mut module = read_verified_module(&self.file)?;
         let function = choose_function(&module, Some(&self.function))?;
+        if self.optimise {
+            let functions: Vec<FunctionId> = module.functions.keys().collect();
+            for function in functions {
+                optimise(&mut module, function);
+            }
+        }
         let mut written = Vec::new();
         for argument in &self.arguments {
             written.push(parse_value(argument).map_err(|error| format!("error: {error}"))?);

@@ -3,6 +3,7 @@
 //! Each command is a function from its arguments to the text it prints; only `main` writes.
 
 mod execute;
+mod optimise;
 
 use crate::source::{read_module, read_verified_module};
 use clap::{Parser, Subcommand};
@@ -44,6 +45,8 @@ enum Command {
     },
     /// Runs a function on checked memory and prints its results.
     Run(execute::Run),
+    /// Runs passes and prints what becomes of the module.
+    Optimise(optimise::Optimise),
 }
 
 /// Does what the command line asks; gives what is to be printed, or what went wrong.
@@ -52,5 +55,6 @@ pub fn run(arguments: &Arguments) -> Result<String, String> {
         Command::Print { file } => Ok(print_module(&read_module(file)?)),
         Command::Verify { file } => read_verified_module(file).map(|_| String::new()),
         Command::Run(command) => command.run(),
+        Command::Optimise(command) => command.run(),
     }
 }

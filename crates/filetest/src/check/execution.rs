@@ -7,7 +7,8 @@
 //! ; run: @f([1.0], 7) faults "out of bounds"                 what goes wrong, or a part of it
 //! ```
 
-use super::{Output, Session};
+use super::pass::optimise_all;
+use super::{Output, Session, verify_module};
 use crate::arguments::{Arguments, Closeness, is_as_expected, place_arguments, show};
 use crate::file::{Detail, Directive};
 use crate::scan::Scanner;
@@ -19,15 +20,25 @@ use ferrozyme_ir::{FunctionId, Module, Type};
 /// How many operations a run may take.
 const STEP_LIMIT: u64 = 10_000_000;
 
-/// `run`: all `; run:` lines.
+/// `run`: all `; run:` lines, before and after optimisation.
 pub(super) fn run(session: &mut Session, directive: &Directive) -> Result<Output, String> {
     if directive.details.is_empty() {
         return Err("no `; run:` line belongs to it".to_owned());
     }
     let module = session.module()?;
+    let mut optimised = module.clone();
+    optimise_all(&mut optimised);
+    verify_module(&optimised).map_err(|error| format!("after optimisation {error}"))?;
     let mut failures = Vec::new();
     for detail in &directive.details {
-        let outcome = check_line(module, detail);
+        let outcome = check_line(module, detail).and_then(|keeps| {
+            // A fault may go with the dead code that causes it; results may not change.
+            if keeps {
+                check_line(&optimised, detail)
+                    .map_err(|error| format!("after optimisation: {error}"))?;
+            }
+            Ok(())
+        });
         if let Err(error) = outcome {
             failures.push(format!("line {}: {}\n  {error}", detail.line, detail.text));
         }

@@ -2,6 +2,7 @@
 
 mod analysis;
 mod execution;
+mod pass;
 mod text;
 
 use crate::file::Directive;
@@ -50,6 +51,11 @@ pub const CHECKS: &[Check] = &[
         name: "fault",
         usage: "fault @f(1.0, [2.0]): what goes wrong in this call",
         perform: execution::fault,
+    },
+    Check {
+        name: "pass",
+        usage: "pass name [name…] [@f…]: the functions after these passes",
+        perform: pass::pass,
     },
     Check {
         name: "indices",
