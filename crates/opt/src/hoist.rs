@@ -11,42 +11,52 @@
 //! [`speculation`]'s question. Loads and operations that can be undefined move only out of loops that surely run,
 //! from places that control surely reaches, and loads only if the loop writes nothing that they could see.
 
+use crate::alias::Aliases;
 use crate::behaviour::{Behaviours, behaviour_of};
 use crate::detach::with_function;
+use crate::facts::Facts;
+use crate::indices::Indices;
+use crate::memory_order::MemoryOrder;
 use crate::speculation::{Speculation, forget_ranges, speculation};
 use ferrozyme_ir::entity::SecondaryMap;
 use ferrozyme_ir::{
     Effect, Form, Function, FunctionId, MemoryEffect, Module, Op, Opcode, Payload, Region, Value,
 };
 
+/// Of a loop with more writes than this, loads are not compared with each of them.
+const MAX_WRITES: usize = 64;
+
 /// Moves loop-invariant operations out of loops; gives the number of operations moved.
 pub fn hoist_invariants(module: &mut Module, id: FunctionId) -> usize {
     with_function(module, id, |module, function| {
         let Some(body) = function.body else { return 0 };
-        let mut hoister = Hoister {
-            behaviours: Behaviours::of(module, function),
-            module,
-            frames: Vec::new(),
-            depth: SecondaryMap::new(),
-            moved: 0,
-        };
-        hoister.visit(function, body, Kind::Body);
-        hoister.moved
+        let (placed, moved) = Hoister::place(module, function, body);
+        for &op in &moved {
+            forget_ranges(function, op);
+        }
+        for (region, ops) in placed {
+            function.regions[region].ops = ops;
+        }
+        moved.len()
     })
 }
 
 /// Whether a loop's body surely runs at least once when control comes to it.
-pub fn surely_runs(function: &Function, op: Op) -> bool {
-    let data = &function.ops[op];
-    match data.opcode {
+pub fn surely_runs(indices: &Indices<'_>, op: Op) -> bool {
+    match indices.function().ops[op].opcode {
         Opcode::Loop => true,
         Opcode::For => {
-            let bounds = data.operands[..3]
-                .iter()
-                .map(|&bound| function.int_of(bound))
-                .collect::<Option<Vec<i128>>>();
-            bounds.is_some_and(|bounds| {
-                (bounds[2] > 0 && bounds[0] < bounds[1]) || (bounds[2] < 0 && bounds[0] > bounds[1])
+            let Some(counted) = indices.counted(op) else {
+                return false;
+            };
+            let distance = match counted.upward {
+                Some(true) => counted.to.sub(&counted.from),
+                Some(false) => counted.from.sub(&counted.to),
+                None => None,
+            };
+            distance.is_some_and(|distance| match distance.is_constant() {
+                Some(distance) => distance >= 1,
+                None => Facts::at(indices, op).prove_at_least(&distance, 1),
             })
         }
         _ => false,
@@ -77,18 +87,46 @@ enum Mobility {
     Load,
 }
 
-struct Hoister<'m> {
+struct Hoister<'a, 'm> {
     module: &'m Module,
+    aliases: &'a Aliases<'m>,
     behaviours: Behaviours,
+    order: MemoryOrder,
     frames: Vec<Frame>,
     /// In which frame a value is defined; constants count as the body's.
     depth: SecondaryMap<Value, u32>,
-    moved: usize,
+    /// Whether a loop surely runs, for those asked about.
+    runs: SecondaryMap<Op, Option<bool>>,
+    /// What each region holds in the end.
+    placed: Vec<(Region, Vec<Op>)>,
+    moved: Vec<Op>,
 }
 
-impl Hoister<'_> {
-    fn visit(&mut self, function: &mut Function, region: Region, kind: Kind) {
-        let ops = std::mem::take(&mut function.regions[region].ops);
+impl<'m> Hoister<'_, 'm> {
+    /// Finds the new place of every operation: what each region holds, and which operations moved.
+    fn place(
+        module: &'m Module,
+        function: &'m Function,
+        body: Region,
+    ) -> (Vec<(Region, Vec<Op>)>, Vec<Op>) {
+        let aliases = Aliases::new(module, function);
+        let mut hoister = Hoister {
+            module,
+            behaviours: Behaviours::of(module, function),
+            order: MemoryOrder::of(&aliases),
+            aliases: &aliases,
+            frames: Vec::new(),
+            depth: SecondaryMap::new(),
+            runs: SecondaryMap::new(),
+            placed: Vec::new(),
+            moved: Vec::new(),
+        };
+        hoister.visit(function, body, Kind::Body);
+        (hoister.placed, hoister.moved)
+    }
+
+    fn visit(&mut self, function: &Function, region: Region, kind: Kind) {
+        let ops = &function.regions[region].ops;
         let own = self.frames.len();
         for &arg in &function.regions[region].args {
             self.depth[arg] = own as u32;
@@ -98,19 +136,17 @@ impl Hoister<'_> {
             ops: Vec::with_capacity(ops.len()),
             straight: true,
         });
-        for op in ops {
-            let regions = function.ops[op].regions.clone();
+        for &op in ops {
             let inner_kind = match function.ops[op].opcode {
                 Opcode::For | Opcode::Loop => Kind::Loop(op),
                 _ => Kind::Branch,
             };
-            for inner in regions {
+            for &inner in &function.ops[op].regions {
                 self.visit(function, inner, inner_kind);
             }
             let target = self.target(function, op);
             if target < own {
-                self.moved += 1;
-                forget_ranges(function, op);
+                self.moved.push(op);
             }
             for &result in &function.ops[op].results {
                 self.depth[result] = target as u32;
@@ -121,11 +157,11 @@ impl Hoister<'_> {
             }
         }
         let frame = self.frames.pop().expect("the frame pushed above");
-        function.regions[region].ops = frame.ops;
+        self.placed.push((region, frame.ops));
     }
 
     /// The frame that an operation of the innermost frame moves to: that of the outermost loop it can leave.
-    fn target(&self, function: &Function, op: Op) -> usize {
+    fn target(&mut self, function: &Function, op: Op) -> usize {
         let own = self.frames.len() - 1;
         let mobility = self.mobility(function, op);
         if matches!(mobility, Mobility::Fixed) {
@@ -139,8 +175,8 @@ impl Hoister<'_> {
             .unwrap_or(0);
         let mut target = own;
         for inner in (available + 1..=own).rev() {
-            let frame = &self.frames[inner];
-            let leaves = match (frame.kind, &mobility) {
+            let (kind, straight) = (self.frames[inner].kind, self.frames[inner].straight);
+            let leaves = match (kind, &mobility) {
                 (Kind::Body, _) | (_, Mobility::Fixed) => false,
                 (Kind::Branch, Mobility::Free(freedom)) => *freedom == Speculation::Anywhere,
                 (Kind::Branch, Mobility::Load) => false,
@@ -149,23 +185,44 @@ impl Hoister<'_> {
                 {
                     true
                 }
-                (Kind::Loop(around), Mobility::Free(_)) => {
-                    frame.straight && surely_runs(function, around)
-                }
+                (Kind::Loop(around), Mobility::Free(_)) => straight && self.surely_runs(around),
                 (Kind::Loop(around), Mobility::Load) => {
-                    frame.straight
-                        && surely_runs(function, around)
-                        && !self.behaviours.op(around).writes
+                    straight && self.surely_runs(around) && !self.may_change(op, around)
                 }
             };
             if !leaves {
                 break;
             }
-            if matches!(frame.kind, Kind::Loop(_)) {
+            if matches!(kind, Kind::Loop(_)) {
                 target = inner - 1;
             }
         }
         target
+    }
+
+    fn surely_runs(&mut self, op: Op) -> bool {
+        *self.runs[op].get_or_insert_with(|| surely_runs(self.aliases.indices(), op))
+    }
+
+    /// Whether a loop may write or release what a load within it reads.
+    fn may_change(&self, load: Op, around: Op) -> bool {
+        let writes = self.order.writes_within(around);
+        if writes.is_empty() {
+            return false;
+        }
+        let read = self.aliases.reads(load);
+        let access = &read.accesses[0];
+        if self.aliases.is_never_written(access.root) {
+            return false;
+        }
+        writes.len() > MAX_WRITES
+            || writes.iter().any(|(write, footprint)| {
+                (footprint.elsewhere && self.aliases.is_reachable_from_elsewhere(access.root))
+                    || footprint.accesses.iter().any(|written| {
+                        self.aliases
+                            .may_meet_within((load, access), (*write, written), around)
+                    })
+            })
     }
 
     fn mobility(&self, function: &Function, op: Op) -> Mobility {
@@ -290,6 +347,15 @@ mod tests {
                  again %c, %b1
                }
                return %s, %t
+             }
+             func @g(%p: ptr noalias, %q: ptr noalias, %n: i64 range 1..=1000) {
+               for %i: i64 = 0 to %n step 1 {
+                 %x = load f64 %p align 8
+                 %r = offset %q, %i * 8
+                 store f64 %x, %r align 8
+                 yield
+               }
+               return
              }",
             expect![[r#"
                 func @f(%p: ptr, %n: i64, %m: i64) -> (f64, i64) {
@@ -305,6 +371,16 @@ mod tests {
                     again %c, %b1
                   }
                   return %s, %t
+                }
+
+                func @g(%p: ptr noalias, %q: ptr noalias, %n: i64 range 1..=1000) {
+                  %x = load f64 %p align 8
+                  for %i: i64 = 0 to %n step 1 {
+                    %r = offset %q, %i * 8
+                    store f64 %x, %r align 8
+                    yield
+                  }
+                  return
                 }
             "#]],
         );

@@ -1,8 +1,9 @@
 //! The passes in the order in which they serve each other, and by name.
 
 use crate::{
-    InlinePolicy, hoist_invariants, inline_calls, merge_common_subexpressions, normalise_loops,
-    promote_stack, remove_dead_code, rewrite_induction, select_branches, simplify,
+    InlinePolicy, forward_stores, hoist_invariants, inline_calls, merge_common_subexpressions,
+    normalise_loops, promote_stack, remove_dead_code, remove_dead_stores, rewrite_induction,
+    select_branches, simplify,
 };
 use ferrozyme_ir::{FunctionId, Module, verify_function};
 
@@ -14,6 +15,8 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("simplify", simplify),
     ("cse", merge_common_subexpressions),
     ("dce", remove_dead_code),
+    ("dead_stores", remove_dead_stores),
+    ("forward_stores", forward_stores),
     ("promote_stack", promote_stack),
     ("hoist", hoist_invariants),
     ("induction", rewrite_induction),
@@ -76,6 +79,8 @@ pub fn optimise_with(module: &mut Module, id: FunctionId, options: &OptimiseOpti
         round += run("cse", merge_common_subexpressions);
         round += run("induction", rewrite_induction);
         round += run("hoist", hoist_invariants);
+        round += run("forward_stores", forward_stores);
+        round += run("dead_stores", remove_dead_stores);
         round += run("select_branches", select_branches);
         round += run("dce", remove_dead_code);
         if round == 0 {

@@ -1,0 +1,478 @@
+//! Replaces loads by what is known to stand in memory: the value that was last stored there, or loaded from there.
+//!
+//! ```text
+//! store f64 %x, %p align 8                store f64 %x, %p align 8
+//! %c = fmul f64 %x, %x             →      %c = fmul f64 %x, %x
+//! %a = load f64 %p align 8                %b = fadd f64 %x, %c
+//! %b = fadd f64 %a, %c
+//! ```
+//!
+//! Two accesses touch the same place if their roots, symbolic offsets and sizes agree. What is known is forgotten at any
+//! write that may touch it. It holds in the regions of a branch too, and in those of a loop if nothing in the loop writes
+//! there; after a branch, what all its regions left alone still holds. A store of what is there already goes.
+//!
+//! Only the last few places are kept in mind, so that the work stays linear.
+
+use crate::alias::{Access, Aliases, Footprint};
+use crate::detach::with_function;
+use crate::memory_order::MemoryOrder;
+use crate::substitution::Substitution;
+use ferrozyme_ir::entity::EntitySet;
+use ferrozyme_ir::{
+    Constant, Flags, Function, FunctionId, Module, Op, Opcode, Payload, Region, Type, Value, ones,
+};
+use smallvec::smallvec;
+
+/// How many places are kept in mind.
+const WINDOW: usize = 32;
+
+/// Forwards stores and loads to loads; gives the number of operations removed or replaced.
+pub fn forward_stores(module: &mut Module, id: FunctionId) -> usize {
+    with_function(module, id, |module, function| {
+        let Some(body) = function.body else { return 0 };
+        let found = Forwarder::find(module, function, body);
+        let changes = found.values.len() + found.redundant.len();
+        if changes > 0 {
+            apply(function, body, found);
+        }
+        changes
+    })
+}
+
+/// What is known to stand in a place.
+#[derive(Clone, Copy)]
+enum Content {
+    Value(Value),
+    /// Copies of one byte, at least over the extent of the access.
+    Bytes(u8),
+}
+
+/// A place whose content is known since some operation ran.
+struct Known {
+    op: Op,
+    access: Access,
+    content: Content,
+}
+
+/// What was found out: for loads, what they give, and stores that change nothing.
+#[derive(Default)]
+struct Found {
+    values: Vec<(Op, Content)>,
+    redundant: Vec<Op>,
+}
+
+struct Forwarder<'a, 'm> {
+    aliases: &'a Aliases<'m>,
+    order: MemoryOrder,
+    known: Vec<Known>,
+    /// What loads give that were found to be known.
+    substitution: Substitution,
+    found: Found,
+}
+
+impl Forwarder<'_, '_> {
+    fn find(module: &Module, function: &Function, body: Region) -> Found {
+        let aliases = Aliases::new(module, function);
+        let mut forwarder = Forwarder {
+            order: MemoryOrder::of(&aliases),
+            aliases: &aliases,
+            known: Vec::new(),
+            substitution: Substitution::new(),
+            found: Found::default(),
+        };
+        forwarder.visit(body, &mut Vec::new());
+        forwarder.found
+    }
+
+    /// Walks a region; `state` lists what is known, the latest last, and is brought up to the region's end.
+    fn visit(&mut self, region: Region, state: &mut Vec<usize>) {
+        let function = self.aliases.function();
+        for &op in &function.regions[region].ops {
+            let data = &function.ops[op];
+            match data.opcode {
+                Opcode::Load => self.visit_load(op, state),
+                Opcode::Store => self.visit_store(op, state),
+                Opcode::Fill | Opcode::Alloc => {
+                    self.forget(op, &self.aliases.writes(op), state);
+                    if let Some((access, byte)) = self.filled(op) {
+                        self.learn(op, access, Content::Bytes(byte), state);
+                    }
+                }
+                Opcode::For | Opcode::Loop => {
+                    for (write, footprint) in self.order.writes_within(op) {
+                        if state.is_empty() {
+                            break;
+                        }
+                        self.forget(*write, footprint, state);
+                    }
+                    self.visit(data.regions[0], &mut state.clone());
+                }
+                Opcode::If | Opcode::Switch => {
+                    let before = state.clone();
+                    for &inner in &data.regions {
+                        let mut after = before.clone();
+                        self.visit(inner, &mut after);
+                        if !function.ends_in_trap(inner) {
+                            state.retain(|index| after.contains(index));
+                        }
+                    }
+                }
+                _ => {
+                    let written = self.aliases.writes(op);
+                    if !written.is_empty() {
+                        self.forget(op, &written, state);
+                    }
+                }
+            }
+        }
+    }
+
+    fn visit_load(&mut self, op: Op, state: &mut Vec<usize>) {
+        let function = self.aliases.function();
+        let result = function.result(op);
+        let footprint = self.aliases.reads(op);
+        let access = &footprint.accesses[0];
+        if let Some(content) = self.look_up(access, function.ty(result), state) {
+            if let Content::Value(value) = content
+                && function.ty(value) == function.ty(result)
+            {
+                self.substitution.replace(result, value);
+            }
+            self.found.values.push((op, content));
+            return;
+        }
+        self.learn(op, access.clone(), Content::Value(result), state);
+    }
+
+    fn visit_store(&mut self, op: Op, state: &mut Vec<usize>) {
+        let function = self.aliases.function();
+        let value = self.substitution.resolve(function.ops[op].operands[0]);
+        let footprint = self.aliases.writes(op);
+        let access = &footprint.accesses[0];
+        if let Some(Content::Value(there)) = self.look_up(access, function.ty(value), state)
+            && self.substitution.resolve(there) == value
+        {
+            self.found.redundant.push(op);
+            return;
+        }
+        self.forget(op, &footprint, state);
+        self.learn(op, access.clone(), Content::Value(value), state);
+    }
+
+    /// What stands in a place, if it can be given as a value of this type.
+    fn look_up(&self, access: &Access, ty: Type, state: &[usize]) -> Option<Content> {
+        let function = self.aliases.function();
+        state.iter().rev().find_map(|&index| {
+            let known = &self.known[index];
+            if known.access.root != access.root {
+                return None;
+            }
+            match known.content {
+                Content::Value(value) => {
+                    let same = known.access.offset == access.offset
+                        && known.access.size == access.size
+                        && is_castable(function.ty(value), ty);
+                    same.then_some(known.content)
+                }
+                Content::Bytes(_) => {
+                    (covers(&known.access, access) && !ty.is_vector()).then_some(known.content)
+                }
+            }
+        })
+    }
+
+    fn learn(&mut self, op: Op, access: Access, content: Content, state: &mut Vec<usize>) {
+        if state.len() == WINDOW {
+            state.remove(0);
+        }
+        state.push(self.known.len());
+        self.known.push(Known {
+            op,
+            access,
+            content,
+        });
+    }
+
+    fn forget(&self, op: Op, written: &Footprint, state: &mut Vec<usize>) {
+        state.retain(|&index| {
+            let known = &self.known[index];
+            if self.aliases.is_never_written(known.access.root) {
+                return true;
+            }
+            let elsewhere =
+                written.elsewhere && self.aliases.is_reachable_from_elsewhere(known.access.root);
+            !elsewhere
+                && !written.accesses.iter().any(|access| {
+                    self.aliases
+                        .may_alias_at((known.op, &known.access), (op, access))
+                })
+        });
+    }
+
+    /// Memory that an operation sets to copies of one byte: a constant stretch, or all of an object (no size).
+    fn filled(&self, op: Op) -> Option<(Access, u8)> {
+        let function = self.aliases.function();
+        let data = &function.ops[op];
+        match &data.payload {
+            Payload::Alloc { zeroed: true, .. } => {
+                Some((self.aliases.access(data.results[0], None), 0))
+            }
+            Payload::Align(_) => {
+                let byte = function.int_of(data.operands[1])? as u8;
+                let written = self.aliases.writes(op).accesses.into_iter().next()?;
+                written.size.as_ref()?.is_constant()?;
+                Some((written, byte))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Whether a filled stretch holds all of an access.
+fn covers(filled: &Access, access: &Access) -> bool {
+    let Some(size) = &filled.size else {
+        // All of the object; an access outside it is an error anyway.
+        return true;
+    };
+    let distance = access
+        .offset
+        .sub(&filled.offset)
+        .and_then(|distance| distance.is_constant());
+    let wanted = access.size.as_ref().and_then(|size| size.is_constant());
+    match (distance, wanted, size.is_constant()) {
+        (Some(distance), Some(wanted), Some(size)) => {
+            distance >= 0 && distance.checked_add(wanted).is_some_and(|end| end <= size)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a value of one type in memory can be read as another by a bit cast, or is of that type.
+fn is_castable(from: Type, to: Type) -> bool {
+    let whole = |ty: Type| u64::from(ty.scalar().bits()) == 8 * ty.scalar().bytes();
+    from == to
+        || (from.bytes() == to.bytes()
+            && !from.is_ptr()
+            && !to.is_ptr()
+            && whole(from)
+            && whole(to))
+}
+
+fn apply(function: &mut Function, body: Region, found: Found) {
+    let mut gone: EntitySet<Op> = EntitySet::new();
+    let mut substitution = Substitution::new();
+    for op in found.redundant {
+        gone.insert(op);
+    }
+    for (op, content) in found.values {
+        let result = function.result(op);
+        let ty = function.ty(result);
+        let value = match content {
+            Content::Value(value) => value,
+            Content::Bytes(byte) => {
+                let raw = u128::from_ne_bytes([byte; 16]) & ones(ty.scalar().bits());
+                function.constant(ty, Constant::Bits(raw))
+            }
+        };
+        if function.ty(value) == ty {
+            substitution.replace(result, value);
+            gone.insert(op);
+        } else {
+            let data = &mut function.ops[op];
+            data.opcode = Opcode::Bitcast;
+            data.operands = smallvec![value];
+            data.payload = Payload::None;
+            data.flags = Flags::NONE;
+        }
+    }
+    rewrite(function, body, &gone, &substitution);
+}
+
+fn rewrite(
+    function: &mut Function,
+    region: Region,
+    gone: &EntitySet<Op>,
+    substitution: &Substitution,
+) {
+    let mut ops = std::mem::take(&mut function.regions[region].ops);
+    ops.retain(|&op| !gone.contains(op));
+    for &op in &ops {
+        substitution.apply(function, op);
+        for inner in function.ops[op].regions.clone() {
+            rewrite(function, inner, gone, substitution);
+        }
+    }
+    function.regions[region].ops = ops;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::forward_stores;
+    use crate::testing::{check, check_same_results, check_unchanged};
+    use expect_test::expect;
+    use ferrozyme_ir::interpret::Datum;
+
+    #[test]
+    fn stored_and_loaded_values_serve_later_loads() {
+        check(
+            forward_stores,
+            "func @f(%p: ptr noalias, %q: ptr noalias, %x: f64, %i: i64) -> (f64, f64, f64, i64) {
+               %a = offset %p, %i * 8
+               store f64 %x, %a align 8
+               store f64 1.0, %q align 8
+               %b = offset %p, %i * 8
+               %u = load f64 %b align 8
+               %j = add i64 %i, 1
+               %c = offset %p, %j * 8
+               %v = load f64 %c align 8
+               store f64 %v, %c align 8
+               %w = load f64 %c align 8
+               %z = load i64 %a align 8
+               return %u, %v, %w, %z
+             }",
+            expect![[r#"
+                func @f(%p: ptr noalias, %q: ptr noalias, %x: f64, %i: i64) -> (f64, f64, f64, i64) {
+                  %a = offset %p, %i * 8
+                  store f64 %x, %a align 8
+                  store f64 1.0, %q align 8
+                  %b = offset %p, %i * 8
+                  %j = add i64 %i, 1
+                  %c = offset %p, %j * 8
+                  %v = load f64 %c align 8
+                  %z = bitcast f64 %x to i64
+                  return %x, %v, %v, %z
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn what_is_known_holds_in_regions_that_write_elsewhere() {
+        check(
+            forward_stores,
+            "func @f(%p: ptr noalias, %q: ptr noalias, %n: i64, %c: i1) -> (f64, f64, f64) {
+               %x = load f64 %p align 8
+               %s = for %i: i64 = 0 to %n step 1 with (%a: f64 = 0.0) {
+                 %y = load f64 %p align 8
+                 %b = fadd f64 %a, %y
+                 %r = offset %q, %i * 8
+                 store f64 %b, %r align 8
+                 yield %b
+               }
+               if %c {
+                 store f64 1.0, %q align 8
+                 yield
+               }
+               %z = load f64 %p align 8
+               %w = load f64 %q align 8
+               return %s, %z, %w
+             }",
+            expect![[r#"
+                func @f(%p: ptr noalias, %q: ptr noalias, %n: i64, %c: i1) -> (f64, f64, f64) {
+                  %x = load f64 %p align 8
+                  %s = for %i: i64 = 0 to %n step 1 with (%a: f64 = 0.0) {
+                    %b = fadd f64 %a, %x
+                    %r = offset %q, %i * 8
+                    store f64 %b, %r align 8
+                    yield %b
+                  }
+                  if %c {
+                    store f64 1.0, %q align 8
+                    yield
+                  }
+                  %w = load f64 %q align 8
+                  return %s, %x, %w
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn filled_memory_is_known() {
+        check(
+            forward_stores,
+            "func @f(%p: ptr) -> (f64, f32, f64) {
+               fill %p, 0, 64 align 8
+               %a = offset %p, 24
+               %x = load f64 %a align 8
+               %q = alloc 80 align 8 zeroed
+               %b = offset %q, 4
+               %y = load f32 %b align 4
+               store f64 2.0, %q align 8
+               %z = load f64 %q align 8
+               free %q
+               return %x, %y, %z
+             }",
+            expect![[r#"
+                func @f(%p: ptr) -> (f64, f32, f64) {
+                  fill %p, 0, 64 align 8
+                  %a = offset %p, 24
+                  %q = alloc 80 align 8 zeroed
+                  %b = offset %q, 4
+                  store f64 2.0, %q align 8
+                  free %q
+                  return 0.0, 0.0, 2.0
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn writes_that_may_touch_forget() {
+        check_unchanged(
+            forward_stores,
+            "declare @unknown()
+             func @f(%p: ptr, %q: ptr, %x: f64, %i: i64, %n: i64, %c: i1) -> (f64, f64, f64, f64) {
+               store f64 %x, %p align 8
+               store f64 1.0, %q align 8
+               %a = load f64 %p align 8
+               call @unknown()
+               %b = load f64 %p align 8
+               %s = for %k: i64 = 0 to %n step 1 with (%y: f64 = 0.0) {
+                 %d = load f64 %p align 8
+                 %r = offset %p, %k * 8
+                 store f64 3.0, %r align 8
+                 yield %d
+               }
+               if %c {
+                 store f64 4.0, %q align 8
+                 yield
+               }
+               %e = load f64 %p align 8
+               return %a, %b, %s, %e
+             }",
+        );
+    }
+
+    #[test]
+    fn results_stay_the_same() {
+        check_same_results(
+            forward_stores,
+            "func @main(%n: i64, %x: f64) -> (f64, f64) {
+               %p = alloc 80 align 8 zeroed
+               for %i: i64 = 1 to %n step 1 {
+                 %q = offset %p, %i * 8
+                 %r = offset %q, -8
+                 %a = load f64 %r align 8
+                 %b = fadd f64 %a, %x
+                 store f64 %b, %q align 8
+                 %c = load f64 %r align 8
+                 %d = load f64 %q align 8
+                 %e = fmul f64 %c, %d
+                 store f64 %e, %r align 8
+                 yield
+               }
+               %s = load f64 %p align 8
+               %o = offset %p, 16
+               %t = load f64 %o align 8
+               free %p
+               return %s, %t
+             }",
+            &[
+                &[Datum::i64(0), Datum::f64(1.5)],
+                &[Datum::i64(2), Datum::f64(1.5)],
+                &[Datum::i64(10), Datum::f64(1.5)],
+            ],
+        );
+    }
+}
