@@ -20,7 +20,6 @@ use ferrozyme_ir::{
     Symbol, Type, Value,
 };
 use rustc_hash::FxHashMap;
-use std::sync::Arc;
 
 /// The two functions of split reverse mode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,7 +62,6 @@ pub fn differentiate_split(module: &mut Module, request: &Request) -> Result<Spl
 
 /// What is found out about a function on the way to its reverse derivative.
 pub(crate) struct Study {
-    pub objects: Arc<Objects>,
     pub activities: Activities,
     pub augmented: Augmented,
     pub plan: Plan,
@@ -240,7 +238,6 @@ impl<'m> Session<'m> {
         };
         let plan = plan(self.module, &augmented, &activities, &surroundings);
         Ok(Study {
-            objects,
             activities,
             augmented,
             plan,

@@ -66,6 +66,8 @@ pub(crate) struct RangePlan {
     pub bytes: Symbolic,
     /// If one of these is less than 1, a loop does not run, and nothing was read.
     pub guards: Vec<Symbolic>,
+    /// Why the values read there cannot be reloaded.
+    pub reason: Option<Reason>,
     /// Whether the plan makes use of it.
     pub used: bool,
 }
@@ -455,7 +457,7 @@ impl<'a> Planner<'a> {
         let Some(reason) = self.why_not_reload(op, address) else {
             return Recipe::From(vec![address], 1);
         };
-        match self.range_for(op) {
+        match self.range_for(op, reason) {
             Some(range) => Recipe::FromRange(range, offset_chain(self.function, address).indices()),
             None => Recipe::Never(reason),
         }
@@ -505,7 +507,7 @@ impl<'a> Planner<'a> {
     }
 
     /// The cheapest range that covers what a load reads in a loop nest, if there is one.
-    fn range_for(&mut self, op: Op) -> Option<u32> {
+    fn range_for(&mut self, op: Op, reason: Reason) -> Option<u32> {
         let loops = self.indices().loops_around(op);
         let aliases = self.clobbers.aliases();
         let reads = aliases.reads(op);
@@ -532,6 +534,7 @@ impl<'a> Planner<'a> {
                     start: hull.min,
                     bytes: hull.bytes,
                     guards: hull.guards,
+                    reason: Some(reason),
                     used: false,
                 };
                 best = Some((cost, range));

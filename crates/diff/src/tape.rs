@@ -563,7 +563,7 @@ impl Saver<'_> {
         while let Some(region) = regions.pop() {
             let old = std::mem::take(&mut self.function.regions[region].ops);
             let mut new = Vec::with_capacity(old.len());
-            let mut insert = |function: &mut Function, new: &mut Vec<Op>, code: Option<&Region>| {
+            let insert = |function: &mut Function, new: &mut Vec<Op>, code: Option<&Region>| {
                 if let Some(&code) = code {
                     new.append(&mut function.regions[code].ops);
                 }
