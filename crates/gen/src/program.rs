@@ -15,6 +15,7 @@ mod call;
 mod control;
 mod memory;
 mod object;
+mod rule;
 mod scalar;
 mod scope;
 mod writer;

@@ -4,12 +4,13 @@
 //! range. The facts on its parameters (`noalias`, `readonly`, ranges) are true because calls respect them.
 
 use super::memory::eight;
+use super::rule::write_function_with_rule;
 use super::scope::{Array, Element, Float, Int, POINTEE, SMALL};
 use super::writer::{Shared, Writer};
 use crate::feature::Feature;
 use ferrozyme_ir::{
-    Function, FunctionId, IntPredicate, MemoryEffect, Opcode, Param, ParamFacts, Range, Type,
-    Value,
+    Function, FunctionId, IntPredicate, MemoryEffect, Op, Opcode, Param, ParamFacts, Payload,
+    Range, Type, Value,
 };
 
 /// How many operations calls at one place may run in all.
@@ -23,11 +24,30 @@ pub(crate) struct Helper {
     results: Vec<Outcome>,
     /// About how many operations a call runs at most.
     cost: u64,
+    /// Another function that asks for and gives the same: one of the two is called through a pointer.
+    twin: Option<FunctionId>,
+}
+
+impl Helper {
+    pub(crate) fn new(
+        id: FunctionId,
+        params: Vec<Parameter>,
+        results: Vec<Outcome>,
+        cost: u64,
+    ) -> Helper {
+        Helper {
+            id,
+            params,
+            results,
+            cost,
+            twin: None,
+        }
+    }
 }
 
 /// What a parameter takes.
 #[derive(Clone, Copy, Debug)]
-enum Parameter {
+pub(crate) enum Parameter {
     /// A double of at most [`SMALL`].
     Float,
     /// An `i64` from 0 to `max`.
@@ -42,7 +62,7 @@ enum Parameter {
 
 /// What a function gives.
 #[derive(Clone, Copy, Debug)]
-enum Outcome {
+pub(crate) enum Outcome {
     /// A double of at most [`SMALL`].
     Float,
     /// A pointer into one of the arrays it took, to so many doubles.
@@ -54,9 +74,9 @@ enum Outcome {
 /// Writes a function of some kind and lists it among those that may be called.
 pub(crate) fn write_helper(shared: &mut Shared<'_>, number: usize) {
     let kinds: &[u32] = if shared.profile.memory == 0 {
-        &[6, 0, 0, 0, 0, 2]
+        &[6, 0, 0, 0, 0, 2, 1, 1]
     } else {
-        &[2, 3, 5, 2, 2, 3]
+        &[4, 6, 10, 4, 4, 6, 2, 3]
     };
     match shared
         .random
@@ -68,7 +88,9 @@ pub(crate) fn write_helper(shared: &mut Shared<'_>, number: usize) {
         2 => write_mutator(shared, number),
         3 => write_pointer_function(shared, number),
         4 => write_allocator(shared, number),
-        _ => write_recursive(shared, number),
+        5 => write_recursive(shared, number),
+        6 => write_function_with_rule(shared, number),
+        _ => write_twins(shared, number),
     }
 }
 
@@ -143,6 +165,28 @@ fn write_plain(
     writer.block(operations);
     let values: Vec<Value> = results.iter().map(|_| writer.small(2)).collect();
     finish(writer, params, results, &values);
+}
+
+/// Two functions of the same signature, one of which is called through a pointer.
+fn write_twins(shared: &mut Shared<'_>, number: usize) {
+    let mut params = vec![Parameter::Float; 1 + shared.random.below(2)];
+    if shared.profile.memory > 0 && shared.random.percent(60) {
+        params.push(Parameter::Array {
+            length: POINTEE,
+            writable: shared.random.percent(60),
+            noalias: false,
+        });
+    }
+    let results = vec![Outcome::Float; 1 + shared.random.below(2)];
+    for twin in ["left", "right"] {
+        let name = format!("{twin}{number}");
+        write_plain(shared, &name, params.clone(), results.clone(), false);
+    }
+    let right = shared.helpers.pop().expect("it was just written");
+    if let Some(left) = shared.helpers.last_mut() {
+        left.twin = Some(right.id);
+        left.cost = left.cost.max(right.cost);
+    }
 }
 
 /// Gives one of its arrays back, or a part of one.
@@ -251,12 +295,8 @@ fn write_recursive(shared: &mut Shared<'_>, number: usize) {
         shared.module.functions[first_id] = function;
         cost += own;
     }
-    shared.helpers.push(Helper {
-        id: first_id,
-        params,
-        results,
-        cost,
-    });
+    let helper = Helper::new(first_id, params, results, cost);
+    shared.helpers.push(helper);
 }
 
 /// Statements, a call of `callee` with a smaller depth where the depth is not zero, and statements after it.
@@ -270,7 +310,10 @@ fn recursive_body(
     let mut writer = start(shared, function, params);
     // Each level may call twice.
     let calls = writer.random().pick(&[1i64, 1, 2]);
-    writer.weight = (1..=depth).map(|level| calls.pow(level as u32) as u64).sum::<u64>() + 1;
+    writer.weight = (1..=depth)
+        .map(|level| calls.pow(level as u32) as u64)
+        .sum::<u64>()
+        + 1;
     writer.limit = 8;
     writer.block(4);
     let arguments = writer.function.arguments().to_vec();
@@ -377,7 +420,10 @@ impl Writer<'_, '_> {
             })
             .collect();
         self.cost += helper.cost * weight;
-        let op = self.b().call(helper.id, &arguments, &types);
+        let op = match helper.twin {
+            Some(twin) => self.indirect_call(helper.id, twin, &arguments, &types),
+            None => self.b().call(helper.id, &arguments, &types),
+        };
         let values = self.function.ops[op].results.to_vec();
         for (&value, result) in values.iter().zip(&helper.results) {
             match *result {
@@ -404,6 +450,40 @@ impl Writer<'_, '_> {
                 }
             }
         }
+    }
+
+    /// Calls one of two functions through a pointer that depends on data, or comes from memory.
+    fn indirect_call(
+        &mut self,
+        left: FunctionId,
+        right: FunctionId,
+        arguments: &[Value],
+        types: &[Type],
+    ) -> Op {
+        self.note(Feature::Indirect);
+        let left_address = self.b().function_address(left);
+        let right_address = self.b().function_address(right);
+        let callee = match self.random().below(3) {
+            0 => left_address,
+            1 => {
+                let condition = self.condition();
+                self.b().select(condition, left_address, right_address)
+            }
+            _ => {
+                let size = self.int(16);
+                let table = self.b().stack(size, eight());
+                self.b().store(left_address, table, eight());
+                let second = self.b().offset_bytes(table, 8);
+                self.b().store(right_address, second, eight());
+                let index = self.index(2);
+                let entry = self.b().offset(table, index, 8);
+                self.b().load(Type::PTR, entry, eight())
+            }
+        };
+        let mut operands = vec![callee];
+        operands.extend_from_slice(arguments);
+        let payload = Payload::Results(types.into());
+        self.b().op(Opcode::CallIndirect, &operands, payload, types)
     }
 
     /// Arguments that satisfy what a function asks for; none if the scope has no such arrays.
@@ -468,7 +548,7 @@ impl Writer<'_, '_> {
 }
 
 /// A function with these parameters, whose facts say what calls respect.
-fn define(
+pub(crate) fn define(
     shared: &mut Shared<'_>,
     name: &str,
     params: &[Parameter],
@@ -531,11 +611,7 @@ fn start<'s, 'p>(
             }
             Parameter::Int { max } => {
                 writer.name(value, "k");
-                writer.scope.ints.push(Int {
-                    value,
-                    min: 0,
-                    max,
-                });
+                writer.scope.ints.push(Int { value, min: 0, max });
             }
             Parameter::Array {
                 length,
@@ -571,10 +647,6 @@ fn finish(
     let cost = writer.cost;
     let function = writer.function;
     let id = writer.shared.module.functions.push(function);
-    writer.shared.helpers.push(Helper {
-        id,
-        params,
-        results,
-        cost,
-    });
+    let helper = Helper::new(id, params, results, cost);
+    writer.shared.helpers.push(helper);
 }

@@ -380,7 +380,11 @@ impl Writer<'_, '_> {
     fn next_carried(&mut self, region: Region, first: usize, carries: &[Carry]) -> Vec<Value> {
         let arguments = self.function.regions[region].args[first..].to_vec();
         let mut arguments = arguments.into_iter();
-        let mut argument = || arguments.next().expect("one argument for each carried value");
+        let mut argument = || {
+            arguments
+                .next()
+                .expect("one argument for each carried value")
+        };
         let mut next = Vec::new();
         for carry in carries {
             let a = argument();

@@ -13,9 +13,7 @@ pub(crate) fn eight() -> Alignment {
 impl Writer<'_, '_> {
     /// The address of an element.
     pub(crate) fn address(&mut self, array: Array, index: Value) -> Value {
-        let address = self
-            .b()
-            .offset(array.pointer, index, array.element.bytes());
+        let address = self.b().offset(array.pointer, index, array.element.bytes());
         if self.random().percent(50)
             && let Some((op, _)) = self.function.def_op(address)
         {
@@ -214,9 +212,8 @@ impl Writer<'_, '_> {
             })
             .map(|array| array.pointer)
             .collect();
-        let others = self.pick_array(|array| {
-            array.element == to.element && older.contains(&array.pointer)
-        });
+        let others =
+            self.pick_array(|array| array.element == to.element && older.contains(&array.pointer));
         match others {
             Some(from) if self.random().percent(60) => {
                 let count = self.random().between(0, to.length.min(from.length));

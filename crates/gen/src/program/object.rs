@@ -65,8 +65,8 @@ impl Writer<'_, '_> {
     /// Gives every element of an array of doubles a value.
     pub(crate) fn initialise(&mut self, array: Array) {
         let bytes = self.int(8 * array.length);
-        let source =
-            self.pick_array(|other| other.element == Element::Double && other.length >= array.length);
+        let source = self
+            .pick_array(|other| other.element == Element::Double && other.length >= array.length);
         match source {
             Some(from) if self.random().percent(50) => {
                 self.note(Feature::Copy);

@@ -76,7 +76,13 @@ impl Writer<'_, '_> {
                 let position = self.random().below(count).max(self.random().below(count));
                 self.scope.floats[position]
             }
-            5..=7 if self.scope.arrays.iter().any(|array| array.element == Element::Double) => {
+            5..=7
+                if self
+                    .scope
+                    .arrays
+                    .iter()
+                    .any(|array| array.element == Element::Double) =>
+            {
                 self.load_somewhere()
             }
             8 if !self.scope.ints.is_empty() => {
@@ -233,7 +239,9 @@ impl Writer<'_, '_> {
 
     /// `opcode(offset + radius·sin(a))`.
     fn of_unit(&mut self, opcode: Opcode, a: Value, radius: f64, offset: f64) -> Value {
-        let inner = self.random().pick(&[Opcode::Sin, Opcode::Cos, Opcode::Tanh]);
+        let inner = self
+            .random()
+            .pick(&[Opcode::Sin, Opcode::Cos, Opcode::Tanh]);
         let mut argument = self.b().unary(inner, a);
         if radius != 1.0 {
             let radius = self.double(radius);
@@ -506,9 +514,9 @@ impl Writer<'_, '_> {
         let a = self.small(2);
         let mut a = self.b().cast(Opcode::Fptrunc, a, single);
         for _ in 0..self.random().between(1, 3) {
-            let opcode = self
-                .random()
-                .pick(&[Opcode::Sin, Opcode::Cos, Opcode::Tanh, Opcode::Atan]);
+            let opcode =
+                self.random()
+                    .pick(&[Opcode::Sin, Opcode::Cos, Opcode::Tanh, Opcode::Atan]);
             a = match self.random().below(3) {
                 0 => self.b().unary(opcode, a),
                 1 => {
@@ -557,7 +565,11 @@ impl Writer<'_, '_> {
                 let b = self.b().value(Opcode::Splat, &[b], Payload::None, ty);
                 a = self.b().binary(Opcode::Fmul, a, b);
             }
-            1 => a = self.b().value(Opcode::Insert, &[a, b, at], Payload::None, ty),
+            1 => {
+                a = self
+                    .b()
+                    .value(Opcode::Insert, &[a, b, at], Payload::None, ty)
+            }
             _ => {
                 let order: Vec<u16> = (0..lanes)
                     .map(|_| self.random().below(2 * usize::from(lanes)) as u16)
@@ -569,9 +581,7 @@ impl Writer<'_, '_> {
         }
         let a = self.b().unary(Opcode::Sin, a);
         let target = self.pick_array(|array| {
-            array.element == Element::Double
-                && array.writable
-                && array.length >= i64::from(lanes)
+            array.element == Element::Double && array.writable && array.length >= i64::from(lanes)
         });
         if let Some(array) = target
             && self.random().percent(40)

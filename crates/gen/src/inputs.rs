@@ -1,0 +1,204 @@
+//! What a program is run on, and how: arguments, memory, shadows.
+//!
+//! Inputs follow from a seed and from the signature of the function alone, so that a program that was saved as text and
+//! made smaller by hand runs as it did before.
+
+use crate::program::{ARRAY_LENGTH, MAX_COUNT};
+use crate::random::Random;
+use crate::state::State;
+use ferrozyme_ir::interpret::{Datum, Fault, Machine, Pointer};
+use ferrozyme_ir::{FunctionId, Module, Scalar, Type};
+
+/// How many operations a run may take: a generated program needs far fewer.
+const STEP_LIMIT: u64 = 3_000_000;
+
+/// How many calls may be nested.
+const DEPTH_LIMIT: usize = 400;
+
+/// What one argument is.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Argument {
+    /// A pointer into a piece of memory, so many doubles from its start.
+    Array {
+        /// Which piece.
+        block: usize,
+        /// How many doubles from its start.
+        offset: usize,
+    },
+    /// An integer of so many bits.
+    Int(u8, i64),
+    /// A float, by its place among the floats of the state.
+    Float(Scalar, usize),
+}
+
+/// What a program is run on.
+#[derive(Clone, Debug)]
+pub struct Inputs {
+    /// The arguments, in order.
+    pub arguments: Vec<Argument>,
+    /// Which of them have derivatives.
+    pub active: Vec<bool>,
+    /// The values of float arguments and of the memory.
+    pub state: State,
+    /// Whether pointers share memory.
+    pub aliased: bool,
+}
+
+/// What a run gave.
+#[derive(Clone, Debug)]
+pub struct Outputs {
+    /// The results and the memory afterwards.
+    pub state: State,
+    /// How many operations it took.
+    pub steps: u64,
+}
+
+impl Inputs {
+    /// The inputs of a seed for a function. It must have only pointers, integers and plain floats as parameters.
+    pub fn new(module: &Module, main: FunctionId, seed: u64) -> Result<Inputs, String> {
+        let mut random = Random::new(seed ^ 0x0069_6e70_7574_7321);
+        let function = &module.functions[main];
+        let facts: Vec<_> = function.params.iter().map(|param| &param.facts).collect();
+        let pointers = function.params.iter().filter(|param| param.ty.is_ptr());
+        let may_alias = pointers.clone().count() == 2 && pointers.clone().all(|p| !p.facts.noalias);
+        // Drawn in any case, so that dropping a fact changes nothing else.
+        let sharing = random.below(6);
+        let (shared_length, shift) = match sharing {
+            0 => (ARRAY_LENGTH, 0),
+            1 => (ARRAY_LENGTH + ARRAY_LENGTH / 2, ARRAY_LENGTH / 2),
+            _ => (0, 0),
+        };
+        let aliased = may_alias && shared_length > 0;
+        let mut inputs = Inputs {
+            arguments: Vec::new(),
+            active: Vec::new(),
+            state: State::default(),
+            aliased,
+        };
+        for (param, facts) in function.params.iter().zip(facts) {
+            let number = random.float(-2.0, 2.0);
+            let rarely_constant = random.percent(8);
+            let argument = match (param.ty, param.ty.scalar()) {
+                (Type::PTR, _) if aliased && !inputs.state.blocks.is_empty() => Argument::Array {
+                    block: 0,
+                    offset: shift,
+                },
+                (Type::PTR, _) => {
+                    let length = if aliased { shared_length } else { ARRAY_LENGTH };
+                    let values = (0..length).map(|_| random.float(-2.0, 2.0));
+                    inputs.state.blocks.push(values.collect());
+                    Argument::Array {
+                        block: inputs.state.blocks.len() - 1,
+                        offset: 0,
+                    }
+                }
+                (ty, Scalar::Int(bits)) if !ty.is_vector() => {
+                    Argument::Int(bits, random.between(0, MAX_COUNT))
+                }
+                (ty, scalar) if ty.is_float() && !ty.is_vector() => {
+                    // Exact in every type, so that the point is the same in all of them.
+                    let value = match scalar {
+                        Scalar::F64 => number,
+                        _ => (number * 8.0).round() / 8.0,
+                    };
+                    inputs.state.floats.push(value);
+                    Argument::Float(scalar, inputs.state.floats.len() - 1)
+                }
+                (ty, _) => return Err(format!("a parameter of type {ty} cannot be given")),
+            };
+            let active = match argument {
+                Argument::Int(..) => false,
+                Argument::Float(..) => !rarely_constant,
+                // Memory without shadow must neither be written nor be reachable otherwise.
+                Argument::Array { .. } => !(rarely_constant && facts.readonly && !aliased),
+            };
+            inputs.arguments.push(argument);
+            inputs.active.push(active);
+        }
+        Ok(inputs)
+    }
+
+    /// Sets what has no derivative to zero in a direction.
+    pub fn restrict(&self, direction: &mut State) {
+        for (argument, &active) in self.arguments.iter().zip(&self.active) {
+            match *argument {
+                Argument::Float(_, position) if !active => direction.floats[position] = 0.0,
+                Argument::Array { block, .. } if !active => direction.blocks[block].fill(0.0),
+                _ => {}
+            }
+        }
+    }
+
+    /// Runs the function itself on these arguments at a point.
+    pub fn run(
+        &self,
+        module: &Module,
+        function: FunctionId,
+        point: &State,
+    ) -> Result<Outputs, Fault> {
+        let mut machine = new_machine(module);
+        let blocks = place(&mut machine, &point.blocks);
+        let arguments: Vec<Datum> = (self.arguments.iter())
+            .map(|argument| datum(argument, point, &blocks))
+            .collect();
+        let results = machine.call(function, &arguments)?;
+        machine.check_leaks()?;
+        Ok(Outputs {
+            state: State {
+                floats: floats_of(&results),
+                blocks: read(&machine, &blocks, &point.blocks)?,
+            },
+            steps: machine.statistics().steps,
+        })
+    }
+}
+
+/// A machine with limits that no valid program reaches.
+pub(crate) fn new_machine(module: &Module) -> Machine<'_> {
+    let mut machine = Machine::new(module);
+    machine.set_step_limit(STEP_LIMIT);
+    machine.set_depth_limit(DEPTH_LIMIT);
+    machine.set_memory_limit(1 << 26);
+    machine
+}
+
+/// Puts pieces of memory into a machine.
+pub(crate) fn place(machine: &mut Machine<'_>, blocks: &[Vec<f64>]) -> Vec<Pointer> {
+    blocks
+        .iter()
+        .map(|block| machine.allocate_f64s(block))
+        .collect()
+}
+
+/// Reads pieces of memory back.
+pub(crate) fn read(
+    machine: &Machine<'_>,
+    pointers: &[Pointer],
+    shape: &[Vec<f64>],
+) -> Result<Vec<Vec<f64>>, Fault> {
+    let mut blocks = Vec::new();
+    for (&pointer, block) in pointers.iter().zip(shape) {
+        blocks.push(machine.read_f64s(pointer, block.len())?);
+    }
+    Ok(blocks)
+}
+
+/// An argument as the machine takes it, from a state and the places of its memory.
+pub(crate) fn datum(argument: &Argument, state: &State, blocks: &[Pointer]) -> Datum {
+    match *argument {
+        Argument::Array { block, offset } => Datum::ptr(blocks[block].offset(8 * offset as i64)),
+        Argument::Int(bits, value) => Datum::int(bits, i128::from(value)),
+        Argument::Float(scalar, position) => {
+            Datum::float(scalar, state.floats[position]).expect("the type is a float type")
+        }
+    }
+}
+
+/// The floats among results; undefined ones count as not a number.
+pub(crate) fn floats_of(results: &[Datum]) -> Vec<f64> {
+    results
+        .iter()
+        .filter(|datum| datum.ty.is_float())
+        .map(|datum| datum.as_float().unwrap_or(f64::NAN))
+        .collect()
+}

@@ -1,0 +1,83 @@
+//! Laws of passes: the program verifies afterwards and does the same.
+
+use super::{Kind, Law, Precision, Subject, Violation};
+use crate::inputs::{Inputs, Outputs};
+use ferrozyme_ir::{FunctionId, Module, print_module, verify_module};
+use ferrozyme_opt::{PASSES, optimise};
+
+/// Each pass alone keeps the program's meaning.
+pub fn each_keeps_meaning(
+    subject: &Subject,
+    inputs: &Inputs,
+    outputs: &Outputs,
+) -> Result<(), Violation> {
+    for &(name, pass) in PASSES {
+        let mut module = subject.module.clone();
+        let mut changes = 0;
+        for function in defined_functions(&module) {
+            changes += pass(&mut module, function);
+        }
+        if changes > 0 {
+            keeps_meaning(Law::Passes, name, subject, &module, inputs, outputs)?;
+        } else if print_module(&module) != print_module(&subject.module) {
+            let detail = format!("{name} changes the program but reports no change");
+            return Err(Violation::new(Law::Passes, Kind::Text, detail));
+        }
+    }
+    Ok(())
+}
+
+/// All passes together keep the program's meaning.
+pub fn all_keep_meaning(
+    subject: &Subject,
+    inputs: &Inputs,
+    outputs: &Outputs,
+) -> Result<(), Violation> {
+    let mut module = subject.module.clone();
+    optimise_module(&mut module);
+    keeps_meaning(Law::Optimise, "optimise", subject, &module, inputs, outputs)
+}
+
+/// Runs all passes on all functions.
+pub(crate) fn optimise_module(module: &mut Module) {
+    for function in defined_functions(module) {
+        optimise(module, function);
+    }
+}
+
+fn defined_functions(module: &Module) -> Vec<FunctionId> {
+    let functions = module.functions.iter();
+    functions
+        .filter(|(_, function)| function.body.is_some())
+        .map(|(id, _)| id)
+        .collect()
+}
+
+fn keeps_meaning(
+    law: Law,
+    pass: &str,
+    subject: &Subject,
+    changed: &Module,
+    inputs: &Inputs,
+    outputs: &Outputs,
+) -> Result<(), Violation> {
+    verify_module(changed)
+        .map_err(|errors| Violation::invalid(law, &format!("the program after {pass}"), &errors))?;
+    let after = inputs
+        .run(changed, subject.main, &inputs.state)
+        .map_err(|fault| {
+            Violation::fault(law, &format!("the program after {pass} fails"), &fault)
+        })?;
+    // Passes keep every bit unless flags allow otherwise.
+    let precision = Precision::of(&subject.module);
+    let tolerance = if precision.exact {
+        0.0
+    } else {
+        precision.derivative * (1.0 + outputs.state.largest())
+    };
+    let Some(difference) = outputs.state.difference(&after.state, tolerance) else {
+        return Ok(());
+    };
+    let detail = format!("{pass} changes what the program computes: {difference}");
+    Err(Violation::new(law, Kind::Wrong, detail))
+}

@@ -1,0 +1,66 @@
+//! A few thousand random programs against all laws. The `soak` command runs more.
+
+use ferrozyme_gen::laws::{Law, remember_panics};
+use ferrozyme_gen::soak::{Plan, Summary, soak};
+use ferrozyme_gen::{Feature, Profile};
+
+/// Runs programs and fails with the first small program that breaks a law.
+fn run(plan: Plan) -> Summary {
+    remember_panics();
+    let summary = soak(&plan, &|_| {});
+    let texts: Vec<&str> = (summary.failures.iter())
+        .map(|failure| failure.text.as_str())
+        .collect();
+    assert!(texts.is_empty(), "{}", texts.join("\n\n"));
+    assert_eq!(summary.programs, plan.count);
+    summary
+}
+
+fn plan(first: u64, count: u64, laws: &[Law]) -> Plan {
+    Plan {
+        first,
+        count,
+        profile: None,
+        laws: laws.to_vec(),
+        time_limit: None,
+        failure_limit: 3,
+        shrinking: 1000,
+    }
+}
+
+#[test]
+fn programs_of_all_kinds_keep_all_laws() {
+    let summary = run(plan(1, 2500, Law::ALL));
+    // Kinks and steps exist, but must stay exceptions: otherwise finite differences would check nothing.
+    let checked = summary.tally.checked(Law::FiniteDifferences);
+    let skipped = summary.tally.skipped(Law::FiniteDifferences);
+    assert!(
+        skipped * 20 < checked,
+        "{skipped} of {checked} programs are not smooth"
+    );
+}
+
+#[test]
+fn large_programs_keep_all_laws() {
+    run(Plan {
+        profile: Profile::named("large"),
+        ..plan(1, 60, Law::ALL)
+    });
+}
+
+#[test]
+fn every_feature_occurs_in_a_thousand_programs() {
+    let summary = run(plan(1, 1000, &[Law::Text, Law::Run]));
+    for &feature in Feature::ALL {
+        assert!(
+            summary.features[feature as usize] > 0,
+            "no program has the feature `{feature}`"
+        );
+    }
+    // Programs do something, but not for long.
+    let operations = summary.tally.steps / summary.programs;
+    assert!(
+        (50..5000).contains(&operations),
+        "{operations} operations each"
+    );
+}
