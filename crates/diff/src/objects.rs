@@ -1,0 +1,646 @@
+//! Which memory a pointer may point into, and what the bytes there are.
+//!
+//! For one function, all memory is divided into *classes*, and each pointer belongs to one class at certain offsets (by unification
+//! in the manner of Steensgaard, with offsets). Each class has a layout: which bytes are floats, pointers (to which
+//! class), or integers, and after how many bytes that repeats. An integer that merely moves bytes around is traced, too: it may
+//! carry a float or a pointer.
+//!
+//! ```text
+//! func @f(%p: ptr, %n: i64) {                       class0: parameter %p
+//!   for %i: i64 = 0 to %n step 1 {                    from 0 on every 16 bytes:
+//!     %q = offset %p, %i * 16                           0: f64
+//!     %x = load f64 %q align 8                          8: ptr to class1 at 0
+//!     %a = offset %q, 8 * 1                           class1: what %p + 8 + 16k holds
+//!     %r = load ptr %a align 8                          0: f64
+//!     store f64 %x, %r align 8
+//!     …
+//! ```
+//!
+//! Facts come from descriptions of parameters and globals first, then from usage. Functions that are called are analysed before
+//! their callers, and each call gets a copy of what was found, so that one callee may serve different layouts.
+//!
+//! What nothing is known of is [`Kind::Unknown`], and what is used in ways that exclude each other is
+//! [`Kind::Conflict`]; neither is ever guessed at. Bytes that are floats by type somewhere but
+//! whose bits somebody looks at as an integer elsewhere are floats.
+//!
+//! Two different classes may still be the same memory where both come from outside: the caller may pass one object
+//! twice. See [`Objects::may_overlap`].
+
+mod freeze;
+mod gather;
+mod graph;
+mod interval;
+mod print;
+mod span;
+#[cfg(test)]
+mod tests;
+
+pub use span::Span;
+
+use ferrozyme_ir::entity::{PrimaryMap, SecondaryMap, entity_impl};
+use ferrozyme_ir::{
+    Constant, Function, FunctionId, GlobalId, Layout, Module, Op, Scalar, Value, ValueDef,
+};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// A set of memory objects that are not told apart.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Class(u32);
+entity_impl!(Class, "class");
+
+/// Addresses: offsets within a class.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Place {
+    /// The class.
+    pub class: Class,
+    /// Where in it.
+    pub span: Span,
+}
+
+/// What some bytes are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// A floating-point number of this type.
+    Float(Scalar),
+    /// An integer, or part of one.
+    Integer,
+    /// A pointer to there.
+    Pointer(Place),
+    /// Nothing, by the description of the memory.
+    Padding,
+    /// Nothing says what they are.
+    Unknown,
+    /// They are used in ways that exclude each other.
+    Conflict(Contradiction),
+}
+
+/// Why the kind of some bytes cannot be told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Contradiction {
+    /// Floats of two types.
+    Floats(Scalar, Scalar),
+    /// A float of this type, and the result of integer arithmetic or an integer by description.
+    FloatAndInteger(Scalar),
+    /// A float of this type, and a pointer.
+    FloatAndPointer(Scalar),
+    /// A pointer, and the result of integer arithmetic or an integer by description.
+    PointerAndInteger,
+    /// A float or pointer of this type that overlaps something else, or is moved in parts.
+    Torn(Scalar),
+}
+
+/// Some bytes and what they are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bytes {
+    /// Where they start; relative to what, says the function that gives them.
+    pub offset: i64,
+    /// How many they are.
+    pub bytes: u64,
+    /// What they are.
+    pub kind: Kind,
+}
+
+/// What a value is: its type says it, except for integers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ValueKind {
+    /// Its type is a float.
+    Float(Scalar),
+    /// An integer that holds the bits of a float of this type.
+    CarriesFloat(Scalar),
+    /// An integer, truly.
+    Integer,
+    /// A pointer; none if it is never anything but `null` or `undef`.
+    Pointer(Option<Place>),
+    /// An integer that holds an address.
+    CarriesPointer(Place),
+    /// An integer, or a vector of them, whose parts are of different kinds: see [`Objects::parts_of_value`].
+    Mixed,
+    /// An integer of which nothing says what it is.
+    Unknown,
+    /// An integer that is used in ways that exclude each other.
+    Conflict(Contradiction),
+}
+
+/// Where the memory of a class comes from.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Source {
+    /// The caller passes a pointer to it as this parameter.
+    Param(u32),
+    /// A global.
+    Global(GlobalId),
+    /// Code of a function.
+    Function(FunctionId),
+    /// `stack`.
+    Stack(Op),
+    /// `alloc`.
+    Alloc(Op),
+    /// A pointer to it was in memory that comes from outside, and this `load` is the first to read it.
+    Loaded(Op),
+    /// This call, or something that it calls, made it.
+    Call(Op),
+    /// This call of unknown code gave a pointer to it.
+    External(Op),
+    /// An integer was made an address here.
+    Address(Op),
+}
+
+/// What lies from an offset of a class on: first `head`, then `body` again and again.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cells {
+    /// By ascending offset, relative to the offset asked for, without gaps; after them comes `body`, or, where there is no period, nothing is known.
+    pub head: Vec<Bytes>,
+    /// One period, by ascending offset, without gaps. The offsets go on from the end of `head`.
+    pub body: Vec<Bytes>,
+    /// After how many bytes `body` repeats; 0 if there is none.
+    pub period: u64,
+}
+
+impl Cells {
+    /// The type of float that all of it is, if `head` and `body` consist of nothing else, from the start on.
+    pub fn homogeneous(&self) -> Option<Scalar> {
+        let all = || self.head.iter().chain(&self.body);
+        let Kind::Float(scalar) = all().next()?.kind else {
+            return None;
+        };
+        all()
+            .all(|field| {
+                field.kind == Kind::Float(scalar)
+                    && field.bytes == scalar.bytes()
+                    && field.offset.rem_euclid(scalar.bytes() as i64) == 0
+            })
+            .then_some(scalar)
+    }
+
+    /// How many bytes come before the repetition.
+    pub fn head_bytes(&self) -> u64 {
+        self.head
+            .last()
+            .map_or(0, |last| last.offset as u64 + last.bytes)
+    }
+}
+
+/// The analyses of the functions of a module, kept so that each function is analysed once.
+///
+/// It must be cleared when functions change.
+#[derive(Default)]
+pub struct ObjectsCache {
+    finished: FxHashMap<FunctionId, Arc<Objects>>,
+}
+
+impl ObjectsCache {
+    /// An empty one.
+    pub fn new() -> ObjectsCache {
+        ObjectsCache::default()
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.finished.clear();
+    }
+
+    /// The analysis of a function on its own: with the facts declared for its parameters, whoever calls it.
+    pub fn get(&mut self, module: &Module, function: FunctionId) -> Arc<Objects> {
+        gather::analyse_callees(module, function, &mut self.finished);
+        if let Some(done) = self.finished.get(&function) {
+            return done.clone();
+        }
+        for (id, objects) in gather::analyse_group(module, &[function], &self.finished, None) {
+            self.finished.insert(id, Arc::new(objects));
+        }
+        self.finished[&function].clone()
+    }
+}
+
+/// The classes of a function, their layouts, and what its values are.
+#[derive(Clone, Debug)]
+pub struct Objects {
+    function: FunctionId,
+    shape: Arc<Shape>,
+    values: SecondaryMap<Value, Trace>,
+    globals: Vec<(GlobalId, Place)>,
+    functions: Vec<(FunctionId, Place)>,
+    results: Vec<Trace>,
+}
+
+/// What is known of one value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Trace {
+    #[default]
+    Nothing,
+    Pointer(Place),
+    Cell(u32),
+}
+
+/// Classes and cells when all is done: those that stand for others only.
+#[derive(Debug, Default)]
+struct Shape {
+    classes: PrimaryMap<Class, ClassShape>,
+    cells: Vec<CellShape>,
+}
+
+#[derive(Debug)]
+struct ClassShape {
+    start: i64,
+    period: u64,
+    /// Undivided cells by ascending offset.
+    fields: Vec<(i64, u32)>,
+    sources: Vec<(FunctionId, Source)>,
+    escapes: bool,
+    clobbered: bool,
+    unknown_origin: bool,
+}
+
+#[derive(Debug)]
+struct CellShape {
+    bytes: u64,
+    parts: Option<(u32, u32)>,
+    float: Option<Scalar>,
+    integer: graph::Integer,
+    pointer: Option<Place>,
+    padding: bool,
+    contradiction: Option<Contradiction>,
+}
+
+impl CellShape {
+    fn kind(&self) -> Kind {
+        let certain = self.integer == graph::Integer::Certain;
+        if let Some(contradiction) = self.contradiction {
+            return Kind::Conflict(contradiction);
+        }
+        match (self.float, self.pointer) {
+            (Some(scalar), Some(_)) => Kind::Conflict(Contradiction::FloatAndPointer(scalar)),
+            (Some(scalar), None) if certain => {
+                Kind::Conflict(Contradiction::FloatAndInteger(scalar))
+            }
+            (Some(scalar), None) => Kind::Float(scalar),
+            (None, Some(_)) if certain => Kind::Conflict(Contradiction::PointerAndInteger),
+            (None, Some(place)) => Kind::Pointer(place),
+            (None, None) if self.integer != graph::Integer::No => Kind::Integer,
+            (None, None) if self.padding => Kind::Padding,
+            (None, None) => Kind::Unknown,
+        }
+    }
+}
+
+impl Objects {
+    /// Analyses a function. `layouts` says what is known of the memory behind its parameters on top of their declared facts.
+    ///
+    /// A function without body has parameters that point to nothing known.
+    pub fn analyse(
+        module: &Module,
+        function: FunctionId,
+        cache: &mut ObjectsCache,
+        layouts: Option<&[Option<Layout>]>,
+    ) -> Arc<Objects> {
+        match layouts {
+            Some(layouts) if layouts.iter().any(Option::is_some) => {
+                gather::analyse_callees(module, function, &mut cache.finished);
+                let context = gather::Context::Layouts(layouts);
+                gather::analyse_alone(module, function, &cache.finished, context)
+            }
+            _ => cache.get(module, function),
+        }
+    }
+
+    /// Analyses a function as one call of it sees it: with all that the caller's analysis knows of the arguments.
+    pub fn analyse_call(
+        module: &Module,
+        function: FunctionId,
+        cache: &mut ObjectsCache,
+        caller: &Objects,
+        arguments: &[Value],
+    ) -> Arc<Objects> {
+        gather::analyse_callees(module, function, &mut cache.finished);
+        let context = gather::Context::Call(caller, arguments);
+        gather::analyse_alone(module, function, &cache.finished, context)
+    }
+
+    /// The function that this is about.
+    pub fn function(&self) -> FunctionId {
+        self.function
+    }
+
+    /// All classes.
+    pub fn classes(&self) -> impl Iterator<Item = Class> {
+        self.shape.classes.keys()
+    }
+
+    /// Where a pointer points, or the address that an integer carries. None for `null`, `undef`, and everything else.
+    pub fn place_of(&self, function: &Function, value: Value) -> Option<Place> {
+        match &function.values[value].def {
+            ValueDef::Constant(Constant::Global(id)) => find(&self.globals, *id),
+            ValueDef::Constant(Constant::Function(id)) => find(&self.functions, *id),
+            ValueDef::Constant(_) => None,
+            _ => match self.values[value] {
+                Trace::Pointer(place) => Some(place),
+                Trace::Cell(cell) => self.shape.cells[cell as usize].pointer,
+                Trace::Nothing => None,
+            },
+        }
+    }
+
+    /// The class a pointer points into, and an offset there that stands for all that it may have: what is at one of them is at all.
+    pub fn class_of(&self, function: &Function, value: Value) -> Option<(Class, i64)> {
+        let place = self.place_of(function, value)?;
+        Some((place.class, self.wrap(place.class, place.span.lo).0))
+    }
+
+    /// Where a global lies, if the function or something it calls uses it.
+    pub fn place_of_global(&self, global: GlobalId) -> Option<Place> {
+        find(&self.globals, global)
+    }
+
+    /// The fields of a class by ascending offset: of the part that does not repeat, then of one period.
+    pub fn fields(&self, class: Class) -> impl Iterator<Item = Bytes> {
+        self.shape.classes[class]
+            .fields
+            .iter()
+            .map(|&(offset, cell)| {
+                let cell = &self.shape.cells[cell as usize];
+                Bytes {
+                    offset,
+                    bytes: cell.bytes,
+                    kind: cell.kind(),
+                }
+            })
+    }
+
+    /// After how many bytes the fields of a class repeat; 0 for never.
+    pub fn period(&self, class: Class) -> u64 {
+        self.shape.classes[class].period
+    }
+
+    /// From which offset on the fields repeat; none for everywhere, also below 0.
+    pub fn repeats_from(&self, class: Class) -> Option<i64> {
+        let start = self.shape.classes[class].start;
+        (start != i64::MIN).then_some(start)
+    }
+
+    /// Where the memory of a class comes from. Those of other functions, which call this one and are called by it, are left out.
+    pub fn sources(&self, class: Class) -> impl Iterator<Item = Source> {
+        self.shape.classes[class]
+            .sources
+            .iter()
+            .filter(|(function, source)| {
+                *function == self.function
+                    || matches!(source, Source::Global(_) | Source::Function(_))
+            })
+            .map(|&(_, source)| source)
+    }
+
+    /// Whether code that is not seen may know addresses in it.
+    pub fn escapes(&self, class: Class) -> bool {
+        self.shape.classes[class].escapes
+    }
+
+    /// Whether it may be memory that stems from code that is not seen.
+    pub fn has_unknown_origin(&self, class: Class) -> bool {
+        self.shape.classes[class].unknown_origin
+    }
+
+    /// Whether all memory of a class is made by this function or by what it calls, and nobody else knows of it.
+    pub fn is_local(&self, class: Class) -> bool {
+        let shape = &self.shape.classes[class];
+        !shape.escapes
+            && !shape.unknown_origin
+            && !shape.sources.is_empty()
+            && shape.sources.iter().all(|(function, source)| {
+                *function == self.function
+                    && matches!(
+                        source,
+                        Source::Stack(_) | Source::Alloc(_) | Source::Call(_)
+                    )
+            })
+    }
+
+    /// Whether the memory of two classes may be the same. Two classes that come from outside may, unless parameters promise otherwise, which is not considered here.
+    pub fn may_overlap(&self, a: Class, b: Class) -> bool {
+        a == b || (!self.is_local(a) && !self.is_local(b))
+    }
+
+    /// What the bytes from `offset` on are, without gaps, by ascending offset relative to `offset`.
+    pub fn kind_at(&self, class: Class, offset: i64, bytes: u64) -> SmallVec<[Bytes; 4]> {
+        let mut found = SmallVec::new();
+        let mut done = 0;
+        while done < bytes {
+            let field = self.field_at(class, offset.saturating_add(done as i64));
+            let length = field.bytes.min(bytes - done);
+            let kind = match field.kind {
+                Kind::Float(scalar) if length < scalar.bytes() => {
+                    Kind::Conflict(Contradiction::Torn(scalar))
+                }
+                Kind::Pointer(_) if length < Scalar::Ptr.bytes() => {
+                    Kind::Conflict(Contradiction::Torn(Scalar::Ptr))
+                }
+                kind => kind,
+            };
+            found.push(Bytes {
+                offset: done as i64,
+                bytes: length,
+                kind,
+            });
+            done += length;
+        }
+        found
+    }
+
+    /// What an access of a scalar of this many bytes meets: the kind that all its bytes have.
+    pub fn kind_of_access(&self, class: Class, offset: i64, bytes: u64) -> Kind {
+        let parts = self.kind_at(class, offset, bytes);
+        match parts[..] {
+            [one] => one.kind,
+            _ => common_kind(&parts).unwrap_or(Kind::Unknown),
+        }
+    }
+
+    /// All that lies from an offset of a class on.
+    pub fn cells(&self, class: Class, offset: i64) -> Cells {
+        let shape = &self.shape.classes[class];
+        let (head, period) = if shape.period == 0 {
+            let end = shape.fields.last().map_or(offset, |&(at, cell)| {
+                at + self.shape.cells[cell as usize].bytes as i64
+            });
+            (end.saturating_sub(offset).max(0) as u64, 0)
+        } else if shape.start == i64::MIN {
+            (0, shape.period)
+        } else {
+            let before = shape.start.saturating_sub(offset).max(0);
+            (before as u64, shape.period)
+        };
+        let mut body = self
+            .kind_at(class, offset.saturating_add(head as i64), period)
+            .into_vec();
+        for field in &mut body {
+            field.offset += head as i64;
+        }
+        Cells {
+            head: self.kind_at(class, offset, head).into_vec(),
+            body,
+            period,
+        }
+    }
+
+    /// What a value is.
+    pub fn kind_of_value(&self, function: &Function, value: Value) -> ValueKind {
+        let scalar = function.ty(value).scalar();
+        if scalar.is_float() {
+            return ValueKind::Float(scalar);
+        }
+        if scalar == Scalar::Ptr {
+            return ValueKind::Pointer(self.place_of(function, value));
+        }
+        if scalar.bits() == 1 || function.is_constant(value) {
+            return ValueKind::Integer;
+        }
+        let parts = self.parts_of_value(value);
+        match parts[..] {
+            [] => ValueKind::Unknown,
+            [one] => value_kind(one.kind),
+            _ => common_kind(&parts).map_or(ValueKind::Mixed, value_kind),
+        }
+    }
+
+    /// What the bytes of an integer are, as it would lie in memory. Empty for other values and constants.
+    pub fn parts_of_value(&self, value: Value) -> SmallVec<[Bytes; 4]> {
+        let mut parts = SmallVec::new();
+        if let Trace::Cell(cell) = self.values[value] {
+            let mut offset = 0;
+            for leaf in self.shape.leaves(cell) {
+                let leaf = &self.shape.cells[leaf as usize];
+                parts.push(Bytes {
+                    offset,
+                    bytes: leaf.bytes,
+                    kind: leaf.kind(),
+                });
+                offset += leaf.bytes as i64;
+            }
+        }
+        parts
+    }
+
+    /// A class from an offset on as the description of a parameter. None where not all of a period is known.
+    ///
+    /// A class that does not repeat gets the stride 0, and only says what it knows. A pointer back to a class that it lies in is given without pointee.
+    pub fn layout_of(&self, class: Class, offset: i64) -> Option<Layout> {
+        self.layout_within(class, offset, &mut Vec::new())
+    }
+
+    fn layout_within(&self, class: Class, offset: i64, path: &mut Vec<Class>) -> Option<Layout> {
+        let cells = self.cells(class, offset);
+        let (fields, stride) = match (cells.period, &cells.head[..]) {
+            (0, _) => (&cells.head, 0),
+            (period, []) => (&cells.body, period),
+            _ => return None,
+        };
+        path.push(class);
+        let mut layout = Layout {
+            fields: Vec::new(),
+            stride,
+        };
+        let mut complete = true;
+        for field in fields {
+            let (scalar, pointee) = match field.kind {
+                Kind::Float(scalar) => (scalar, None),
+                Kind::Integer if field.bytes.is_power_of_two() && field.bytes <= 16 => {
+                    (Scalar::Int(8 * field.bytes as u8), None)
+                }
+                Kind::Pointer(place) => {
+                    // Depth costs memory, as each pointer gets a copy of what it points to.
+                    let known = (!path.contains(&place.class) && path.len() < 4)
+                        .then_some(place.span.as_exact())
+                        .flatten();
+                    let pointee = known.and_then(|at| self.layout_within(place.class, at, path));
+                    (Scalar::Ptr, pointee)
+                }
+                Kind::Padding => continue,
+                Kind::Integer | Kind::Unknown | Kind::Conflict(_) => {
+                    complete &= stride == 0;
+                    continue;
+                }
+            };
+            layout.fields.push(ferrozyme_ir::Field {
+                offset: field.offset as u64,
+                scalar,
+                pointee: pointee.map(Box::new),
+            });
+        }
+        path.pop();
+        complete.then_some(layout)
+    }
+
+    /// The offset of the same field in the first period, and how many bytes follow until the next turn.
+    fn wrap(&self, class: Class, offset: i64) -> (i64, u64) {
+        let shape = &self.shape.classes[class];
+        graph::wrap(shape.start, shape.period, offset)
+    }
+
+    /// What is at an offset: the rest of its field, or the unknown bytes up to the next.
+    fn field_at(&self, class: Class, offset: i64) -> Bytes {
+        let fields = &self.shape.classes[class].fields;
+        let (at, room) = self.wrap(class, offset);
+        let next = fields.partition_point(|&(start, _)| start <= at);
+        if let Some(&(start, cell)) = next.checked_sub(1).map(|index| &fields[index]) {
+            let cell = &self.shape.cells[cell as usize];
+            let passed = at.abs_diff(start);
+            if passed < cell.bytes {
+                return Bytes {
+                    offset,
+                    bytes: cell.bytes - passed,
+                    kind: cell.kind(),
+                };
+            }
+        }
+        let gap = fields
+            .get(next)
+            .map_or(u64::MAX, |&(start, _)| start.abs_diff(at));
+        Bytes {
+            offset,
+            bytes: gap.min(room),
+            kind: Kind::Unknown,
+        }
+    }
+}
+
+impl Shape {
+    /// The pieces of a cell that are not split further, from the first byte on.
+    fn leaves(&self, cell: u32) -> SmallVec<[u32; 4]> {
+        let mut leaves = SmallVec::new();
+        let mut stack: SmallVec<[u32; 8]> = SmallVec::from_slice(&[cell]);
+        while let Some(cell) = stack.pop() {
+            match self.cells[cell as usize].parts {
+                None => leaves.push(cell),
+                Some((left, right)) => stack.extend([right, left]),
+            }
+        }
+        leaves
+    }
+}
+
+fn find<K: PartialEq>(list: &[(K, Place)], key: K) -> Option<Place> {
+    list.iter()
+        .find(|(known, _)| *known == key)
+        .map(|&(_, place)| place)
+}
+
+/// What several pieces are together: an integer of integers, padding of padding, or a contradiction if one is.
+fn common_kind(parts: &[Bytes]) -> Option<Kind> {
+    let conflict = parts
+        .iter()
+        .map(|part| part.kind)
+        .find(|kind| matches!(kind, Kind::Conflict(_)));
+    let first = parts.first()?.kind;
+    let plain = matches!(first, Kind::Integer | Kind::Padding | Kind::Unknown);
+    conflict.or((plain && parts.iter().all(|part| part.kind == first)).then_some(first))
+}
+
+fn value_kind(kind: Kind) -> ValueKind {
+    match kind {
+        Kind::Float(scalar) => ValueKind::CarriesFloat(scalar),
+        Kind::Integer => ValueKind::Integer,
+        Kind::Pointer(place) => ValueKind::CarriesPointer(place),
+        Kind::Padding | Kind::Unknown => ValueKind::Unknown,
+        Kind::Conflict(contradiction) => ValueKind::Conflict(contradiction),
+    }
+}

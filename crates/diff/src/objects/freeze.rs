@@ -1,0 +1,206 @@
+//! Turns what was gathered into what is asked: only classes and cells that stand for themselves, numbered in the order in which
+//! the functions' values meet them.
+
+use super::gather::Gather;
+use super::graph::{CellId, ClassId, Graph, Target};
+use super::{CellShape, Class, ClassShape, Objects, Place, Shape, Trace};
+use ferrozyme_ir::FunctionId;
+use ferrozyme_ir::entity::{PrimaryMap, SecondaryMap};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+pub(super) fn freeze(gather: Gather<'_>) -> Vec<(FunctionId, Objects)> {
+    let Gather {
+        mut graph,
+        bodies,
+        globals,
+        functions,
+        ..
+    } = gather;
+    let mut freezer = Freezer {
+        graph: &mut graph,
+        classes: PrimaryMap::new(),
+        class_of: FxHashMap::default(),
+        cells: Vec::new(),
+        cell_of: FxHashMap::default(),
+    };
+    let mut frozen = Vec::new();
+    for body in &bodies {
+        let function = body.function;
+        let mut values = SecondaryMap::new();
+        // Values are numbered roughly in the order of the text, the parameters first.
+        for value in function.values.keys() {
+            if function.is_constant(value) {
+                continue;
+            }
+            let trace = match (body.pointers[value].target, body.cells[value]) {
+                (Some(target), _) => Trace::Pointer(freezer.place(target)),
+                (None, Some(cell)) => Trace::Cell(freezer.cell(cell)),
+                (None, None) => continue,
+            };
+            values[value] = trace;
+        }
+        let results: Vec<Trace> = body
+            .results
+            .iter()
+            .map(|outlet| match (outlet.pointer.target, outlet.cell) {
+                (Some(target), _) => Trace::Pointer(freezer.place(target)),
+                (None, Some(cell)) => Trace::Cell(freezer.cell(cell)),
+                (None, None) => Trace::Nothing,
+            })
+            .collect();
+        frozen.push((body.id, values, results));
+    }
+    let mut globals: Vec<_> = globals.into_iter().collect();
+    globals.sort_unstable_by_key(|&(id, _)| id);
+    let globals: Vec<_> = globals
+        .into_iter()
+        .map(|(id, target)| (id, freezer.place(target)))
+        .collect();
+    let mut functions: Vec<_> = functions.into_iter().collect();
+    functions.sort_unstable_by_key(|&(id, _)| id);
+    let functions: Vec<_> = functions
+        .into_iter()
+        .map(|(id, target)| (id, freezer.place(target)))
+        .collect();
+    let mut shape = freezer.finish();
+    spread_escapes(&mut shape);
+    let shape = Arc::new(shape);
+    frozen
+        .into_iter()
+        .map(|(function, values, results)| {
+            let objects = Objects {
+                function,
+                shape: shape.clone(),
+                values,
+                globals: globals.clone(),
+                functions: functions.clone(),
+                results,
+            };
+            (function, objects)
+        })
+        .collect()
+}
+
+struct Freezer<'g> {
+    graph: &'g mut Graph,
+    /// The roots in the order of their numbers.
+    classes: PrimaryMap<Class, ClassId>,
+    class_of: FxHashMap<ClassId, Class>,
+    cells: Vec<CellId>,
+    cell_of: FxHashMap<CellId, u32>,
+}
+
+impl Freezer<'_> {
+    fn place(&mut self, target: Target) -> Place {
+        let target = self.graph.resolve(target);
+        let class = match self.class_of.get(&target.class) {
+            Some(&class) => class,
+            None => {
+                let class = self.classes.push(target.class);
+                self.class_of.insert(target.class, class);
+                class
+            }
+        };
+        Place {
+            class,
+            span: target.span,
+        }
+    }
+
+    fn cell(&mut self, cell: CellId) -> u32 {
+        let root = self.graph.find_cell(cell);
+        if let Some(&number) = self.cell_of.get(&root) {
+            return number;
+        }
+        let number = self.cells.len() as u32;
+        self.cells.push(root);
+        self.cell_of.insert(root, number);
+        number
+    }
+
+    /// Follows fields and pointers until all that is reached has a number.
+    fn finish(mut self) -> Shape {
+        let mut shape = Shape::default();
+        let mut next_cell = 0;
+        loop {
+            if let Some(&root) = self.cells.get(next_cell) {
+                let node = self.graph.cell(root);
+                let (bytes, parts, evidence) = (node.bytes, node.parts, node.evidence);
+                let parts = parts.map(|(left, right)| (self.cell(left), self.cell(right)));
+                let pointer = evidence.pointer.map(|target| self.place(target));
+                shape.cells.push(CellShape {
+                    bytes,
+                    parts,
+                    float: evidence.float,
+                    integer: evidence.integer,
+                    pointer,
+                    padding: evidence.padding,
+                    contradiction: evidence.contradiction,
+                });
+                next_cell += 1;
+            } else if let Some(&root) = self.classes.get(shape.classes.next_key()) {
+                let fields: Vec<(i64, CellId)> = self
+                    .graph
+                    .node(root)
+                    .fields
+                    .iter()
+                    .map(|(&offset, &cell)| (offset, cell))
+                    .collect();
+                let mut flat = Vec::new();
+                for (offset, cell) in fields {
+                    let mut at = offset;
+                    for leaf in self.graph.leaves(cell) {
+                        flat.push((at, self.cell(leaf)));
+                        at += self.graph.cell(leaf).bytes as i64;
+                    }
+                }
+                let node = self.graph.node(root);
+                shape.classes.push(ClassShape {
+                    start: node.start,
+                    period: node.period,
+                    fields: flat,
+                    sources: node.sources.iter().copied().collect(),
+                    escapes: node.escapes,
+                    clobbered: node.clobbered,
+                    unknown_origin: node.unknown_origin,
+                });
+            } else {
+                return shape;
+            }
+        }
+    }
+}
+
+/// Whoever knows an address knows all addresses in the memory there; and where unseen code may have written, any pointer may
+/// be one that it wrote.
+fn spread_escapes(shape: &mut Shape) {
+    let mut unseen: Vec<Class> = shape
+        .classes
+        .iter()
+        .filter(|(_, class)| class.escapes || class.clobbered)
+        .map(|(id, _)| id)
+        .collect();
+    while let Some(id) = unseen.pop() {
+        let (escapes, clobbered) = {
+            let class = &shape.classes[id];
+            (class.escapes, class.clobbered)
+        };
+        let pointees: Vec<Class> = shape.classes[id]
+            .fields
+            .iter()
+            .filter_map(|&(_, cell)| shape.cells[cell as usize].pointer)
+            .map(|place| place.class)
+            .collect();
+        for pointee in pointees {
+            let class = &mut shape.classes[pointee];
+            let before = (class.escapes, class.clobbered, class.unknown_origin);
+            class.escapes |= escapes;
+            class.clobbered |= clobbered;
+            class.unknown_origin |= clobbered;
+            if before != (class.escapes, class.clobbered, class.unknown_origin) {
+                unseen.push(pointee);
+            }
+        }
+    }
+}

@@ -1,0 +1,883 @@
+//! Walks functions and collects what their operations say about classes and cells.
+//!
+//! Functions that call each other in circles are treated as one group, in which each function has one answer for
+//! all calls within the group. All other calls get their own copy of what the callee's analysis found ([`instance`]).
+//!
+//! The walk is repeated until nothing changes: pointers carried around loops and stored in memory grow from
+//! round to round, by widening only a few times. What integers are is collected last, in one more round, because whether arithmetic works on a number or
+//! on an address is known only when all pointers are.
+
+mod copy;
+mod instance;
+mod numbers;
+
+use super::graph::{CellId, Graph, Integer, Target};
+use super::interval::{Interval, Intervals};
+use super::span::Span;
+use super::{Objects, Source, freeze};
+use ferrozyme_ir::entity::SecondaryMap;
+use ferrozyme_ir::{
+    Constant, Function, FunctionId, GlobalId, Layout, MemoryEffect, Module, Op, Opcode, Payload,
+    Region, Scalar, Symbol, Type, Value, ValueDef,
+};
+use instance::Instance;
+use numbers::Packing;
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// What a function is analysed with on top of its declared facts.
+#[derive(Clone, Copy)]
+pub(super) enum Context<'a> {
+    /// Descriptions of the memory behind its parameters.
+    Layouts(&'a [Option<Layout>]),
+    /// The caller's analysis, and the arguments of the call.
+    Call(&'a Objects, &'a [Value]),
+}
+
+/// Analyses all functions that `function` calls, directly or not, and all that call each other in circles with it.
+pub(super) fn analyse_callees(
+    module: &Module,
+    function: FunctionId,
+    finished: &mut FxHashMap<FunctionId, Arc<Objects>>,
+) {
+    for group in groups(module, function) {
+        if group != [function] && !finished.contains_key(&group[0]) {
+            for (id, objects) in analyse_group(module, &group, finished, None) {
+                finished.insert(id, Arc::new(objects));
+            }
+        }
+    }
+}
+
+/// Analyses one function in a context. Calls from it to itself, by whatever way, are to the function without context.
+pub(super) fn analyse_alone(
+    module: &Module,
+    function: FunctionId,
+    finished: &FxHashMap<FunctionId, Arc<Objects>>,
+    context: Context<'_>,
+) -> Arc<Objects> {
+    let (_, objects) = analyse_group(module, &[function], finished, Some(context))
+        .pop()
+        .expect("a group of one function has one analysis");
+    Arc::new(objects)
+}
+
+/// Analyses functions together.
+pub(super) fn analyse_group(
+    module: &Module,
+    group: &[FunctionId],
+    finished: &FxHashMap<FunctionId, Arc<Objects>>,
+    context: Option<Context<'_>>,
+) -> Vec<(FunctionId, Objects)> {
+    let mut gather = Gather {
+        module,
+        finished,
+        graph: Graph::default(),
+        bodies: group
+            .iter()
+            .map(|&id| Body::of(id, &module.functions[id]))
+            .collect(),
+        globals: FxHashMap::default(),
+        functions: FxHashMap::default(),
+        instances: FxHashMap::default(),
+        late: false,
+        last: false,
+    };
+    gather.start(context);
+    gather.run();
+    freeze::freeze(gather)
+}
+
+/// After how many rounds pointers that still move are taken to point anywhere in their class.
+const LIMIT: u32 = 16;
+
+/// Fields beyond this offset are not believed.
+const FAR: u64 = 1 << 48;
+
+pub(super) struct Gather<'a> {
+    module: &'a Module,
+    finished: &'a FxHashMap<FunctionId, Arc<Objects>>,
+    pub(super) graph: Graph,
+    pub(super) bodies: Vec<Body<'a>>,
+    pub(super) globals: FxHashMap<GlobalId, Target>,
+    pub(super) functions: FxHashMap<FunctionId, Target>,
+    instances: FxHashMap<(usize, Op), Instance>,
+    /// Whether addresses made of integers that carry none are to be given memory of their own now.
+    late: bool,
+    /// Whether this is the round in which integers are told.
+    last: bool,
+}
+
+/// One function of the group.
+pub(super) struct Body<'a> {
+    pub(super) id: FunctionId,
+    pub(super) function: &'a Function,
+    pub(super) pointers: SecondaryMap<Value, Pointer>,
+    pub(super) cells: SecondaryMap<Value, Option<CellId>>,
+    pub(super) results: Vec<Outlet>,
+    intervals: Intervals,
+    packing: Packing,
+    steps: Vec<Step>,
+}
+
+/// Where a pointer may point, so far.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Pointer {
+    pub(super) target: Option<Target>,
+    growth: u8,
+}
+
+/// What a function returns.
+#[derive(Clone, Copy)]
+pub(super) struct Outlet {
+    pub(super) pointer: Pointer,
+    pub(super) cell: Option<CellId>,
+}
+
+/// One thing to do in each round.
+#[derive(Clone, Copy)]
+enum Step {
+    /// An operation without regions, or the way into one with regions.
+    Enter(Op),
+    /// The way out of an operation with regions.
+    Leave(Op),
+}
+
+impl<'a> Body<'a> {
+    fn of(id: FunctionId, function: &'a Function) -> Body<'a> {
+        let mut steps = Vec::new();
+        if let Some(body) = function.body {
+            collect_steps(function, body, &mut steps);
+        }
+        Body {
+            id,
+            function,
+            pointers: SecondaryMap::new(),
+            cells: SecondaryMap::new(),
+            results: Vec::new(),
+            intervals: Intervals::of(function),
+            packing: Packing::of(function),
+            steps,
+        }
+    }
+}
+
+/// The operations that move pointers or integers, or touch memory; arithmetic on floats says nothing.
+fn collect_steps(function: &Function, region: Region, steps: &mut Vec<Step>) {
+    for &op in &function.regions[region].ops {
+        let data = &function.ops[op];
+        let structured = !data.regions.is_empty();
+        let matters = |value: &Value| !function.ty(*value).is_float();
+        if structured
+            || matches!(
+                data.opcode,
+                Opcode::Bitcast | Opcode::Call | Opcode::CallIndirect
+            )
+            || data.operands.iter().any(matters)
+            || data.results.iter().any(matters)
+        {
+            steps.push(Step::Enter(op));
+        }
+        for &inner in &data.regions {
+            collect_steps(function, inner, steps);
+        }
+        if structured {
+            steps.push(Step::Leave(op));
+        }
+    }
+}
+
+impl Gather<'_> {
+    fn start(&mut self, context: Option<Context<'_>>) {
+        for b in 0..self.bodies.len() {
+            let function = self.bodies[b].function;
+            for &ty in &function.results {
+                let cell = ty.is_int().then(|| self.graph.new_cell(ty.bytes()));
+                self.bodies[b].results.push(Outlet {
+                    pointer: Pointer::default(),
+                    cell,
+                });
+            }
+            let Some(body) = function.body else { continue };
+            for (index, &argument) in function.regions[body].args.iter().enumerate() {
+                if !function.ty(argument).is_ptr() {
+                    continue;
+                }
+                let source = (self.bodies[b].id, Source::Param(index as u32));
+                let class = self.graph.new_class(Some(source));
+                let target = Target {
+                    class,
+                    span: Span::exact(0),
+                };
+                self.bodies[b].pointers[argument].target = Some(target);
+                if let Some(layout) = &function.params[index].facts.layout {
+                    self.describe(target, layout);
+                }
+                if let Some(Context::Layouts(layouts)) = context
+                    && let Some(Some(layout)) = layouts.get(index)
+                {
+                    self.describe(target, layout);
+                }
+            }
+        }
+        if let Some(Context::Call(caller, arguments)) = context {
+            self.enter_from(caller, arguments);
+        }
+    }
+
+    fn run(&mut self) {
+        let mut round = 0;
+        loop {
+            let before = self.graph.version;
+            self.graph.hurry = round >= LIMIT;
+            self.round();
+            round += 1;
+            if self.graph.version == before {
+                if self.late {
+                    break;
+                }
+                self.late = true;
+            }
+        }
+        self.last = true;
+        self.round();
+        for b in 0..self.bodies.len() {
+            self.tell_integers(b);
+        }
+    }
+
+    fn round(&mut self) {
+        for b in 0..self.bodies.len() {
+            for index in 0..self.bodies[b].steps.len() {
+                match self.bodies[b].steps[index] {
+                    Step::Enter(op) => self.enter(b, op),
+                    Step::Leave(op) => self.leave(b, op),
+                }
+            }
+        }
+    }
+
+    // ---- values
+
+    /// Where a pointer points, or the address that an integer carries.
+    fn place_of(&mut self, b: usize, value: Value) -> Option<Target> {
+        let function = self.bodies[b].function;
+        match &function.values[value].def {
+            ValueDef::Constant(Constant::Global(id)) => Some(self.global(*id)),
+            ValueDef::Constant(Constant::Function(id)) => Some(self.code(b, *id)),
+            ValueDef::Constant(_) => None,
+            _ if function.ty(value).is_ptr() => self.bodies[b].pointers[value].target,
+            _ => {
+                let cell = self.bodies[b].cells[value]?;
+                self.graph.pointer_of(cell)
+            }
+        }
+    }
+
+    /// The cell of an integer value; none for constants and for other types.
+    fn cell_of(&mut self, b: usize, value: Value) -> Option<CellId> {
+        let function = self.bodies[b].function;
+        let ty = function.ty(value);
+        if !ty.is_int() || function.is_constant(value) {
+            return None;
+        }
+        if let Some(cell) = self.bodies[b].cells[value] {
+            return Some(cell);
+        }
+        let cell = self.graph.new_cell(ty.bytes());
+        self.bodies[b].cells[value] = Some(cell);
+        Some(cell)
+    }
+
+    fn interval(&self, b: usize, value: Value) -> Interval {
+        let body = &self.bodies[b];
+        body.intervals.get(body.function, value)
+    }
+
+    /// A pointer points to exactly this.
+    fn assign(&mut self, b: usize, value: Value, target: Option<Target>) {
+        let Some(target) = target else { return };
+        let new = self.graph.resolve(target);
+        let old = self.bodies[b].pointers[value].target;
+        let old = old.map(|old| self.graph.resolve(old));
+        if let Some(old) = old
+            && old.class != new.class
+        {
+            // Two answers in two rounds: what was derived from the first must hold for both.
+            let joined = self.graph.join(old, new);
+            self.bodies[b].pointers[value].target = Some(joined);
+            return;
+        }
+        if old != Some(new) {
+            self.graph.version += 1;
+            self.bodies[b].pointers[value].target = Some(new);
+        }
+    }
+
+    /// A pointer points to this, among others.
+    fn grow(&mut self, b: usize, value: Value, target: Option<Target>) {
+        let Some(target) = target else { return };
+        let mut pointer = self.bodies[b].pointers[value];
+        self.graph
+            .grow(&mut pointer.target, &mut pointer.growth, target);
+        self.bodies[b].pointers[value] = pointer;
+    }
+
+    /// The addresses of several values together.
+    fn join_all(&mut self, b: usize, values: &[Value]) -> Option<Target> {
+        let mut joined: Option<Target> = None;
+        for &value in values {
+            if let Some(target) = self.place_of(b, value) {
+                joined = Some(match joined {
+                    None => target,
+                    Some(others) => self.graph.join(others, target),
+                });
+            }
+        }
+        joined
+    }
+
+    /// One of `from` is what `into` is.
+    fn choose(&mut self, b: usize, from: &[Value], into: Value) {
+        let ty = self.bodies[b].function.ty(into);
+        if ty.is_ptr() {
+            let target = self.join_all(b, from);
+            self.assign(b, into, target);
+        } else if let Some(cell) = self.cell_of(b, into) {
+            for &value in from {
+                self.same_integer(b, value, cell);
+            }
+        }
+    }
+
+    /// An integer value and some bytes are the same.
+    fn same_integer(&mut self, b: usize, value: Value, cell: CellId) {
+        match self.cell_of(b, value) {
+            Some(own) => self.graph.merge_cells(own, cell),
+            None if self.last && numbers::is_telling(self.bodies[b].function, value) => {
+                self.graph.set_integer(cell, Integer::Used);
+            }
+            None => {}
+        }
+    }
+
+    /// A value flows into another that has other sources, too, which may depend on it.
+    fn flow(&mut self, b: usize, from: &[Value], into: &[Value]) {
+        for (&from, &into) in from.iter().zip(into) {
+            let ty = self.bodies[b].function.ty(into);
+            if ty.is_ptr() {
+                let target = self.place_of(b, from);
+                self.grow(b, into, target);
+            } else if let Some(cell) = self.cell_of(b, into) {
+                self.same_integer(b, from, cell);
+            }
+        }
+    }
+
+    /// What a region hands on at its end.
+    fn handed_on(&self, b: usize, region: Region, skip: usize) -> Option<SmallVec<[Value; 4]>> {
+        let function = self.bodies[b].function;
+        let &last = function.regions[region].ops.last()?;
+        let data = &function.ops[last];
+        (data.opcode != Opcode::Trap)
+            .then(|| SmallVec::from_slice(data.operands.get(skip..).unwrap_or(&[])))
+    }
+
+    // ---- memory with a name
+
+    /// The memory of a global. All globals that it holds addresses of come to light with it.
+    fn global(&mut self, id: GlobalId) -> Target {
+        if let Some(&target) = self.globals.get(&id) {
+            return target;
+        }
+        let module = self.module;
+        let first = self.new_global(id);
+        let mut unseen = vec![id];
+        while let Some(id) = unseen.pop() {
+            let global = &module.globals[id];
+            let target = self.globals[&id];
+            if global.bytes.is_none() {
+                self.graph.node_mut(target.class).escapes = true;
+            }
+            if let Some(layout) = &global.layout {
+                self.describe(target, layout);
+            }
+            for &(offset, symbol) in &global.relocations {
+                let pointee = match symbol {
+                    Symbol::Function(other) => self.code(0, other),
+                    Symbol::Global(other) => match self.globals.get(&other) {
+                        Some(&known) => known,
+                        None => {
+                            unseen.push(other);
+                            self.new_global(other)
+                        }
+                    },
+                };
+                if offset < FAR {
+                    let bytes = Scalar::Ptr.bytes();
+                    let cell = self.graph.access(target.class, offset as i64, bytes);
+                    self.graph.set_pointer(cell, pointee);
+                }
+            }
+        }
+        first
+    }
+
+    fn new_global(&mut self, id: GlobalId) -> Target {
+        let source = (self.bodies[0].id, Source::Global(id));
+        let target = Target {
+            class: self.graph.new_class(Some(source)),
+            span: Span::exact(0),
+        };
+        self.globals.insert(id, target);
+        target
+    }
+
+    fn code(&mut self, b: usize, id: FunctionId) -> Target {
+        if let Some(&target) = self.functions.get(&id) {
+            return target;
+        }
+        let source = (self.bodies[b].id, Source::Function(id));
+        let target = Target {
+            class: self.graph.new_class(Some(source)),
+            span: Span::exact(0),
+        };
+        self.functions.insert(id, target);
+        target
+    }
+
+    /// The memory that an operation makes, or that comes to light there.
+    fn made_by(&mut self, b: usize, op: Op, index: usize, source: Source) -> Option<Target> {
+        let result = self.bodies[b].function.ops[op].results[index];
+        if self.bodies[b].pointers[result].target.is_none() {
+            let source = (self.bodies[b].id, source);
+            let class = self.graph.new_class(Some(source));
+            if matches!(source.1, Source::External(_) | Source::Address(_)) {
+                let node = self.graph.node_mut(class);
+                node.unknown_origin = true;
+                node.escapes = true;
+                node.clobbered = true;
+            }
+            self.bodies[b].pointers[result].target = Some(Target {
+                class,
+                span: Span::exact(0),
+            });
+        }
+        self.bodies[b].pointers[result].target
+    }
+
+    /// States what a description says.
+    fn describe(&mut self, target: Target, layout: &Layout) {
+        let stride = layout.stride.min(FAR);
+        if stride > 0 {
+            self.graph.repeat(target.class, i64::MIN, stride);
+        }
+        let at = target.span.lo;
+        let mut end = 0;
+        for field in &layout.fields {
+            let bytes = field.scalar.bytes();
+            if field.offset > FAR {
+                continue;
+            }
+            if stride > 0 && field.offset > end {
+                self.describe_padding(target, end, field.offset - end);
+            }
+            end = field.offset + bytes;
+            let offset = at + field.offset as i64;
+            let cell = self.graph.access(target.class, offset, bytes);
+            match field.scalar {
+                Scalar::Ptr => {
+                    let class = match self.graph.pointer_of(cell) {
+                        Some(known) => known,
+                        None => Target {
+                            class: self.graph.new_class(None),
+                            span: Span::exact(0),
+                        },
+                    };
+                    self.graph.set_pointer(cell, class);
+                    if let Some(pointee) = &field.pointee {
+                        self.describe(class, pointee);
+                    }
+                }
+                Scalar::Int(_) => self.graph.set_integer(cell, Integer::Certain),
+                float => self.graph.set_float(cell, float),
+            }
+        }
+        if stride > end {
+            self.describe_padding(target, end, stride - end);
+        }
+    }
+
+    fn describe_padding(&mut self, target: Target, from: u64, bytes: u64) {
+        let offset = target.span.lo + from as i64;
+        let cell = self.graph.access(target.class, offset, bytes);
+        self.graph.set_padding(cell);
+    }
+
+    // ---- operations
+
+    fn enter(&mut self, b: usize, op: Op) {
+        let function = self.bodies[b].function;
+        let data = &function.ops[op];
+        let operands = &data.operands;
+        match data.opcode {
+            Opcode::Load => self.load(b, data.results[0], operands[0], op),
+            Opcode::Store => self.store(b, operands[0], operands[1]),
+            Opcode::AtomicAdd => {
+                self.store(b, operands[1], operands[0]);
+                self.load(b, data.results[0], operands[0], op);
+            }
+            Opcode::Offset => {
+                if let (Some(base), Payload::Scale(scale)) =
+                    (self.place_of(b, operands[0]), &data.payload)
+                {
+                    let index = self.interval(b, operands[1]);
+                    // Without unsigned overflow an index is not negative.
+                    let index = if data.flags.contains(ferrozyme_ir::Flags::NUW) {
+                        index.at_least_zero()
+                    } else {
+                        index
+                    };
+                    let target = Target {
+                        class: base.class,
+                        span: base.span.plus(index, *scale),
+                    };
+                    self.assign(b, data.results[0], Some(target));
+                }
+            }
+            Opcode::Stack => {
+                self.made_by(b, op, 0, Source::Stack(op));
+            }
+            Opcode::Alloc => {
+                self.made_by(b, op, 0, Source::Alloc(op));
+            }
+            Opcode::Copy | Opcode::Move => self.copy(b, operands[0], operands[1], operands[2]),
+            Opcode::Select => self.choose(b, &operands[1..3], data.results[0]),
+            Opcode::Call => {
+                if let Payload::Callee(callee) = data.payload {
+                    self.call(b, op, callee, operands);
+                }
+            }
+            Opcode::CallIndirect => match function.constant_of(operands[0]) {
+                Some(&Constant::Function(callee)) if self.fits(b, op, callee) => {
+                    self.call(b, op, callee, &operands[1..]);
+                }
+                _ => self.call_unknown(b, op, &operands[1..], None),
+            },
+            Opcode::For => {
+                let args = &function.regions[data.regions[0]].args;
+                self.flow(b, &operands[3..], &args[1..]);
+            }
+            Opcode::Loop => {
+                let args = &function.regions[data.regions[0]].args;
+                self.flow(b, operands, args);
+            }
+            Opcode::Return => {
+                for (index, &value) in operands.iter().enumerate() {
+                    let target = self.place_of(b, value);
+                    let Some(&Outlet { mut pointer, cell }) = self.bodies[b].results.get(index)
+                    else {
+                        break;
+                    };
+                    if let Some(cell) = cell {
+                        self.same_integer(b, value, cell);
+                    } else if let Some(target) = target {
+                        self.graph
+                            .grow(&mut pointer.target, &mut pointer.growth, target);
+                        self.bodies[b].results[index].pointer = pointer;
+                    }
+                }
+            }
+            _ => self.number(b, op),
+        }
+    }
+
+    fn leave(&mut self, b: usize, op: Op) {
+        let function = self.bodies[b].function;
+        let data = &function.ops[op];
+        match data.opcode {
+            Opcode::If | Opcode::Switch => {
+                let mut ends: SmallVec<[SmallVec<[Value; 4]>; 4]> = SmallVec::new();
+                for &region in &data.regions {
+                    ends.extend(self.handed_on(b, region, 0));
+                }
+                for (index, &result) in data.results.iter().enumerate() {
+                    let from: SmallVec<[Value; 4]> = ends
+                        .iter()
+                        .filter_map(|values| values.get(index).copied())
+                        .collect();
+                    self.choose(b, &from, result);
+                }
+            }
+            Opcode::For => {
+                let args = &function.regions[data.regions[0]].args;
+                if let Some(values) = self.handed_on(b, data.regions[0], 0) {
+                    self.flow(b, &values, &args[1..]);
+                }
+                for (&arg, &result) in args[1..].iter().zip(&data.results) {
+                    self.choose(b, &[arg], result);
+                }
+            }
+            Opcode::Loop => {
+                let args = &function.regions[data.regions[0]].args;
+                if let Some(values) = self.handed_on(b, data.regions[0], 1) {
+                    self.flow(b, &values, args);
+                    for (&value, &result) in values.iter().zip(&data.results) {
+                        self.choose(b, &[value], result);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn load(&mut self, b: usize, result: Value, address: Value, op: Op) {
+        let Some(target) = self.place_of(b, address) else {
+            return;
+        };
+        let ty = self.bodies[b].function.ty(result);
+        let bytes = ty.scalar().bytes();
+        for lane in 0..u64::from(ty.lanes()) {
+            let at = lane * bytes;
+            let cell = self.graph.access_span(target, at as i64, bytes);
+            match ty.scalar() {
+                Scalar::Ptr => {
+                    let pointee = match self.graph.pointer_of(cell) {
+                        Some(pointee) => pointee,
+                        None => {
+                            let source = (self.bodies[b].id, Source::Loaded(op));
+                            let class = self.graph.new_class(Some(source));
+                            let pointee = Target {
+                                class,
+                                span: Span::exact(0),
+                            };
+                            self.graph.set_pointer(cell, pointee);
+                            pointee
+                        }
+                    };
+                    if ty.is_vector() {
+                        self.grow(b, result, Some(pointee));
+                    } else {
+                        self.assign(b, result, Some(pointee));
+                    }
+                }
+                Scalar::Int(_) => {
+                    if let Some(own) = self.cell_of(b, result) {
+                        let own = self.graph.part(own, at, bytes);
+                        self.graph.merge_cells(own, cell);
+                    }
+                }
+                float => self.graph.set_float(cell, float),
+            }
+        }
+    }
+
+    fn store(&mut self, b: usize, value: Value, address: Value) {
+        let Some(target) = self.place_of(b, address) else {
+            return;
+        };
+        let function = self.bodies[b].function;
+        let ty = function.ty(value);
+        let bytes = ty.scalar().bytes();
+        for lane in 0..u64::from(ty.lanes()) {
+            let at = lane * bytes;
+            let cell = self.graph.access_span(target, at as i64, bytes);
+            match ty.scalar() {
+                Scalar::Ptr => {
+                    let pointee = self.place_of(b, value).or_else(|| {
+                        self.graph.pointer_of(cell).is_none().then(|| Target {
+                            class: self.graph.new_class(None),
+                            span: Span::exact(0),
+                        })
+                    });
+                    if let Some(pointee) = pointee {
+                        self.graph.set_pointer(cell, pointee);
+                    }
+                }
+                Scalar::Int(_) => match self.cell_of(b, value) {
+                    Some(own) => {
+                        let own = self.graph.part(own, at, bytes);
+                        self.graph.merge_cells(own, cell);
+                    }
+                    None => self.same_integer(b, value, cell),
+                },
+                float => self.graph.set_float(cell, float),
+            }
+        }
+    }
+
+    // ---- calls
+
+    /// Whether an indirect call has the types of a function.
+    fn fits(&self, b: usize, op: Op, callee: FunctionId) -> bool {
+        let function = self.bodies[b].function;
+        let data = &function.ops[op];
+        let callee = &self.module.functions[callee];
+        let types = |values: &[Value]| -> Vec<Type> {
+            values.iter().map(|&value| function.ty(value)).collect()
+        };
+        types(&data.operands[1..]) == callee.params.iter().map(|p| p.ty).collect::<Vec<_>>()
+            && types(&data.results) == callee.results
+    }
+
+    fn call(&mut self, b: usize, op: Op, callee: FunctionId, arguments: &[Value]) {
+        if let Some(inner) = self.bodies.iter().position(|body| body.id == callee)
+            && self.bodies[inner].function.body.is_some()
+        {
+            self.call_within(b, op, inner, arguments);
+        } else if let Some(finished) = self.finished.get(&callee)
+            && self.module.functions[callee].body.is_some()
+        {
+            let finished = finished.clone();
+            self.call_finished(b, op, &finished, arguments);
+        } else {
+            self.call_unknown(b, op, arguments, Some(callee));
+        }
+    }
+
+    /// A call of a function of the same group.
+    fn call_within(&mut self, b: usize, op: Op, inner: usize, arguments: &[Value]) {
+        let function = self.bodies[inner].function;
+        let params = function.arguments();
+        for (&argument, &param) in arguments.iter().zip(params) {
+            if function.ty(param).is_ptr() {
+                let target = self.place_of(b, argument);
+                self.grow(inner, param, target);
+            } else if let Some(cell) = self.cell_of(inner, param) {
+                self.same_integer(b, argument, cell);
+            }
+        }
+        let results = &self.bodies[b].function.ops[op].results;
+        for (index, &result) in results.iter().enumerate() {
+            let outlet = self.bodies[inner].results[index];
+            match outlet.cell {
+                Some(cell) => self.same_integer(b, result, cell),
+                None => self.assign(b, result, outlet.pointer.target),
+            }
+        }
+    }
+
+    /// A call of code that is not seen.
+    fn call_unknown(&mut self, b: usize, op: Op, arguments: &[Value], callee: Option<FunctionId>) {
+        let callee = callee.map(|id| &self.module.functions[id]);
+        for (index, &argument) in arguments.iter().enumerate() {
+            let Some(target) = self.place_of(b, argument) else {
+                continue;
+            };
+            let facts = callee
+                .and_then(|callee| callee.params.get(index))
+                .map(|param| &param.facts);
+            let keeps = facts.is_none_or(|facts| !facts.nocapture);
+            let writes = callee.is_none_or(|callee| callee.facts.memory == MemoryEffect::Any)
+                && facts.is_none_or(|facts| !facts.readonly);
+            if let Some(layout) = facts.and_then(|facts| facts.layout.as_ref())
+                && let Some(at) = target.span.as_exact()
+            {
+                let class = self.graph.find(target.class);
+                let target = Target {
+                    class: class.0,
+                    span: Span::exact(at.wrapping_add(class.1)),
+                };
+                self.describe(target, layout);
+            }
+            let (class, _) = self.graph.find(target.class);
+            let node = self.graph.node_mut(class);
+            node.escapes |= keeps;
+            node.clobbered |= writes;
+        }
+        let results = &self.bodies[b].function.ops[op].results;
+        for (index, &result) in results.iter().enumerate() {
+            if self.bodies[b].function.ty(result).is_ptr() {
+                self.made_by(b, op, index, Source::External(op));
+            }
+        }
+    }
+}
+
+/// The functions that `function` calls, directly or not, and itself: in groups that call each other in circles, callees first.
+fn groups(module: &Module, function: FunctionId) -> Vec<Vec<FunctionId>> {
+    // Tarjan's algorithm with a stack of its own.
+    struct Frame {
+        id: FunctionId,
+        callees: Vec<FunctionId>,
+        next: usize,
+    }
+    let mut groups = Vec::new();
+    let mut order: FxHashMap<FunctionId, usize> = FxHashMap::default();
+    let mut low: FxHashMap<FunctionId, usize> = FxHashMap::default();
+    let mut open: Vec<FunctionId> = Vec::new();
+    let mut is_open: FxHashSet<FunctionId> = FxHashSet::default();
+    let mut frames: Vec<Frame> = Vec::new();
+    let mut pending = Some(function);
+    loop {
+        if let Some(id) = pending.take() {
+            let number = order.len();
+            order.insert(id, number);
+            low.insert(id, number);
+            open.push(id);
+            is_open.insert(id);
+            frames.push(Frame {
+                id,
+                callees: callees(module, id),
+                next: 0,
+            });
+        }
+        let Some(frame) = frames.last_mut() else {
+            return groups;
+        };
+        let id = frame.id;
+        if let Some(&callee) = frame.callees.get(frame.next) {
+            frame.next += 1;
+            if !order.contains_key(&callee) {
+                pending = Some(callee);
+            } else if is_open.contains(&callee) {
+                let reached = order[&callee].min(low[&id]);
+                low.insert(id, reached);
+            }
+            continue;
+        }
+        frames.pop();
+        if let Some(caller) = frames.last() {
+            let reached = low[&id].min(low[&caller.id]);
+            low.insert(caller.id, reached);
+        }
+        if low[&id] == order[&id] {
+            let at = open
+                .iter()
+                .rposition(|&other| other == id)
+                .expect("an open function is on the stack");
+            let mut group = open.split_off(at);
+            for member in &group {
+                is_open.remove(member);
+            }
+            group.sort_unstable();
+            groups.push(group);
+        }
+    }
+}
+
+/// The functions with bodies that a function calls.
+fn callees(module: &Module, id: FunctionId) -> Vec<FunctionId> {
+    let function = &module.functions[id];
+    let mut found = Vec::new();
+    let mut seen = FxHashSet::default();
+    for op in ferrozyme_ir::all_ops(function) {
+        let data = &function.ops[op];
+        let callee = match (data.opcode, &data.payload) {
+            (Opcode::Call, Payload::Callee(callee)) => Some(*callee),
+            (Opcode::CallIndirect, _) => match function.constant_of(data.operands[0]) {
+                Some(Constant::Function(callee)) => Some(*callee),
+                _ => None,
+            },
+            _ => None,
+        };
+        if let Some(callee) = callee
+            && module.functions[callee].body.is_some()
+            && seen.insert(callee)
+        {
+            found.push(callee);
+        }
+    }
+    found
+}

@@ -1,0 +1,71 @@
+//! `copy` and `move`: what is copied is the same on both sides, field by field; the classes stay two.
+
+use super::super::graph::Target;
+use super::super::span::gcd;
+use super::Gather;
+use ferrozyme_ir::Value;
+use smallvec::SmallVec;
+use std::collections::BTreeSet;
+
+/// Copies of more bytes than this are taken to be of any length where the fields repeat.
+const LONG: u64 = 4096;
+
+impl Gather<'_> {
+    pub(super) fn copy(&mut self, b: usize, to: Value, from: Value, bytes: Value) {
+        let (Some(to), Some(from)) = (self.place_of(b, to), self.place_of(b, from)) else {
+            return;
+        };
+        let length = self.interval(b, bytes);
+        let length = u64::try_from(length.hi.max(0)).unwrap_or(u64::MAX);
+        if length == 0 {
+            return;
+        }
+        if length > LONG {
+            self.repeat_alike(to, from, length);
+            self.repeat_alike(from, to, length);
+        }
+        let mut fields = BTreeSet::new();
+        self.fields_from(to, length, &mut fields);
+        self.fields_from(from, length, &mut fields);
+        for (offset, bytes) in fields {
+            let bytes = bytes.min(length - offset);
+            let there = self.graph.access_span(to, offset as i64, bytes);
+            let here = self.graph.access_span(from, offset as i64, bytes);
+            self.graph.merge_cells(there, here);
+        }
+    }
+
+    /// Where the fields of `from` repeat, those of `to` do so, too.
+    fn repeat_alike(&mut self, to: Target, from: Target, length: u64) {
+        let place = self.graph.resolve(from);
+        let node = self.graph.node(place.class);
+        let (start, period) = (node.start, node.period);
+        let spread = gcd(place.span.step, place.span.repeat);
+        if period == 0 {
+            return;
+        }
+        let distance = if start == i64::MIN {
+            0
+        } else {
+            start.saturating_sub(place.span.lo).max(0)
+        };
+        if (distance as u64) < length {
+            let start = if to.span.both {
+                i64::MIN
+            } else {
+                to.span.lo.saturating_add(distance)
+            };
+            self.graph.repeat(to.class, start, gcd(period, spread));
+        }
+    }
+
+    /// The fields that begin within `length` bytes from a place on, relative to it; each once where they repeat and are many.
+    fn fields_from(&mut self, place: Target, length: u64, fields: &mut BTreeSet<(u64, u64)>) {
+        let place = self.graph.resolve(place);
+        let positions: SmallVec<[i64; 4]> = place.span.positions().collect();
+        for position in positions {
+            self.graph
+                .fields_from(place.class, position, length, LONG, fields);
+        }
+    }
+}

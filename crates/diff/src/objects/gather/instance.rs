@@ -1,0 +1,284 @@
+//! Calls of functions that are analysed already: each call gets a copy of what the callee's parameters and results reach.
+
+use super::super::graph::{CellId, ClassId, Evidence, Target};
+use super::super::span::{Span, gcd};
+use super::super::{Class, Objects, Place, Source, Trace};
+use super::Gather;
+use ferrozyme_ir::{FunctionId, Op, Value};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+/// The copy that one call has of its callee's classes and cells.
+#[derive(Default)]
+pub(super) struct Instance {
+    classes: FxHashMap<Class, ClassId>,
+    cells: FxHashMap<u32, CellId>,
+    /// The cells that hold pointers, and where these point in the original.
+    pointers: Vec<(CellId, Place)>,
+}
+
+impl Gather<'_> {
+    /// A call of a function that is analysed already.
+    pub(super) fn call_finished(
+        &mut self,
+        b: usize,
+        op: Op,
+        callee: &Objects,
+        arguments: &[Value],
+    ) {
+        let params = self.module.functions[callee.function].arguments();
+        let traces: SmallVec<[Trace; 8]> =
+            params.iter().map(|&param| callee.values[param]).collect();
+        let instance = match self.instances.remove(&(b, op)) {
+            Some(instance) => instance,
+            None => {
+                let mut roots = traces.to_vec();
+                roots.extend(callee.results.iter().copied());
+                let named = callee.globals.iter().map(|&(_, place)| place);
+                let named = named.chain(callee.functions.iter().map(|&(_, place)| place));
+                roots.extend(named.map(Trace::Pointer));
+                let made = (self.bodies[b].id, Source::Call(op));
+                self.instantiate(callee, &roots, Some(made))
+            }
+        };
+        self.bind_names(callee, &instance);
+        // By how much the arguments spread around the address that the copy was bound to, for each class.
+        let mut spreads: SmallVec<[(Class, Span); 2]> = SmallVec::new();
+        for (&argument, &trace) in arguments.iter().zip(&traces) {
+            match trace {
+                Trace::Pointer(place) => {
+                    let Some(actual) = self.place_of(b, argument) else {
+                        continue;
+                    };
+                    let spread = actual.span.spread();
+                    if spread != Span::exact(0) {
+                        match spreads.iter_mut().find(|(class, _)| *class == place.class) {
+                            Some((_, known)) => *known = known.join(spread),
+                            None => spreads.push((place.class, spread)),
+                        }
+                    }
+                    let copy = instance.classes[&place.class];
+                    self.bind(callee, place, copy, actual);
+                }
+                Trace::Cell(cell) => self.same_integer(b, argument, instance.cells[&cell]),
+                Trace::Nothing => {}
+            }
+        }
+        let spread_of = |class: Class| {
+            spreads
+                .iter()
+                .find(|(known, _)| *known == class)
+                .map(|&(_, spread)| spread)
+        };
+        for &(cell, place) in &instance.pointers {
+            if let Some(spread) = spread_of(place.class) {
+                let target = Target {
+                    class: instance.classes[&place.class],
+                    span: place.span.sum(spread),
+                };
+                self.graph.set_pointer(cell, target);
+            }
+        }
+        let results = &self.bodies[b].function.ops[op].results;
+        for (&result, &trace) in results.iter().zip(&callee.results) {
+            match trace {
+                Trace::Pointer(place) => {
+                    let spread = spread_of(place.class).unwrap_or(Span::exact(0));
+                    let target = Target {
+                        class: instance.classes[&place.class],
+                        span: place.span.sum(spread),
+                    };
+                    self.assign(b, result, Some(target));
+                }
+                Trace::Cell(cell) => self.same_integer(b, result, instance.cells[&cell]),
+                Trace::Nothing => {}
+            }
+        }
+        self.instances.insert((b, op), instance);
+    }
+
+    /// The group's first function is called as the caller's analysis says.
+    pub(super) fn enter_from(&mut self, caller: &Objects, arguments: &[Value]) {
+        let outer = &self.module.functions[caller.function];
+        let Some(body) = self.bodies[0].function.body else {
+            return;
+        };
+        let params = &self.bodies[0].function.regions[body].args;
+        let traces: SmallVec<[Trace; 8]> = arguments
+            .iter()
+            .map(|&argument| match caller.place_of(outer, argument) {
+                Some(place) if outer.ty(argument).is_ptr() => Trace::Pointer(place),
+                _ => caller.values[argument],
+            })
+            .collect();
+        let instance = self.instantiate(caller, &traces, None);
+        self.bind_names(caller, &instance);
+        for (&param, &trace) in params.iter().zip(&traces) {
+            match trace {
+                Trace::Pointer(place) => {
+                    let target = Target {
+                        class: instance.classes[&place.class],
+                        span: place.span,
+                    };
+                    self.grow(0, param, Some(target));
+                }
+                Trace::Cell(cell) => self.same_integer(0, param, instance.cells[&cell]),
+                Trace::Nothing => {}
+            }
+        }
+    }
+
+    /// Globals and functions are the same memory for everybody.
+    fn bind_names(&mut self, original: &Objects, instance: &Instance) {
+        for &(id, place) in &original.globals {
+            if let Some(&copy) = instance.classes.get(&place.class) {
+                let here = self.global(id);
+                let shift = here.span.lo - place.span.lo;
+                self.graph.merge_classes(here.class, copy, shift);
+            }
+        }
+        for &(id, place) in &original.functions {
+            if let Some(&copy) = instance.classes.get(&place.class) {
+                let here = self.code(0, id);
+                let shift = here.span.lo - place.span.lo;
+                self.graph.merge_classes(here.class, copy, shift);
+            }
+        }
+    }
+
+    /// A parameter's class is what the argument points into, at all addresses that the argument may have.
+    fn bind(&mut self, callee: &Objects, param: Place, copy: ClassId, actual: Target) {
+        let distance = actual.span.lo.wrapping_sub(param.span.lo);
+        self.graph.merge_classes(actual.class, copy, distance);
+        let fields: Vec<(i64, u64)> = callee
+            .fields(param.class)
+            .map(|field| (field.offset.wrapping_sub(param.span.lo), field.bytes))
+            .collect();
+        if actual.span.repeat > 0 {
+            let lowest = fields.iter().map(|&(offset, _)| offset).min();
+            let start = match lowest {
+                _ if actual.span.both => i64::MIN,
+                Some(lowest) => actual.span.lo.saturating_add(lowest.min(0)),
+                None => actual.span.lo,
+            };
+            self.graph.repeat(actual.class, start, actual.span.repeat);
+        }
+        if actual.span.step > 0 {
+            for (offset, bytes) in fields {
+                self.graph.access_span(actual, offset, bytes);
+            }
+        }
+        let unsure = gcd(param.span.step, param.span.repeat);
+        if unsure > 0 {
+            self.graph.repeat(actual.class, i64::MIN, unsure);
+        }
+    }
+
+    /// Copies what is reached from `roots`. Memory that the original makes gets `made` as its source.
+    fn instantiate(
+        &mut self,
+        original: &Objects,
+        roots: &[Trace],
+        made: Option<(FunctionId, Source)>,
+    ) -> Instance {
+        let mut copier = Copier {
+            original,
+            made,
+            instance: Instance::default(),
+            unseen: Vec::new(),
+        };
+        for &root in roots {
+            match root {
+                Trace::Pointer(place) => {
+                    copier.class(self, place.class);
+                }
+                Trace::Cell(cell) => {
+                    copier.cell(self, cell);
+                }
+                Trace::Nothing => {}
+            }
+        }
+        while let Some((class, id)) = copier.unseen.pop() {
+            let shape = &original.shape.classes[class];
+            for &(offset, cell) in &shape.fields {
+                let copy = copier.cell(self, cell);
+                self.graph.node_mut(id).fields.insert(offset, copy);
+            }
+            let node = self.graph.node_mut(id);
+            node.start = shape.start;
+            node.period = shape.period;
+            node.escapes = shape.escapes;
+            node.clobbered = shape.clobbered;
+            node.unknown_origin = shape.unknown_origin;
+        }
+        copier.instance
+    }
+}
+
+struct Copier<'o> {
+    original: &'o Objects,
+    made: Option<(FunctionId, Source)>,
+    instance: Instance,
+    unseen: Vec<(Class, ClassId)>,
+}
+
+impl Copier<'_> {
+    fn class(&mut self, gather: &mut Gather<'_>, class: Class) -> ClassId {
+        if let Some(&copy) = self.instance.classes.get(&class) {
+            return copy;
+        }
+        let shape = &self.original.shape.classes[class];
+        let made = shape.sources.iter().any(|(_, source)| {
+            matches!(
+                source,
+                Source::Stack(_)
+                    | Source::Alloc(_)
+                    | Source::Call(_)
+                    | Source::External(_)
+                    | Source::Address(_)
+            )
+        });
+        let copy = gather.graph.new_class(self.made.filter(|_| made));
+        self.instance.classes.insert(class, copy);
+        self.unseen.push((class, copy));
+        copy
+    }
+
+    fn cell(&mut self, gather: &mut Gather<'_>, cell: u32) -> CellId {
+        if let Some(&copy) = self.instance.cells.get(&cell) {
+            return copy;
+        }
+        let shape = &self.original.shape.cells[cell as usize];
+        let copy = match shape.parts {
+            Some((left, right)) => {
+                let left = self.cell(gather, left);
+                let right = self.cell(gather, right);
+                gather.graph.concatenate(left, right)
+            }
+            None => {
+                let copy = gather.graph.new_cell(shape.bytes);
+                let pointer = shape.pointer.map(|place| Target {
+                    class: self.class(gather, place.class),
+                    span: place.span,
+                });
+                self.instance
+                    .pointers
+                    .extend(shape.pointer.map(|place| (copy, place)));
+                gather.graph.add_evidence(
+                    copy,
+                    Evidence {
+                        float: shape.float,
+                        integer: shape.integer,
+                        pointer,
+                        padding: shape.padding,
+                        contradiction: shape.contradiction,
+                        ..Evidence::default()
+                    },
+                );
+                copy
+            }
+        };
+        self.instance.cells.insert(cell, copy);
+        copy
+    }
+}

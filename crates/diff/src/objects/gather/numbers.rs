@@ -1,0 +1,453 @@
+//! Integers: which of them carry floats or addresses, and which are just that.
+
+use super::super::Source;
+use super::super::graph::{CellId, Integer, Target};
+use super::super::span::Span;
+use super::Gather;
+use ferrozyme_ir::entity::SecondaryMap;
+use ferrozyme_ir::{
+    Constant, Form, Function, Op, Opcode, Payload, Scalar, Type, Value, all_ops, sign_extend,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Integers that are put together from smaller ones, or taken apart into them, as small structures are when they
+/// are passed in registers. Nobody calculates with them.
+pub(super) struct Packing {
+    /// `or` of a value and another that is shifted past it: the low and the high part.
+    joined: FxHashMap<Op, (Value, Value)>,
+    /// `trunc_int` of a value, or of a value shifted by whole bytes: the value, and from which byte on.
+    taken: FxHashMap<Op, (Value, u64)>,
+    /// The shifts and extensions that only serve these.
+    serving: FxHashSet<Op>,
+}
+
+impl Packing {
+    pub(super) fn of(function: &Function) -> Packing {
+        let mut packing = Packing {
+            joined: FxHashMap::default(),
+            taken: FxHashMap::default(),
+            serving: FxHashSet::default(),
+        };
+        let mut uses: SecondaryMap<Value, u32> = SecondaryMap::new();
+        let mut served: FxHashMap<Value, u32> = FxHashMap::default();
+        let ops = all_ops(function);
+        for &op in &ops {
+            let data = &function.ops[op];
+            for &operand in &data.operands {
+                uses[operand] += 1;
+            }
+            if !matches!(data.opcode, Opcode::Or | Opcode::TruncInt) {
+                continue;
+            }
+            let ty = function.ty(data.results[0]);
+            if ty.is_vector() || !is_whole(ty) {
+                continue;
+            }
+            if data.opcode == Opcode::TruncInt {
+                let (value, from) = match shifted(function, data.operands[0], Opcode::Lshr) {
+                    Some((value, bits)) => {
+                        *served.entry(data.operands[0]).or_default() += 1;
+                        (value, bits / 8)
+                    }
+                    None => (data.operands[0], 0),
+                };
+                let whole = is_whole(function.ty(value)) && ty.bytes() > 1;
+                if whole && from + ty.bytes() <= function.ty(value).bytes() {
+                    packing.taken.insert(op, (value, from));
+                }
+            } else if let Some((low, high, inner)) = halves(function, &data.operands, ty) {
+                packing.joined.insert(op, (low, high));
+                for value in inner {
+                    *served.entry(value).or_default() += 1;
+                }
+            }
+        }
+        for (value, count) in served {
+            if uses[value] == count
+                && let Some((op, _)) = function.def_op(value)
+            {
+                packing.serving.insert(op);
+            }
+        }
+        packing
+    }
+}
+
+/// Whether a type is an integer of whole bytes of which memory holds nothing but its bits.
+fn is_whole(ty: Type) -> bool {
+    ty.is_int() && !ty.is_vector() && u64::from(ty.scalar().bits()) == 8 * ty.bytes()
+}
+
+/// `value` and `bits` where the operand is `opcode value, bits`, by whole bytes.
+fn shifted(function: &Function, operand: Value, opcode: Opcode) -> Option<(Value, u64)> {
+    let (op, _) = function.def_op(operand)?;
+    let data = &function.ops[op];
+    let bits = (data.opcode == opcode).then(|| function.int_of(data.operands[1]))??;
+    let bits = u64::try_from(bits).ok()?;
+    (bits % 8 == 0 && bits > 0).then_some((data.operands[0], bits))
+}
+
+/// The narrower value that an operand is, filled with zeros.
+fn extended(function: &Function, operand: Value) -> Option<Value> {
+    let (op, _) = function.def_op(operand)?;
+    let data = &function.ops[op];
+    (data.opcode == Opcode::Zext && is_whole(function.ty(data.operands[0])))
+        .then_some(data.operands[0])
+}
+
+/// The two parts that an `or` puts together without overlap and rest, and the values in between.
+fn halves(function: &Function, operands: &[Value], ty: Type) -> Option<(Value, Value, [Value; 3])> {
+    for (first, second) in [(operands[0], operands[1]), (operands[1], operands[0])] {
+        let Some((wide, bits)) = shifted(function, second, Opcode::Shl) else {
+            continue;
+        };
+        let (Some(low), Some(high)) = (extended(function, first), extended(function, wide)) else {
+            continue;
+        };
+        let sizes = (function.ty(low).bytes(), function.ty(high).bytes());
+        if 8 * sizes.0 == bits && sizes.0 + sizes.1 == ty.bytes() {
+            return Some((low, high, [first, second, wide]));
+        }
+    }
+    None
+}
+
+/// Whether an integer constant says that it is an integer: zero may be anything, and a large one the bits of a float.
+pub(super) fn is_telling(function: &Function, value: Value) -> bool {
+    let ty = function.ty(value);
+    let small = match ty.bytes() / u64::from(ty.lanes()) {
+        0..2 => 1,
+        2..4 => 1 << 8,
+        4..8 => 1 << 20,
+        _ => 1i128 << 32,
+    };
+    match (function.constant_of(value), ty.scalar()) {
+        (Some(Constant::Bits(raw)), Scalar::Int(bits)) => {
+            let number = sign_extend(*raw, u32::from(bits));
+            number != 0 && number.abs() < small
+        }
+        _ => false,
+    }
+}
+
+impl Gather<'_> {
+    /// An operation that concerns only values: what it says about pointers, and about integers that carry something.
+    pub(super) fn number(&mut self, b: usize, op: Op) {
+        let function = self.bodies[b].function;
+        let data = &function.ops[op];
+        let Some(&result) = data.results.first() else {
+            return;
+        };
+        let operands = &data.operands;
+        let ty = function.ty(result);
+        match data.opcode {
+            Opcode::Bitcast => self.bitcast(b, op, operands[0], result),
+            Opcode::Ptrtoint => {
+                if let (Some(target), Some(cell)) =
+                    (self.place_of(b, operands[0]), self.cell_of(b, result))
+                    && ty.scalar().bytes() == Scalar::Ptr.bytes()
+                {
+                    for lane in 0..u64::from(ty.lanes()) {
+                        let part = self.graph.part(cell, 8 * lane, 8);
+                        self.graph.set_pointer(part, target);
+                    }
+                }
+            }
+            Opcode::Inttoptr => self.make_address(b, op, operands[0], result),
+            Opcode::Add | Opcode::Sub | Opcode::And | Opcode::Or if ty == Type::I64 => {
+                self.address_arithmetic(b, op);
+                if let Some(&(low, high)) = self.bodies[b].packing.joined.get(&op)
+                    && let Some(cell) = self.cell_of(b, result)
+                {
+                    self.join_halves(b, low, high, cell);
+                }
+            }
+            Opcode::Or => {
+                if let Some(&(low, high)) = self.bodies[b].packing.joined.get(&op)
+                    && let Some(cell) = self.cell_of(b, result)
+                {
+                    self.join_halves(b, low, high, cell);
+                }
+            }
+            Opcode::TruncInt => {
+                if let Some(&(value, from)) = self.bodies[b].packing.taken.get(&op)
+                    && let (Some(whole), Some(own)) =
+                        (self.cell_of(b, value), self.cell_of(b, result))
+                {
+                    let part = self.graph.part(whole, from, ty.bytes());
+                    self.graph.merge_cells(part, own);
+                }
+            }
+            Opcode::Splat | Opcode::Extract | Opcode::Insert | Opcode::Shuffle => {
+                self.lanes(b, op);
+            }
+            _ => {}
+        }
+    }
+
+    fn join_halves(&mut self, b: usize, low: Value, high: Value, cell: CellId) {
+        let size = self.bodies[b].function.ty(low).bytes();
+        let (left, right) = self.graph.split(cell, size);
+        self.same_integer(b, low, left);
+        self.same_integer(b, high, right);
+    }
+
+    fn bitcast(&mut self, b: usize, op: Op, from: Value, to: Value) {
+        let function = self.bodies[b].function;
+        let (source, target) = (function.ty(from), function.ty(to));
+        match (source.scalar(), target.scalar()) {
+            (Scalar::Ptr, Scalar::Ptr) => self.choose(b, &[from], to),
+            (Scalar::Int(_), Scalar::Int(_)) => {
+                if let (Some(a), Some(z)) = (self.cell_of(b, from), self.cell_of(b, to))
+                    && source.bytes() == target.bytes()
+                {
+                    self.graph.merge_cells(a, z);
+                }
+            }
+            (Scalar::Int(_), Scalar::Ptr) => self.make_address(b, op, from, to),
+            (Scalar::Ptr, Scalar::Int(_)) => {
+                if let (Some(place), Some(cell)) = (self.place_of(b, from), self.cell_of(b, to)) {
+                    self.graph.set_pointer(cell, place);
+                }
+            }
+            (Scalar::Int(_), float) if float.is_float() => self.carries(b, from, target),
+            (float, Scalar::Int(_)) if float.is_float() => self.carries(b, to, source),
+            _ => {}
+        }
+    }
+
+    /// An integer holds the bits of floats.
+    fn carries(&mut self, b: usize, integer: Value, floats: Type) {
+        let Some(cell) = self.cell_of(b, integer) else {
+            return;
+        };
+        let bytes = floats.scalar().bytes();
+        if self.bodies[b].function.ty(integer).bytes() != floats.bytes() {
+            return;
+        }
+        for lane in 0..u64::from(floats.lanes()) {
+            let part = self.graph.part(cell, lane * bytes, bytes);
+            self.graph.set_float(part, floats.scalar());
+        }
+    }
+
+    fn make_address(&mut self, b: usize, op: Op, from: Value, to: Value) {
+        let place = self.place_of(b, from);
+        if place.is_some() {
+            self.assign(b, to, place);
+        } else if self.late {
+            let made = self.made_by(b, op, 0, Source::Address(op));
+            if let (Some(made), Some(cell)) = (made, self.cell_of(b, from)) {
+                let leaves = self.graph.leaves(cell);
+                if let [leaf] = leaves[..] {
+                    self.graph.set_pointer(leaf, made);
+                }
+            }
+        }
+    }
+
+    /// An address plus or minus a number is an address of the same memory.
+    fn address_arithmetic(&mut self, b: usize, op: Op) {
+        let data = &self.bodies[b].function.ops[op];
+        let (left, right) = (data.operands[0], data.operands[1]);
+        let (at_left, at_right) = (self.place_of(b, left), self.place_of(b, right));
+        let (base, other) = match (at_left, at_right) {
+            (Some(base), None) => (base, right),
+            (None, Some(base)) if data.opcode != Opcode::Sub => (base, left),
+            _ => return,
+        };
+        let distance = self.interval(b, other);
+        let span = match data.opcode {
+            Opcode::Add => base.span.plus(distance, 1),
+            Opcode::Sub => base.span.plus(distance.negated(), 1),
+            _ => Span::ANY,
+        };
+        if let Some(cell) = self.cell_of(b, data.results[0]) {
+            let class = base.class;
+            self.graph.set_pointer(cell, Target { class, span });
+        }
+    }
+
+    /// Lanes of vectors.
+    fn lanes(&mut self, b: usize, op: Op) {
+        let function = self.bodies[b].function;
+        let data = &function.ops[op];
+        let operands = &data.operands;
+        let result = data.results[0];
+        let ty = function.ty(result);
+        if ty.is_ptr() {
+            let pointers: Vec<Value> = operands
+                .iter()
+                .copied()
+                .filter(|&operand| function.ty(operand).is_ptr())
+                .collect();
+            self.choose(b, &pointers, result);
+            return;
+        }
+        let Some(cell) = self.cell_of(b, result) else {
+            return;
+        };
+        let bytes = ty.scalar().bytes();
+        let count = u64::from(ty.lanes());
+        match data.opcode {
+            Opcode::Splat => {
+                for lane in 0..count {
+                    let part = self.graph.part(cell, lane * bytes, bytes);
+                    self.same_integer(b, operands[0], part);
+                }
+            }
+            Opcode::Extract => {
+                let Some(vector) = self.cell_of(b, operands[0]) else {
+                    return;
+                };
+                let chosen = function.int_of(operands[1]);
+                for lane in 0..u64::from(function.ty(operands[0]).lanes()) {
+                    if chosen.is_none_or(|chosen| chosen == i128::from(lane)) {
+                        let part = self.graph.part(vector, lane * bytes, bytes);
+                        self.graph.merge_cells(part, cell);
+                    }
+                }
+            }
+            Opcode::Insert => {
+                let chosen = function.int_of(operands[2]);
+                let vector = self.cell_of(b, operands[0]);
+                for lane in 0..count {
+                    let part = self.graph.part(cell, lane * bytes, bytes);
+                    if chosen.is_none_or(|chosen| chosen == i128::from(lane)) {
+                        self.same_integer(b, operands[1], part);
+                    }
+                    if chosen != Some(i128::from(lane))
+                        && let Some(vector) = vector
+                    {
+                        let old = self.graph.part(vector, lane * bytes, bytes);
+                        self.graph.merge_cells(old, part);
+                    }
+                }
+            }
+            Opcode::Shuffle => {
+                let Payload::Lanes(chosen) = &data.payload else {
+                    return;
+                };
+                let width = u64::from(function.ty(operands[0]).lanes());
+                for (lane, &from) in (0..count).zip(chosen.iter()) {
+                    let from = u64::from(from);
+                    let (operand, at) = if from < width {
+                        (operands[0], from)
+                    } else {
+                        (operands[1], from - width)
+                    };
+                    if at < width
+                        && let Some(vector) = self.cell_of(b, operand)
+                    {
+                        let old = self.graph.part(vector, at * bytes, bytes);
+                        let part = self.graph.part(cell, lane * bytes, bytes);
+                        self.graph.merge_cells(old, part);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    // ---- what is an integer
+
+    /// States of all integers of a function what their uses and origins say. Pointers must all be known.
+    pub(super) fn tell_integers(&mut self, b: usize) {
+        let function = self.bodies[b].function;
+        for op in all_ops(function) {
+            let data = &function.ops[op];
+            let operands = &data.operands;
+            match data.opcode.form() {
+                Form::IntUnary | Form::IntBinary => {
+                    let packing = &self.bodies[b].packing;
+                    let moved = packing.joined.contains_key(&op) || packing.serving.contains(&op);
+                    if !moved && self.place_of(b, data.results[0]).is_none() {
+                        self.used(b, operands);
+                        self.made(b, data.results[0]);
+                    }
+                }
+                Form::IntCompare => {
+                    self.used(b, operands);
+                    self.made(b, data.results[0]);
+                }
+                Form::FloatCompare | Form::FloatToExponent => self.made(b, data.results[0]),
+                Form::FloatSplit => self.made(b, data.results[1]),
+                Form::FloatAndInt => self.used(b, &operands[1..2]),
+                Form::Cast => self.tell_cast(b, op),
+                _ => match data.opcode {
+                    Opcode::Offset | Opcode::Extract => self.used(b, &operands[1..2]),
+                    Opcode::Insert | Opcode::Copy | Opcode::Move => self.used(b, &operands[2..3]),
+                    Opcode::Stack | Opcode::Alloc | Opcode::Switch => self.used(b, &operands[..1]),
+                    Opcode::Fill => {
+                        self.used(b, &operands[1..3]);
+                        self.tell_fill(b, operands[0], operands[1], operands[2]);
+                    }
+                    Opcode::AtomicAdd => {
+                        self.used(b, &operands[1..2]);
+                        self.made(b, data.results[0]);
+                    }
+                    Opcode::For => {
+                        self.used(b, &operands[..3]);
+                        let counter = function.regions[data.regions[0]].args[0];
+                        self.made(b, counter);
+                    }
+                    _ => {}
+                },
+            }
+        }
+    }
+
+    fn tell_cast(&mut self, b: usize, op: Op) {
+        let data = &self.bodies[b].function.ops[op];
+        let packing = &self.bodies[b].packing;
+        let moved = packing.taken.contains_key(&op) || packing.serving.contains(&op);
+        match data.opcode {
+            Opcode::TruncInt | Opcode::Zext | Opcode::Sext if !moved => {
+                self.used(b, &data.operands);
+                self.made(b, data.results[0]);
+            }
+            Opcode::Sitofp | Opcode::Uitofp => self.used(b, &data.operands),
+            Opcode::Fptosi | Opcode::Fptoui | Opcode::FptosiSat | Opcode::FptouiSat => {
+                self.made(b, data.results[0]);
+            }
+            _ => {}
+        }
+    }
+
+    /// Bytes that are set one by one to something other than zero, and are nothing else, are numbers.
+    fn tell_fill(&mut self, b: usize, to: Value, byte: Value, length: Value) {
+        let (Some(place), Some(byte)) =
+            (self.place_of(b, to), self.bodies[b].function.int_of(byte))
+        else {
+            return;
+        };
+        if byte == 0 {
+            return;
+        }
+        let length = u64::try_from(self.interval(b, length).hi.max(0)).unwrap_or(u64::MAX);
+        let place = self.graph.resolve(place);
+        let mut fields = std::collections::BTreeSet::new();
+        self.graph
+            .fields_from(place.class, place.span.lo, length, 0, &mut fields);
+        for (offset, bytes) in fields {
+            if bytes <= length - offset {
+                let cell = self.graph.access_span(place, offset as i64, bytes);
+                self.graph.set_integer(cell, Integer::Used);
+            }
+        }
+    }
+
+    fn used(&mut self, b: usize, values: &[Value]) {
+        for &value in values {
+            if let Some(cell) = self.cell_of(b, value) {
+                self.graph.set_integer(cell, Integer::Used);
+            }
+        }
+    }
+
+    fn made(&mut self, b: usize, value: Value) {
+        if let Some(cell) = self.cell_of(b, value) {
+            self.graph.set_integer(cell, Integer::Certain);
+        }
+    }
+}

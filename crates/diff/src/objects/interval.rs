@@ -1,0 +1,581 @@
+//! Which values an integer may have: an interval with a step.
+//!
+//! `3·i + 1` for a counter from 0 on is `1, 4, 7, …`. Offsets of pointers are derived from this, and from them the
+//! period of arrays. The analysis runs through a function in rounds until nothing changes; carried values that keep growing are widened.
+//!
+//! Arithmetic that may wrap around keeps only what wrapping keeps: the remainder modulo a power of two. A loop counter
+//! is taken not to run for more than 2^48 rounds.
+
+use ferrozyme_ir::entity::SecondaryMap;
+use ferrozyme_ir::{
+    Constant, Flags, Function, Op, Opcode, Region, Scalar, Type, Value, ValueDef, sign_extend,
+};
+
+/// The numbers `lo, lo + step, …, hi`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Interval {
+    pub lo: i128,
+    pub hi: i128,
+    /// 0 where there is only one number.
+    pub step: u128,
+}
+
+/// How often a counted loop may run, at most.
+const ROUNDS: i128 = 1 << 48;
+
+/// After how many changes a carried value is widened.
+const PATIENCE: u8 = 3;
+
+/// After how many rounds over the function every value that still changes is given up.
+const LIMIT: usize = 12;
+
+impl Interval {
+    pub(super) const fn exact(value: i128) -> Interval {
+        Interval {
+            lo: value,
+            hi: value,
+            step: 0,
+        }
+    }
+
+    /// All signed numbers of this many bits.
+    pub(super) fn full(bits: u32) -> Interval {
+        let half = 1i128 << (bits.clamp(1, 126) - 1);
+        Interval {
+            lo: -half,
+            hi: half - 1,
+            step: 1,
+        }
+    }
+
+    pub(super) fn negated(self) -> Interval {
+        Interval {
+            lo: -self.hi,
+            hi: -self.lo,
+            step: self.step,
+        }
+    }
+
+    /// Those of them that are not negative; all where none is.
+    pub(super) fn at_least_zero(self) -> Interval {
+        self.cut(0, self.hi).unwrap_or(self)
+    }
+
+    fn join(self, other: Interval) -> Interval {
+        Interval {
+            lo: self.lo.min(other.lo),
+            hi: self.hi.max(other.hi),
+            step: gcd(gcd(self.step, other.step), self.lo.abs_diff(other.lo)),
+        }
+    }
+
+    fn plus(self, other: Interval) -> Interval {
+        Interval {
+            lo: self.lo.saturating_add(other.lo),
+            hi: self.hi.saturating_add(other.hi),
+            step: gcd(self.step, other.step),
+        }
+    }
+
+    fn times(self, factor: i128) -> Interval {
+        let (a, b) = (
+            self.lo.saturating_mul(factor),
+            self.hi.saturating_mul(factor),
+        );
+        Interval {
+            lo: a.min(b),
+            hi: a.max(b),
+            step: if factor == 0 {
+                0
+            } else {
+                self.step.saturating_mul(factor.unsigned_abs())
+            },
+        }
+    }
+
+    fn as_exact(self) -> Option<i128> {
+        (self.lo == self.hi).then_some(self.lo)
+    }
+
+    /// What remains of a result in a type of this many bits: itself where it fits, or where overflow is excluded;
+    /// otherwise only its remainder modulo a power of two.
+    fn fitted(self, bits: u32, no_overflow: bool) -> Interval {
+        let full = Interval::full(bits);
+        if self.lo >= full.lo && self.hi <= full.hi {
+            return self;
+        }
+        if no_overflow && self.step > 0 && self.lo <= full.hi && self.hi >= full.lo {
+            return self.cut(full.lo, full.hi).unwrap_or(full);
+        }
+        let modulus = if self.step == 0 {
+            1u128 << bits.min(126)
+        } else {
+            1u128 << self.step.trailing_zeros().min(bits).min(126)
+        };
+        if self.step == 0 {
+            let raw = (self.lo as u128) & (modulus - 1);
+            return Interval::exact(sign_extend(raw, bits.min(126)));
+        }
+        Interval {
+            lo: self.lo,
+            hi: self.lo,
+            step: modulus,
+        }
+        .spread_over(full)
+    }
+
+    /// All numbers within `bounds` that are equal to `lo` modulo `step`.
+    fn spread_over(self, bounds: Interval) -> Interval {
+        let step = self.step.max(1) as i128;
+        let lo = bounds.lo + (self.lo - bounds.lo).rem_euclid(step);
+        let hi = bounds.hi - (bounds.hi - self.lo).rem_euclid(step);
+        if lo >= hi {
+            return Interval::exact(lo);
+        }
+        Interval {
+            lo,
+            hi,
+            step: step as u128,
+        }
+    }
+
+    /// What lies between two bounds.
+    fn cut(self, min: i128, max: i128) -> Option<Interval> {
+        let step = self.step.max(1) as i128;
+        let lo = if self.lo >= min {
+            self.lo
+        } else {
+            min + (self.lo - min).rem_euclid(step)
+        };
+        let hi = if self.hi <= max {
+            self.hi
+        } else {
+            max - (max - self.lo).rem_euclid(step)
+        };
+        (lo <= hi).then_some(Interval {
+            lo,
+            hi,
+            step: if lo == hi { 0 } else { self.step },
+        })
+    }
+}
+
+fn gcd(mut a: u128, mut b: u128) -> u128 {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// The intervals of all integers of a function.
+#[derive(Clone, Debug)]
+pub(super) struct Intervals {
+    known: SecondaryMap<Value, Option<Interval>>,
+}
+
+impl Intervals {
+    /// Computes them.
+    pub(super) fn of(function: &Function) -> Intervals {
+        let mut analysis = Analysis {
+            function,
+            known: SecondaryMap::new(),
+            changes: SecondaryMap::new(),
+            changed: true,
+            give_up: false,
+        };
+        if let Some(body) = function.body {
+            for (&argument, param) in function.regions[body].args.iter().zip(&function.params) {
+                let full = Interval::full(param.ty.scalar().bits());
+                let range = param.facts.range;
+                analysis.set(
+                    argument,
+                    range.and_then(|range| full.cut(range.min, range.max)),
+                );
+            }
+            let mut round = 0;
+            while analysis.changed {
+                analysis.changed = false;
+                analysis.give_up = round >= LIMIT;
+                analysis.region(body);
+                round += 1;
+            }
+        }
+        Intervals {
+            known: analysis.known,
+        }
+    }
+
+    /// Which values an integer may have.
+    pub(super) fn get(&self, function: &Function, value: Value) -> Interval {
+        constant(function, value)
+            .or(self.known.get(value).copied().flatten())
+            .unwrap_or(Interval::full(function.ty(value).scalar().bits()))
+    }
+}
+
+fn constant(function: &Function, value: Value) -> Option<Interval> {
+    let ty = function.ty(value);
+    match (&function.values[value].def, ty.scalar()) {
+        (ValueDef::Constant(Constant::Bits(raw)), Scalar::Int(bits)) if bits <= 64 => {
+            Some(Interval::exact(sign_extend(*raw, u32::from(bits))))
+        }
+        (ValueDef::Constant(_), scalar) => Some(Interval::full(scalar.bits())),
+        _ => None,
+    }
+}
+
+struct Analysis<'f> {
+    function: &'f Function,
+    known: SecondaryMap<Value, Option<Interval>>,
+    changes: SecondaryMap<Value, u8>,
+    changed: bool,
+    give_up: bool,
+}
+
+impl Analysis<'_> {
+    fn region(&mut self, region: Region) {
+        for &op in &self.function.regions[region].ops {
+            self.op(op);
+        }
+    }
+
+    /// The interval of an operand; none where nothing has reached it yet.
+    fn get(&self, value: Value) -> Option<Interval> {
+        let ty = self.function.ty(value);
+        if !is_int(ty) {
+            return Some(Interval::full(ty.scalar().bits()));
+        }
+        constant(self.function, value).or(self.known[value])
+    }
+
+    /// Gives a value an interval; `None` is anything of its type.
+    fn set(&mut self, value: Value, interval: Option<Interval>) {
+        let ty = self.function.ty(value);
+        let full = Interval::full(ty.scalar().bits());
+        let mut new = interval.unwrap_or(full);
+        if let Some(range) = self.function.values[value].range {
+            new = new.cut(range.min, range.max).unwrap_or(new);
+        }
+        if let Some(old) = self.known[value] {
+            new = old.join(new);
+            if new == old {
+                return;
+            }
+            self.changes[value] = self.changes[value].saturating_add(1);
+            if self.give_up {
+                new = full;
+            } else if self.changes[value] > PATIENCE {
+                let bounds = Interval {
+                    lo: if new.lo < old.lo { full.lo } else { new.lo },
+                    hi: if new.hi > old.hi { full.hi } else { new.hi },
+                    step: new.step,
+                };
+                new = new.spread_over(bounds);
+            }
+        }
+        if self.known[value] != Some(new) {
+            self.known[value] = Some(new);
+            self.changed = true;
+        }
+    }
+
+    fn op(&mut self, op: Op) {
+        let data = &self.function.ops[op];
+        match data.opcode {
+            Opcode::If | Opcode::Switch => {
+                for &region in &data.regions {
+                    self.region(region);
+                    self.flow(region, 0, &data.results);
+                }
+            }
+            Opcode::For => {
+                let region = data.regions[0];
+                let args = &self.function.regions[region].args;
+                let counter = self.counter(data.operands[0], data.operands[1], data.operands[2]);
+                if let Some(counter) = counter {
+                    self.set(args[0], counter);
+                }
+                self.flow_values(&data.operands[3..], &args[1..]);
+                self.region(region);
+                self.flow(region, 0, &args[1..]);
+                self.flow(region, 0, &data.results);
+                self.flow_values(&data.operands[3..], &data.results);
+            }
+            Opcode::Loop => {
+                let region = data.regions[0];
+                let args = &self.function.regions[region].args;
+                self.flow_values(&data.operands, args);
+                self.region(region);
+                self.flow(region, 1, args);
+                self.flow(region, 1, &data.results);
+            }
+            _ => {
+                if let [result] = data.results[..] {
+                    if is_int(self.function.ty(result)) {
+                        self.compute(op, result);
+                    }
+                } else {
+                    for &result in &data.results {
+                        if is_int(self.function.ty(result)) {
+                            self.set(result, None);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// What a region hands on at its end flows into these values.
+    fn flow(&mut self, region: Region, skip: usize, into: &[Value]) {
+        let function = self.function;
+        if let Some(&last) = function.regions[region].ops.last() {
+            let data = &function.ops[last];
+            if data.opcode != Opcode::Trap {
+                self.flow_values(data.operands.get(skip..).unwrap_or(&[]), into);
+            }
+        }
+    }
+
+    fn flow_values(&mut self, from: &[Value], into: &[Value]) {
+        for (&from, &into) in from.iter().zip(into) {
+            if is_int(self.function.ty(into))
+                && let Some(interval) = self.get(from)
+            {
+                self.set(into, Some(interval));
+            }
+        }
+    }
+
+    /// The values of a loop counter; the outer `None` where its operands are not reached.
+    fn counter(&self, from: Value, to: Value, step: Value) -> Option<Option<Interval>> {
+        let (from, to, step) = (self.get(from)?, self.get(to)?, self.get(step)?);
+        let Some(by) = step.as_exact().filter(|&by| by != 0) else {
+            return Some(None);
+        };
+        let whole = gcd(from.step, by.unsigned_abs());
+        let reach = by.saturating_mul(ROUNDS);
+        let interval = if by > 0 {
+            let top = from.hi.saturating_add(reach).min(to.hi - 1);
+            if top < from.lo {
+                return Some(Some(Interval::exact(from.lo)));
+            }
+            Interval {
+                lo: from.lo,
+                hi: top - (top - from.lo).rem_euclid(whole as i128),
+                step: whole,
+            }
+        } else {
+            let bottom = from.lo.saturating_add(reach).max(to.lo + 1);
+            if bottom > from.hi {
+                return Some(Some(Interval::exact(from.hi)));
+            }
+            Interval {
+                lo: bottom + (from.hi - bottom).rem_euclid(whole as i128),
+                hi: from.hi,
+                step: whole,
+            }
+        };
+        Some(Some(Interval {
+            step: if interval.lo == interval.hi {
+                0
+            } else {
+                interval.step
+            },
+            ..interval
+        }))
+    }
+
+    fn compute(&mut self, op: Op, result: Value) {
+        let data = &self.function.ops[op];
+        let ty = self.function.ty(result);
+        let bits = ty.scalar().bits();
+        let signed = data.flags.contains(Flags::NSW);
+        let operands = &data.operands;
+        let exact = |interval: Interval| interval.as_exact();
+        let interval = match data.opcode {
+            Opcode::Add | Opcode::Sub => {
+                let (Some(a), Some(b)) = (self.get(operands[0]), self.get(operands[1])) else {
+                    return;
+                };
+                let b = if data.opcode == Opcode::Sub {
+                    b.negated()
+                } else {
+                    b
+                };
+                Some(a.plus(b).fitted(bits, signed))
+            }
+            Opcode::Mul => {
+                let (Some(a), Some(b)) = (self.get(operands[0]), self.get(operands[1])) else {
+                    return;
+                };
+                match (exact(a), exact(b)) {
+                    (_, Some(factor)) => Some(a.times(factor).fitted(bits, signed)),
+                    (Some(factor), _) => Some(b.times(factor).fitted(bits, signed)),
+                    _ => None,
+                }
+            }
+            Opcode::Shl => {
+                let (Some(a), Some(b)) = (self.get(operands[0]), self.get(operands[1])) else {
+                    return;
+                };
+                exact(b)
+                    .filter(|&by| (0..i128::from(bits.min(64))).contains(&by))
+                    .map(|by| a.times(1 << by).fitted(bits, signed))
+            }
+            Opcode::And => {
+                let (Some(a), Some(b)) = (self.get(operands[0]), self.get(operands[1])) else {
+                    return;
+                };
+                let mask = exact(a).or(exact(b)).filter(|&mask| mask != 0);
+                mask.map(|mask| {
+                    let step = 1u128 << mask.trailing_zeros().min(100);
+                    let bounds = if mask > 0 {
+                        Interval {
+                            lo: 0,
+                            hi: mask,
+                            step: 1,
+                        }
+                    } else {
+                        Interval::full(bits)
+                    };
+                    Interval {
+                        step,
+                        ..Interval::exact(0)
+                    }
+                    .spread_over(bounds)
+                })
+            }
+            Opcode::Urem | Opcode::Srem => {
+                let (Some(a), Some(b)) = (self.get(operands[0]), self.get(operands[1])) else {
+                    return;
+                };
+                exact(b)
+                    .filter(|&by| by > 0 && a.lo >= 0)
+                    .map(|by| {
+                        if a.hi < by {
+                            return a;
+                        }
+                        let step = gcd(gcd(a.step, by.unsigned_abs()), a.lo.unsigned_abs()).max(1);
+                        Interval {
+                            step,
+                            ..Interval::exact(0)
+                        }
+                        .spread_over(Interval {
+                            lo: 0,
+                            hi: by - 1,
+                            step: 1,
+                        })
+                    })
+                    .or_else(|| {
+                        // The unsigned remainder of anything is below the divisor.
+                        exact(b)
+                            .filter(|&by| by > 0 && data.opcode == Opcode::Urem)
+                            .map(|by| {
+                                Interval {
+                                    lo: 0,
+                                    hi: 0,
+                                    step: 1,
+                                }
+                                .spread_over(Interval {
+                                    lo: 0,
+                                    hi: by - 1,
+                                    step: 1,
+                                })
+                            })
+                    })
+            }
+            Opcode::Lshr | Opcode::Udiv | Opcode::Sdiv | Opcode::Ashr => {
+                let (Some(a), Some(b)) = (self.get(operands[0]), self.get(operands[1])) else {
+                    return;
+                };
+                let shift = matches!(data.opcode, Opcode::Lshr | Opcode::Ashr);
+                let divisor = exact(b).and_then(|by| match shift {
+                    true if (0..100).contains(&by) => Some(1i128 << by),
+                    false if by > 0 => Some(by),
+                    _ => None,
+                });
+                divisor.filter(|_| a.lo >= 0).map(|by| {
+                    Interval {
+                        step: 1,
+                        ..Interval::exact(a.lo / by)
+                    }
+                    .spread_over(Interval {
+                        lo: a.lo / by,
+                        hi: a.hi / by,
+                        step: 1,
+                    })
+                })
+            }
+            Opcode::Smin | Opcode::Smax => {
+                let (Some(a), Some(b)) = (self.get(operands[0]), self.get(operands[1])) else {
+                    return;
+                };
+                let both = a.join(b);
+                let cut = if data.opcode == Opcode::Smin {
+                    both.cut(both.lo, a.hi.min(b.hi))
+                } else {
+                    both.cut(a.lo.max(b.lo), both.hi)
+                };
+                Some(cut.unwrap_or(both))
+            }
+            Opcode::Umin | Opcode::Umax => {
+                let (Some(a), Some(b)) = (self.get(operands[0]), self.get(operands[1])) else {
+                    return;
+                };
+                Some(a.join(b))
+            }
+            Opcode::Select => {
+                let (a, b) = (self.get(operands[1]), self.get(operands[2]));
+                match (a, b) {
+                    (Some(a), Some(b)) => Some(a.join(b)),
+                    (Some(one), None) | (None, Some(one)) => Some(one),
+                    (None, None) => return,
+                }
+            }
+            Opcode::Zext | Opcode::Sext | Opcode::TruncInt => {
+                let Some(a) = self.get(operands[0]) else {
+                    return;
+                };
+                let from = self.function.ty(operands[0]).scalar().bits();
+                if data.opcode == Opcode::Zext && a.lo < 0 {
+                    let step = 1u128 << a.step.trailing_zeros().min(from).min(100);
+                    let step = if a.step == 0 { 1 } else { step };
+                    Some(Interval { step, ..a }.spread_over(Interval {
+                        lo: 0,
+                        hi: (1i128 << from.min(100)) - 1,
+                        step: 1,
+                    }))
+                } else {
+                    Some(a.fitted(bits, false))
+                }
+            }
+            _ => None,
+        };
+        self.set(result, interval);
+    }
+}
+
+/// Whether values of this type are followed: the bounds of wider ones would overflow the arithmetic here.
+fn is_int(ty: Type) -> bool {
+    ty.is_int() && !ty.is_vector() && ty.scalar().bits() <= 64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrapping_keeps_powers_of_two_only() {
+        let every = Interval {
+            lo: 0,
+            hi: (1 << 63) - 1,
+            step: 1,
+        };
+        let twelve = every.times(12).fitted(64, false);
+        assert_eq!(twelve.step, 4);
+        assert!(twelve.lo < 0 && twelve.lo % 4 == 0);
+        let kept = every.times(12).plus(Interval::exact(1)).fitted(64, true);
+        assert_eq!((kept.lo, kept.step), (1, 12));
+        assert_eq!((kept.hi - 1) % 12, 0);
+    }
+}
