@@ -66,16 +66,17 @@ impl Level<'_> {
 }
 
 /// The values that one operation hands on.
-type Values = SmallVec<[Bits; 4]>;
+pub(super) type Values = SmallVec<[Bits; 4]>;
 
 /// What the loop does after an operation.
+#[derive(Clone, Copy)]
 enum Next {
     /// The next operation of the same frame.
     Operation,
     /// The next operation of another frame: there was a call or a return.
     Frame,
-    /// Nothing: the host's call is over.
-    Done(Values),
+    /// Nothing: the host's call is over, and its results are at hand.
+    Done,
 }
 
 impl<'m> Machine<'m> {
@@ -109,7 +110,7 @@ impl<'m> Machine<'m> {
                 match self.step(code, &prepared, base, op, data)? {
                     Next::Operation => {}
                     Next::Frame => break,
-                    Next::Done(results) => return Ok(results),
+                    Next::Done => return Ok(std::mem::take(&mut self.results)),
                 }
             }
         }
@@ -202,7 +203,32 @@ impl<'m> Machine<'m> {
             let address = arithmetic::offset(*start, *index, *scale);
             return self.define(code, prepared, base, result, Bits::Scalar(address));
         }
+        if data.opcode == Opcode::Select
+            && let Bits::Scalar(condition) = operand(0)
+        {
+            let chosen = operand(if *condition == 0 { 2 } else { 1 }).clone();
+            // A condition of lanes is never a scalar: one choice for all lanes.
+            return self.define(code, prepared, base, result, chosen);
+        }
         let ty = prepared.types[data.operands[0].index()];
+        if ty == Type::F64
+            && let &[a, b] = &data.operands[..]
+            && let (Bits::Scalar(a), Bits::Scalar(b)) = (&slots[a.index()], &slots[b.index()])
+        {
+            // By far the most frequent operations of the programs that are differentiated.
+            let (a, b) = (f64::from_bits(*a as u64), f64::from_bits(*b as u64));
+            let number = match data.opcode {
+                Opcode::Fadd => Some(a + b),
+                Opcode::Fsub => Some(a - b),
+                Opcode::Fmul => Some(a * b),
+                Opcode::Fdiv => Some(a / b),
+                _ => None,
+            };
+            if let Some(number) = number {
+                let bits = Bits::Scalar(u128::from(number.to_bits()));
+                return self.define(code, prepared, base, result, bits);
+            }
+        }
         if !ty.is_vector() && is_lanewise(data.opcode) {
             let mut operands = [Some(0); 3];
             for (lane, value) in operands.iter_mut().zip(&data.operands) {
@@ -243,7 +269,7 @@ impl<'m> Machine<'m> {
     }
 
     /// Gives a value its bits.
-    #[inline]
+    #[inline(always)]
     fn define(
         &mut self,
         code: &Function,
@@ -520,7 +546,8 @@ impl<'m> Machine<'m> {
             }
         }
         let Some(call) = frame.call else {
-            return Ok(Next::Done(values));
+            self.results = values;
+            return Ok(Next::Done);
         };
         let caller = self.frames.last().expect("the caller is still active");
         let (code, base, prepared) = (caller.code, caller.base, caller.prepared.clone());

@@ -89,6 +89,8 @@ pub struct Machine<'m> {
     levels: Vec<Level<'m>>,
     /// The stack memory of all active calls.
     stack: Vec<Pointer>,
+    /// What the host's call gives, when it is over.
+    results: execute::Values,
     steps: u64,
     step_limit: u64,
     depth_limit: usize,
@@ -117,6 +119,7 @@ impl<'m> Machine<'m> {
             frames: Vec::new(),
             levels: Vec::new(),
             stack: Vec::new(),
+            results: execute::Values::new(),
             steps: 0,
             step_limit: u64::MAX,
             depth_limit: 10_000,
