@@ -23,8 +23,8 @@
 //! - A range is one of integers, not empty, and within the limits of the type.
 //!
 //! Operations
-//! - Operands, results and payload are those that the operation's [`Form`](crate::Form) or, for special ones, its row in the table
-//!   of [`Opcode`](crate::Opcode) asks for.
+//! - Operands, results and payload are those that the operation's [`Form`] or, for special ones, its row in the table
+//!   of [`Opcode`] asks for.
 //! - `nsw` and `nuw` stand on `add`, `sub`, `mul`, `shl` and `trunc_int`, `exact` on divisions and right shifts, `inbounds` on `offset`.
 //! - What a region yields, what it carries, its arguments, and the results of the operation that holds it agree in number and type.
 //! - `for`: start, end, step and counter have one integer type; a constant step is not zero.

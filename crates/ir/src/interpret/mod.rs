@@ -27,6 +27,7 @@
 //! or memory depends on them, signatures of indirect calls, steps, depth and memory. What is not: `noalias`, `readonly`
 //! and the like, floating-point flags, `inbounds`.
 
+mod access;
 mod arithmetic;
 mod datum;
 mod execute;

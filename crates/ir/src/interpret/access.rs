@@ -1,0 +1,143 @@
+//! The operations on memory.
+
+use super::datum::{Bits, Pointer};
+use super::fault::FaultKind;
+use super::memory::{Origin, check_alignment, is_word};
+use super::{Machine, Prepared, float};
+use crate::facts::Alignment;
+use crate::function::{Function, Op, OpData, Payload, Value, ones};
+use crate::opcode::Opcode;
+use crate::types::Scalar;
+use cranelift_entity::EntityRef;
+
+impl<'m> Machine<'m> {
+    /// Carries out an operation on memory.
+    pub(super) fn access(
+        &mut self,
+        code: &'m Function,
+        prepared: &Prepared,
+        base: usize,
+        op: Op,
+        data: &'m OpData,
+    ) -> Result<(), FaultKind> {
+        let operand = |index: usize| data.operands[index];
+        let address = |machine: &Self, index: usize| {
+            machine
+                .scalar(base, operand(index), "an address")
+                .map(|raw| raw as u64)
+        };
+        let align = match &data.payload {
+            Payload::Align(align) | Payload::Alloc { align, .. } => *align,
+            _ => Alignment::ONE,
+        }
+        .bytes();
+        match data.opcode {
+            Opcode::Load => {
+                let at = address(self, 0)?;
+                check_alignment(at, align)?;
+                let result = data.results[0];
+                let ty = prepared.types[result.index()];
+                let bits = if is_word(ty) {
+                    Bits::Scalar(u128::from(self.memory.load_word(at)?))
+                } else {
+                    self.memory.load(at, ty)?
+                };
+                self.define(code, prepared, base, result, bits)
+            }
+            Opcode::Store => {
+                let at = address(self, 1)?;
+                check_alignment(at, align)?;
+                let ty = prepared.types[operand(0).index()];
+                match &self.slots[base + operand(0).index()] {
+                    Bits::Scalar(raw) if is_word(ty) => self.memory.store_word(at, *raw as u64),
+                    bits => self.memory.store(at, ty, bits),
+                }
+            }
+            Opcode::Stack => {
+                let bytes = self.size(base, operand(0))?;
+                let at = self.memory.stack_allocate(bytes, align, self.origin(op))?;
+                self.stack.push(at);
+                let bits = Bits::Scalar(u128::from(at.0));
+                self.define(code, prepared, base, data.results[0], bits)
+            }
+            Opcode::Alloc => {
+                let Payload::Alloc { zeroed, family, .. } = &data.payload else {
+                    unreachable!("verified: an alloc says from where");
+                };
+                let bytes = self.size(base, operand(0))?;
+                let origin = self.origin(op);
+                let at = self
+                    .memory
+                    .heap_allocate_from(bytes, align, *zeroed, family, origin)?;
+                let bits = Bits::Scalar(u128::from(at.0));
+                self.define(code, prepared, base, data.results[0], bits)
+            }
+            Opcode::Free => {
+                let Payload::Family(family) = &data.payload else {
+                    unreachable!("verified: a free says where to");
+                };
+                let at = address(self, 0)?;
+                self.memory.heap_free(Pointer(at), family)
+            }
+            Opcode::Copy | Opcode::Move => {
+                let (to, from) = (address(self, 0)?, address(self, 1)?);
+                let bytes = self.size(base, operand(2))?;
+                if bytes == 0 {
+                    return Ok(());
+                }
+                check_alignment(to, align)?;
+                check_alignment(from, align)?;
+                if data.opcode == Opcode::Copy && to != from && to.abs_diff(from) < bytes {
+                    return Err(FaultKind::OverlappingCopy {
+                        to: Pointer(to),
+                        from: Pointer(from),
+                        bytes,
+                    });
+                }
+                self.memory.move_bytes(to, from, bytes)
+            }
+            Opcode::Fill => {
+                let to = address(self, 0)?;
+                let bytes = self.size(base, operand(2))?;
+                if bytes == 0 {
+                    return Ok(());
+                }
+                check_alignment(to, align)?;
+                let byte = self.slots[base + operand(1).index()].lane(0);
+                self.memory.fill_bytes(to, byte.map(|raw| raw as u8), bytes)
+            }
+            Opcode::AtomicAdd => {
+                let at = address(self, 0)?;
+                check_alignment(at, align)?;
+                let ty = prepared.types[operand(1).index()];
+                let old = self.memory.load(at, ty)?;
+                let added = &self.slots[base + operand(1).index()];
+                let new = match (old.lane(0), added.lane(0)) {
+                    (Some(a), Some(b)) => Some(add(ty.scalar(), a, b)),
+                    _ => None,
+                };
+                self.memory.store(at, ty, &Bits::from_scalar(new))?;
+                self.define(code, prepared, base, data.results[0], old)
+            }
+            _ => unreachable!("{} does not touch memory", data.opcode),
+        }
+    }
+
+    /// A number of bytes.
+    fn size(&self, base: usize, value: Value) -> Result<u64, FaultKind> {
+        let bytes = self.scalar(base, value, "a size")? as u64 as i64;
+        u64::try_from(bytes).map_err(|_| FaultKind::AbsurdSize { bytes })
+    }
+
+    fn origin(&self, op: Op) -> Origin {
+        self.frames.last().map(|frame| (frame.function, op))
+    }
+}
+
+fn add(scalar: Scalar, a: u128, b: u128) -> u128 {
+    if scalar.is_float() {
+        float::binary(Opcode::Fadd, scalar, a, b)
+    } else {
+        a.wrapping_add(b) & ones(scalar.bits())
+    }
+}
