@@ -11,6 +11,7 @@
 pub mod analysis;
 pub mod arguments;
 pub mod check;
+pub mod derivative;
 pub mod file;
 pub mod scan;
 pub mod signature;

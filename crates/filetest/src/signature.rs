@@ -8,18 +8,8 @@
 //! floats are active, pointers duplicated, and the rest constant.
 
 use crate::scan::Scanner;
-use ferrozyme_ir::{FunctionId, Module, Type};
-
-/// Whether a derivative is wanted for an argument or a result.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Activity {
-    /// It has no derivative.
-    Const,
-    /// A float with a derivative.
-    Active,
-    /// A pointer with a shadow.
-    Duplicated,
-}
+use ferrozyme_diff::{Activity, Request};
+use ferrozyme_ir::{FunctionId, Module};
 
 /// A request for a derivative, with names still unresolved.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -36,6 +26,25 @@ pub struct Signature {
     pub raw: bool,
     /// What the derivative is to be called (augmented and reverse function, for split mode).
     pub names: Vec<String>,
+}
+
+impl Signature {
+    /// What it asks for, in a module.
+    pub fn request(&self, module: &Module) -> Result<Request, String> {
+        let function = find_function(module, &self.function)?;
+        let usual = Request::usual(module, function);
+        let (args, results) = self
+            .activities
+            .clone()
+            .unwrap_or((usual.args, usual.results));
+        Ok(Request {
+            function,
+            args,
+            results,
+            primal: self.primal,
+            width: self.width,
+        })
+    }
 }
 
 /// Reads a signature.
@@ -85,15 +94,13 @@ pub fn parse_signature(text: &str) -> Result<Signature, String> {
     Ok(signature)
 }
 
-/// Reads one activity: `const`, `active`, or `dup` (also `duplicated`).
+/// Reads one activity: `const`, `active`, or `dup`.
 pub fn parse_activity(scanner: &mut Scanner) -> Result<Activity, String> {
     let mut ahead = *scanner;
-    let activity = match ahead.word() {
-        Some("const") => Activity::Const,
-        Some("active") => Activity::Active,
-        Some("dup" | "duplicated") => Activity::Duplicated,
-        _ => return Err(scanner.complain("`const`, `active` or `dup`")),
-    };
+    let activity = ahead
+        .word()
+        .and_then(Activity::from_name)
+        .ok_or_else(|| scanner.complain("`const`, `active` or `dup`"))?;
     *scanner = ahead;
     Ok(activity)
 }
@@ -128,15 +135,4 @@ pub fn find_function(module: &Module, name: &str) -> Result<FunctionId, String> 
             }
         )
     })
-}
-
-/// What a value of this type is when nothing else is said: floats active, pointers duplicated, the rest constant.
-pub fn natural_activity(ty: Type) -> Activity {
-    if ty.is_float() {
-        Activity::Active
-    } else if ty.is_ptr() {
-        Activity::Duplicated
-    } else {
-        Activity::Const
-    }
 }

@@ -5,6 +5,7 @@ use crate::analysis::{print_aliases, print_clobbers, print_indices};
 use crate::file::Directive;
 use crate::scan::Scanner;
 use crate::signature::find_function;
+use ferrozyme_diff::objects::{Objects, ObjectsCache};
 use ferrozyme_ir::{FunctionId, Module};
 
 /// `indices @f`.
@@ -20,6 +21,13 @@ pub(super) fn alias(session: &mut Session, directive: &Directive) -> Result<Outp
 /// `clobbers @f`.
 pub(super) fn clobbers(session: &mut Session, directive: &Directive) -> Result<Output, String> {
     of_function(session, directive, print_clobbers)
+}
+
+/// `objects @f`.
+pub(super) fn objects(session: &mut Session, directive: &Directive) -> Result<Output, String> {
+    of_function(session, directive, |module, function| {
+        Objects::analyse(module, function, &mut ObjectsCache::new(), None).print(module)
+    })
 }
 
 fn of_function(

@@ -1,11 +1,12 @@
 //! The kinds of checks, in one table.
 
 mod analysis;
+mod derivative;
 mod execution;
 mod pass;
 mod text;
 
-use crate::file::Directive;
+use crate::file::{Directive, Role};
 use ferrozyme_ir::{Module, parse, verify};
 
 /// One kind of check.
@@ -72,6 +73,26 @@ pub const CHECKS: &[Check] = &[
         usage: "clobbers @f: for each read, who may overwrite it",
         perform: analysis::clobbers,
     },
+    Check {
+        name: "objects",
+        usage: "objects @f: what each piece of memory is and holds",
+        perform: analysis::objects,
+    },
+    Check {
+        name: "reverse",
+        usage: "reverse @f (dup, active) -> (active) [primal] [raw] [as @df]: the derivative's text",
+        perform: derivative::reverse,
+    },
+    Check {
+        name: "split",
+        usage: "split @f (dup, active) -> (active) [raw] [as @augmented, @reverse]: the text of both sweeps",
+        perform: derivative::split,
+    },
+    Check {
+        name: "diff-error",
+        usage: "diff-error forward|reverse|split @f (dup) -> (active): why there is no derivative",
+        perform: derivative::diff_error,
+    },
 ];
 
 /// What the directives of a file share: its text, and the module with the derivatives made so far.
@@ -108,6 +129,9 @@ impl<'t> Session<'t> {
 
 /// Does what a directive asks.
 pub fn perform(session: &mut Session, directive: &Directive) -> Result<Output, String> {
+    if directive.role == Role::Derive {
+        return derivative::derive(session, directive);
+    }
     match CHECKS.iter().find(|check| check.name == directive.kind()) {
         Some(check) => (check.perform)(session, directive),
         None => {
