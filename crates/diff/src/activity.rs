@@ -521,25 +521,55 @@ impl Analysis<'_> {
                 active_classes.insert(class);
             }
         }
-        let mut shadowed: FxHashSet<Class> = self.given.union(&active_classes).copied().collect();
-        loop {
-            let before = shadowed.len();
-            for class in self.objects.classes() {
-                let leads_there = self.objects.fields(class).any(
-                    |field| matches!(field.kind, Kind::Pointer(to) if shadowed.contains(&to.class)),
-                );
-                if leads_there {
-                    shadowed.insert(class);
-                }
-            }
-            if shadowed.len() == before {
-                break;
-            }
-        }
-        Activities {
+        let shadowed = self.given.union(&active_classes).copied().collect();
+        let mut activities = Activities {
             active,
             active_classes,
             shadowed,
+        };
+        loop {
+            let before = activities.shadowed.len();
+            self.shadow_what_leads_there(&mut activities);
+            self.shadow_what_unknown_code_gets(&mut activities);
+            if activities.shadowed.len() == before {
+                return activities;
+            }
+        }
+    }
+
+    /// Memory that holds pointers to shadowed memory is shadowed, so that there is a place for pointers to the shadow.
+    fn shadow_what_leads_there(&self, activities: &mut Activities) {
+        for class in self.objects.classes() {
+            let leads_there = self.objects.fields(class).any(|field| {
+                matches!(field.kind, Kind::Pointer(to) if activities.shadowed.contains(&to.class))
+            });
+            if leads_there {
+                activities.shadowed.insert(class);
+            }
+        }
+    }
+
+    /// A function behind a pointer is differentiated for all its arguments: they need shadows, and so does the pointer, whose
+    /// shadow leads to the derivative.
+    fn shadow_what_unknown_code_gets(&self, activities: &mut Activities) {
+        for op in all_ops(self.function) {
+            let data = &self.function.ops[op];
+            if data.opcode != Opcode::CallIndirect
+                || !activities.is_active_call(self.module, self.function, self.objects, op)
+            {
+                continue;
+            }
+            if let Some(class) = self.class(data.operands[0]) {
+                activities.shadowed.insert(class);
+            }
+            for &arg in data.operands[1..].iter().chain(&data.results) {
+                for class in self.reachable(arg) {
+                    activities.shadowed.insert(class);
+                    if may_hold_floats(self.objects, class) {
+                        activities.active_classes.insert(class);
+                    }
+                }
+            }
         }
     }
 

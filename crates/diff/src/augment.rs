@@ -328,7 +328,7 @@ impl Augmenter<'_> {
                 let global = *global;
                 self.callees.shadow_of_global(global)?
             }
-            Some(Constant::Function(function)) => {
+            Some(Constant::Function(function)) if self.has_shadow(value) => {
                 let function = *function;
                 self.callees.shadow_of_function(function)?
             }

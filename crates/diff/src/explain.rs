@@ -196,6 +196,8 @@ impl Explanation<'_> {
         let what = self.text_of(value, op);
         match self.plan().decisions[value] {
             Decision::Unneeded => {}
+            // A counter, which the reverse of the loop has anyway.
+            Decision::Recompute if op.is_none() => {}
             Decision::Recompute => {
                 let is_load = op.is_some_and(|op| self.function.ops[op].opcode == Opcode::Load);
                 line(text, if is_load { "reload" } else { "recompute" }, &what);
