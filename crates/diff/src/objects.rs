@@ -250,6 +250,8 @@ struct ClassShape {
     escapes: bool,
     clobbered: bool,
     unknown_origin: bool,
+    /// Code before or after this function's may reach it.
+    visible: bool,
 }
 
 #[derive(Debug)]
@@ -400,19 +402,11 @@ impl Objects {
         self.shape.classes[class].unknown_origin
     }
 
-    /// Whether all memory of a class is made by this function or by what it calls, and nobody else knows of it.
+    /// Whether all memory of a class is made by this function or by what it calls, and no other code can reach it: it is
+    /// neither returned, nor is its address in memory that others see.
     pub fn is_local(&self, class: Class) -> bool {
         let shape = &self.shape.classes[class];
-        !shape.escapes
-            && !shape.unknown_origin
-            && !shape.sources.is_empty()
-            && shape.sources.iter().all(|(function, source)| {
-                *function == self.function
-                    && matches!(
-                        source,
-                        Source::Stack(_) | Source::Alloc(_) | Source::Call(_)
-                    )
-            })
+        !shape.visible && !shape.escapes
     }
 
     /// Whether the memory of two classes may be the same. Two classes that come from outside may, unless parameters promise otherwise, which is not considered here.
@@ -618,10 +612,10 @@ impl Shape {
     }
 }
 
-fn find<K: PartialEq>(list: &[(K, Place)], key: K) -> Option<Place> {
-    list.iter()
-        .find(|(known, _)| *known == key)
-        .map(|&(_, place)| place)
+/// Looks a name up in a list that is sorted by names.
+fn find<K: Ord>(list: &[(K, Place)], key: K) -> Option<Place> {
+    let index = list.binary_search_by(|(known, _)| known.cmp(&key)).ok()?;
+    Some(list[index].1)
 }
 
 /// What several pieces are together: an integer of integers, padding of padding, or a contradiction if one is.

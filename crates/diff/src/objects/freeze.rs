@@ -3,7 +3,7 @@
 
 use super::gather::Gather;
 use super::graph::{CellId, ClassId, Graph, Target};
-use super::{CellShape, Class, ClassShape, Objects, Place, Shape, Trace};
+use super::{CellShape, Class, ClassShape, Objects, Place, Shape, Source, Trace};
 use ferrozyme_ir::FunctionId;
 use ferrozyme_ir::entity::{PrimaryMap, SecondaryMap};
 use rustc_hash::FxHashMap;
@@ -65,6 +65,8 @@ pub(super) fn freeze(gather: Gather<'_>) -> Vec<(FunctionId, Objects)> {
         .collect();
     let mut shape = freezer.finish();
     spread_escapes(&mut shape);
+    let returned = frozen.iter().flat_map(|(_, _, results)| results);
+    spread_visibility(&mut shape, bodies.len() == 1, returned);
     let shape = Arc::new(shape);
     frozen
         .into_iter()
@@ -164,6 +166,7 @@ impl Freezer<'_> {
                     escapes: node.escapes,
                     clobbered: node.clobbered,
                     unknown_origin: node.unknown_origin,
+                    visible: false,
                 });
             } else {
                 return shape;
@@ -186,13 +189,7 @@ fn spread_escapes(shape: &mut Shape) {
             let class = &shape.classes[id];
             (class.escapes, class.clobbered)
         };
-        let pointees: Vec<Class> = shape.classes[id]
-            .fields
-            .iter()
-            .filter_map(|&(_, cell)| shape.cells[cell as usize].pointer)
-            .map(|place| place.class)
-            .collect();
-        for pointee in pointees {
+        for pointee in pointees(shape, id) {
             let class = &mut shape.classes[pointee];
             let before = (class.escapes, class.clobbered, class.unknown_origin);
             class.escapes |= escapes;
@@ -203,4 +200,55 @@ fn spread_escapes(shape: &mut Shape) {
             }
         }
     }
+}
+
+/// Memory that comes from outside or goes there is seen by others, and so is all that it leads to. In a group of several functions
+/// what one of them makes is seen by the others.
+fn spread_visibility<'r>(
+    shape: &mut Shape,
+    alone: bool,
+    returned: impl Iterator<Item = &'r Trace>,
+) {
+    let made_here = |source: &Source| {
+        matches!(
+            source,
+            Source::Stack(_) | Source::Alloc(_) | Source::Call(_)
+        )
+    };
+    let mut unseen: Vec<Class> = Vec::new();
+    for (id, class) in shape.classes.iter() {
+        let local = alone
+            && !class.unknown_origin
+            && !class.sources.is_empty()
+            && class.sources.iter().all(|(_, source)| made_here(source));
+        if !local {
+            unseen.push(id);
+        }
+    }
+    for trace in returned {
+        match *trace {
+            Trace::Pointer(place) => unseen.push(place.class),
+            Trace::Cell(cell) => {
+                for leaf in shape.leaves(cell) {
+                    unseen.extend(shape.cells[leaf as usize].pointer.map(|place| place.class));
+                }
+            }
+            Trace::Nothing => {}
+        }
+    }
+    while let Some(id) = unseen.pop() {
+        if !std::mem::replace(&mut shape.classes[id].visible, true) {
+            unseen.extend(pointees(shape, id));
+        }
+    }
+}
+
+/// The classes that the pointers in a class lead to.
+fn pointees(shape: &Shape, class: Class) -> Vec<Class> {
+    shape.classes[class]
+        .fields
+        .iter()
+        .filter_map(|&(_, cell)| shape.cells[cell as usize].pointer)
+        .map(|place| place.class)
+        .collect()
 }

@@ -78,6 +78,7 @@ pub(super) fn analyse_group(
             .iter()
             .map(|&id| Body::of(id, &module.functions[id]))
             .collect(),
+        positions: group.iter().copied().zip(0..).collect(),
         globals: FxHashMap::default(),
         functions: FxHashMap::default(),
         instances: FxHashMap::default(),
@@ -100,6 +101,8 @@ pub(super) struct Gather<'a> {
     finished: &'a FxHashMap<FunctionId, Arc<Objects>>,
     pub(super) graph: Graph,
     pub(super) bodies: Vec<Body<'a>>,
+    /// Where in `bodies` a function is.
+    positions: FxHashMap<FunctionId, usize>,
     pub(super) globals: FxHashMap<GlobalId, Target>,
     pub(super) functions: FxHashMap<FunctionId, Target>,
     instances: FxHashMap<(usize, Op), Instance>,
@@ -553,6 +556,7 @@ impl Gather<'_> {
                 self.made_by(b, op, 0, Source::Alloc(op));
             }
             Opcode::Copy | Opcode::Move => self.copy(b, operands[0], operands[1], operands[2]),
+            Opcode::Fill => self.fill(b, operands[0], operands[2]),
             Opcode::Select => self.choose(b, &operands[1..3], data.results[0]),
             Opcode::Call => {
                 if let Payload::Callee(callee) = data.payload {
@@ -722,7 +726,7 @@ impl Gather<'_> {
     }
 
     fn call(&mut self, b: usize, op: Op, callee: FunctionId, arguments: &[Value]) {
-        if let Some(inner) = self.bodies.iter().position(|body| body.id == callee)
+        if let Some(&inner) = self.positions.get(&callee)
             && self.bodies[inner].function.body.is_some()
         {
             self.call_within(b, op, inner, arguments);

@@ -11,6 +11,7 @@
 use super::span::{Span, gcd, period};
 use super::{Contradiction, Source};
 use ferrozyme_ir::{FunctionId, Scalar};
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -102,6 +103,8 @@ pub(super) struct Graph {
     pub classes: Vec<ClassNode>,
     pub cells: Vec<CellNode>,
     tasks: Vec<Task>,
+    /// Spans whose offsets have the same cell already.
+    unified: FxHashSet<(ClassId, Span, u64)>,
     /// Grows with every change that can matter to somebody else.
     pub version: u64,
     /// Set when the analysis has gone on for long: pointers that still move may then point anywhere in their class.
@@ -362,16 +365,28 @@ impl Graph {
         self.tasks.push(Task::Cells(there, cell));
     }
 
+    /// Makes all addresses of a target alike, as far as they repeat.
+    pub(super) fn settle(&mut self, target: Target) {
+        if target.span.repeat > 0 {
+            let start = if target.span.both {
+                i64::MIN
+            } else {
+                target.span.lo
+            };
+            self.repeat(target.class, start, target.span.repeat);
+        }
+    }
+
     /// The one cell that stands for these bytes at all offsets of a span.
     pub(super) fn access_span(&mut self, target: Target, at: i64, bytes: u64) -> CellId {
-        let span = target.span.shifted(at);
-        if span.repeat > 0 {
-            let start = if span.both { i64::MIN } else { span.lo };
-            self.repeat(target.class, start, span.repeat);
-        }
-        let cell = self.access(target.class, span.lo, bytes);
-        if span.step > 0 {
-            for position in span.positions().skip(1) {
+        let target = self.resolve(Target {
+            class: target.class,
+            span: target.span.shifted(at),
+        });
+        self.settle(target);
+        let cell = self.access(target.class, target.span.lo, bytes);
+        if target.span.step > 0 && self.unified.insert((target.class, target.span, bytes)) {
+            for position in target.span.positions().skip(1) {
                 let other = self.access(target.class, position, bytes);
                 self.merge_cells(cell, other);
             }

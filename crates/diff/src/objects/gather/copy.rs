@@ -16,10 +16,13 @@ impl Gather<'_> {
             return;
         };
         let length = self.interval(b, bytes);
+        let exact = length.lo == length.hi;
         let length = u64::try_from(length.hi.max(0)).unwrap_or(u64::MAX);
         if length == 0 {
             return;
         }
+        self.graph.settle(to);
+        self.graph.settle(from);
         if length > LONG {
             self.repeat_alike(to, from, length);
             self.repeat_alike(from, to, length);
@@ -27,11 +30,46 @@ impl Gather<'_> {
         let mut fields = BTreeSet::new();
         self.fields_from(to, length, &mut fields);
         self.fields_from(from, length, &mut fields);
+        if exact {
+            self.cover(to, length);
+            self.cover(from, length);
+            self.fields_from(to, length, &mut fields);
+        }
         for (offset, bytes) in fields {
             let bytes = bytes.min(length - offset);
             let there = self.graph.access_span(to, offset as i64, bytes);
             let here = self.graph.access_span(from, offset as i64, bytes);
             self.graph.merge_cells(there, here);
+        }
+    }
+
+    /// `fill` says nothing about the bytes, except that they are there.
+    pub(super) fn fill(&mut self, b: usize, to: Value, bytes: Value) {
+        if let Some(to) = self.place_of(b, to) {
+            let length = self.interval(b, bytes);
+            self.graph.settle(to);
+            if length.lo == length.hi {
+                self.cover(to, u64::try_from(length.lo).unwrap_or(0));
+            }
+        }
+    }
+
+    /// Makes fields of all bytes of a range, so that those of which nothing else is known are not forgotten. Where the fields of a
+    /// class repeat, this is not needed: the whole period counts.
+    fn cover(&mut self, place: Target, length: u64) {
+        let place = self.graph.resolve(place);
+        if self.graph.node(place.class).period > 0 || length == 0 || length > super::FAR {
+            return;
+        }
+        let mut fields = BTreeSet::new();
+        self.fields_from(place, length, &mut fields);
+        let mut end = 0;
+        fields.insert((length, 0));
+        for (offset, bytes) in fields {
+            if offset > end {
+                self.graph.access_span(place, end as i64, offset - end);
+            }
+            end = end.max(offset + bytes);
         }
     }
 

@@ -6,7 +6,8 @@ use super::super::span::Span;
 use super::Gather;
 use ferrozyme_ir::entity::SecondaryMap;
 use ferrozyme_ir::{
-    Constant, Form, Function, Op, Opcode, Payload, Scalar, Type, Value, all_ops, sign_extend,
+    Constant, Form, Function, IntPredicate, Op, Opcode, Payload, Scalar, Type, Value, all_ops,
+    sign_extend,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -257,6 +258,10 @@ impl Gather<'_> {
             _ => return,
         };
         let distance = self.interval(b, other);
+        // The low bits of an address are a number; all but the low bits are an address.
+        if data.opcode == Opcode::And && distance.lo >= 0 {
+            return;
+        }
         let span = match data.opcode {
             Opcode::Add => base.span.plus(distance, 1),
             Opcode::Sub => base.span.plus(distance.negated(), 1),
@@ -354,6 +359,7 @@ impl Gather<'_> {
     /// States of all integers of a function what their uses and origins say. Pointers must all be known.
     pub(super) fn tell_integers(&mut self, b: usize) {
         let function = self.bodies[b].function;
+        let mut equalities = Vec::new();
         for op in all_ops(function) {
             let data = &function.ops[op];
             let operands = &data.operands;
@@ -367,7 +373,15 @@ impl Gather<'_> {
                     }
                 }
                 Form::IntCompare => {
-                    self.used(b, operands);
+                    let equality = matches!(
+                        data.payload,
+                        Payload::IntPredicate(IntPredicate::Eq | IntPredicate::Ne)
+                    );
+                    if equality {
+                        equalities.push((operands[0], operands[1]));
+                    } else {
+                        self.used(b, operands);
+                    }
                     self.made(b, data.results[0]);
                 }
                 Form::FloatCompare | Form::FloatToExponent => self.made(b, data.results[0]),
@@ -395,6 +409,26 @@ impl Gather<'_> {
                 },
             }
         }
+        // Anything can be compared for equality, but only with its like.
+        for (left, right) in equalities {
+            for (value, other) in [(left, right), (right, left)] {
+                if is_telling(function, other) || self.is_integer(b, other) {
+                    self.used(b, &[value]);
+                }
+            }
+        }
+    }
+
+    /// Whether a value is known to be nothing but an integer by now.
+    fn is_integer(&mut self, b: usize, value: Value) -> bool {
+        self.cell_of(b, value).is_some_and(|cell| {
+            self.graph.leaves(cell).iter().all(|&leaf| {
+                let evidence = &self.graph.cell(leaf).evidence;
+                evidence.integer != Integer::No
+                    && evidence.float.is_none()
+                    && evidence.pointer.is_none()
+            })
+        })
     }
 
     fn tell_cast(&mut self, b: usize, op: Op) {
