@@ -9,6 +9,9 @@
 //! global @weights.shadow: 24 bytes align 8 = zero { 8: @next.shadow, 16: @step.shadow }
 //! ```
 //!
+//! The shadow of a global that is declared inactive is all zeros: to follow a pointer there stops the program, since by the
+//! declaration no derivative needs it.
+//!
 //! A shadow is known by its name, so that every derivative in a module uses the same one.
 
 use crate::error::Error;
@@ -94,10 +97,6 @@ fn find_or_add(
     unfinished: &mut Vec<(GlobalId, GlobalId)>,
 ) -> Result<GlobalId, Error> {
     let primal = &module.globals[global];
-    if primal.inactive {
-        // Nothing behind it carries a derivative, so it can stand for its own shadow.
-        return Ok(global);
-    }
     let name = format!("{}.{suffix}", primal.name);
     if let Some(shadow) = module.global_named(&name) {
         return Ok(shadow);
@@ -107,7 +106,7 @@ fn find_or_add(
         .iter()
         .flat_map(|layout| &layout.fields)
         .any(|field| field.scalar == Scalar::Ptr);
-    if primal.bytes.is_none() && holds_pointers {
+    if primal.bytes.is_none() && holds_pointers && !primal.inactive {
         return Err(Error {
             message: format!(
                 "derivatives flow through @{}, which is defined elsewhere and holds pointers whose shadows nobody knows",
@@ -129,8 +128,11 @@ fn find_or_add(
         relocations: Vec::new(),
         ..primal.clone()
     };
+    let inactive = primal.inactive;
     let shadow = module.globals.push(shadow);
-    unfinished.push((global, shadow));
+    if !inactive {
+        unfinished.push((global, shadow));
+    }
     Ok(shadow)
 }
 

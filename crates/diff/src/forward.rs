@@ -1,0 +1,412 @@
+//! Forward mode: the primal program with tangents computed beside it.
+//!
+//! Each float that carries a derivative gets `width` tangents, each pointer into shadowed memory `width` shadow pointers, one
+//! for each direction; together they are called its *companions*. The primal is computed once for all directions, and so
+//! is what the formulas of an operation share.
+//!
+//! ```text
+//! func @f(%x: f64) -> (f64) {           func @f.fwd(%x: f64, %x': f64) -> (f64, f64) {
+//!   %y = fmul f64 %x, %x                  %y = fmul f64 %x, %x
+//!   return %y                       →     %0 = fadd f64 %x', %x'
+//! }                                       %y' = fmul f64 %0, %x
+//!                                         return %y, %y'
+//!                                       }
+//! ```
+//!
+//! Assumes: the module verifies. Guarantees: so does the derivative; it does to memory what the primal does, and the same
+//! again to each shadow; it returns, traps and releases memory where the primal does.
+//!
+//! A tangent has the type of its value, also where that is an integer that transports the bits of floats: then the
+//! integer transports those of their tangents. A tangent that is zero for certain does not exist, unless a region, a call or
+//! memory needs it.
+//!
+//! - `forward/sweep.rs`: operations and regions of one function,
+//! - `forward/memory.rs`: loads, stores, allocation, and copies,
+//! - `forward/calls.rs`: calls, and rules that users give,
+//! - `forward/shadowing.rs`: which memory has a shadow,
+//! - `forward/companions.rs`: who is whose companion.
+
+mod calls;
+mod companions;
+mod memory;
+mod shadowing;
+mod sweep;
+
+use crate::error::Error;
+use crate::globals;
+use crate::objects::ObjectsCache;
+use crate::request::{Activity, Request};
+use ferrozyme_ir::{
+    Alignment, Constant, Function, FunctionId, Global, GlobalId, Layout, MemoryEffect, Module,
+    Opcode, Param, Payload, Symbol, Type, all_ops, verify_function,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// More directions than this in one sweep are taken for a mistake.
+const MAX_WIDTH: u32 = 4096;
+
+/// Makes the forward derivative of a function, called `<function>.fwd`.
+///
+/// Its parameters are those of the function, each that is not constant followed by its `width` tangents (shadow pointers,
+/// for a pointer). Its results are those of the function, if `primal` is set, then for each that is not constant its
+/// `width` tangents.
+///
+/// # Errors
+/// If something active in it cannot be differentiated, or the request does not fit the function. The module may then hold
+/// declarations that nothing uses.
+pub fn differentiate_forward(module: &mut Module, request: &Request) -> Result<FunctionId, Error> {
+    let Some(function) = module.functions.get(request.function) else {
+        return Err(Error {
+            message: format!("there is no function {} to differentiate", request.function),
+            function: request.function.to_string(),
+            operation: None,
+            location: None,
+            remedy: "name a function of the module".to_owned(),
+            chain: Vec::new(),
+        });
+    };
+    let too_wide = format!("width {} is more than {MAX_WIDTH}", request.width);
+    request
+        .check(function, false)
+        .and(if request.width > MAX_WIDTH {
+            Err(too_wide)
+        } else {
+            Ok(())
+        })
+        .map_err(|message| {
+            Error::of_function(
+                function,
+                message,
+                "give each argument and each result an activity that fits its type, and a width from 1 on",
+            )
+        })?;
+    let mut session = Session {
+        module,
+        width: request.width,
+        objects: ObjectsCache::new(),
+        derivatives: Vec::new(),
+        by_key: FxHashMap::default(),
+        layouts_matter: FxHashMap::default(),
+    };
+    let layouts = vec![None; request.args.len()];
+    let key = Key {
+        function: request.function,
+        args: request.args.clone(),
+        results: request.results.clone(),
+        layouts,
+        primal: request.primal,
+    };
+    let derivative = session.derivative(key, None);
+    session.fill_all()?;
+    Ok(derivative)
+}
+
+/// What determines a derivative, besides the width.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Key {
+    function: FunctionId,
+    args: Vec<Activity>,
+    results: Vec<Activity>,
+    /// What the caller knows of the memory behind the arguments.
+    layouts: Vec<Option<Layout>>,
+    /// Whether the results of the function are returned, too.
+    primal: bool,
+}
+
+/// A derivative that is declared, and filled in its turn.
+struct Derivative {
+    key: Key,
+    id: FunctionId,
+    /// The derivative that asked for this one first.
+    caller: Option<usize>,
+}
+
+/// One request, with all the derivatives of callees that it takes.
+struct Session<'m> {
+    module: &'m mut Module,
+    width: u32,
+    objects: ObjectsCache,
+    /// In the order in which they are filled. They are not filled one within the other, so that long chains of calls need no
+    /// deep stack.
+    derivatives: Vec<Derivative>,
+    by_key: FxHashMap<Key, usize>,
+    layouts_matter: FxHashMap<FunctionId, bool>,
+}
+
+impl Session<'_> {
+    fn width(&self) -> usize {
+        self.width as usize
+    }
+
+    /// The derivative for a key; where it is new, it is declared, to be filled later.
+    fn derivative(&mut self, key: Key, caller: Option<usize>) -> FunctionId {
+        if let Some(&index) = self.by_key.get(&key) {
+            return self.derivatives[index].id;
+        }
+        let primal = &self.module.functions[key.function];
+        let width = self.width();
+        let mut params = Vec::new();
+        for (param, &activity) in primal.params.iter().zip(&key.args) {
+            params.push(param.clone());
+            if activity != Activity::Const {
+                params.extend(std::iter::repeat_n(companion_param(param), width));
+            }
+        }
+        let mut results = Vec::new();
+        if key.primal {
+            results.extend(&primal.results);
+        }
+        for (&ty, &activity) in primal.results.iter().zip(&key.results) {
+            if activity != Activity::Const {
+                results.extend(std::iter::repeat_n(ty, width));
+            }
+        }
+        let name = self.module.fresh_name(&format!("{}.fwd", primal.name));
+        let mut declared = Function::declare(name, params, results);
+        declared.facts = primal.facts.clone();
+        declared.facts.inactive = false;
+        if self.runs_other_code(key.function) {
+            declared.facts.memory = MemoryEffect::Any;
+            declared.facts.willreturn = false;
+        }
+        let id = self.module.functions.push(declared);
+        self.by_key.insert(key.clone(), self.derivatives.len());
+        self.derivatives.push(Derivative { key, id, caller });
+        id
+    }
+
+    /// The derivative of a callee as one call needs it, which derivative number `caller` makes.
+    fn derivative_for_call(&mut self, mut key: Key, caller: usize) -> FunctionId {
+        if !self.do_layouts_matter(key.function) {
+            key.layouts.fill(None);
+        }
+        // A recursive call may know more or less of its arguments than the call around it; it is served all the same, for
+        // all calls of a recursion were analysed together.
+        let mut around = Some(caller);
+        while let Some(index) = around {
+            let other = &self.derivatives[index];
+            let same = (other.key.function, &other.key.args, &other.key.results)
+                == (key.function, &key.args, &key.results);
+            if same && other.key.primal {
+                return other.id;
+            }
+            around = other.caller;
+        }
+        self.derivative(key, Some(caller))
+    }
+
+    fn fill_all(&mut self) -> Result<(), Error> {
+        let mut next = 0;
+        while next < self.derivatives.len() {
+            self.fill(next).map_err(|error| self.trace(next, error))?;
+            let id = self.derivatives[next].id;
+            debug_assert_eq!(
+                verify_function(self.module, id).map_err(|error| error.to_string()),
+                Ok(())
+            );
+            next += 1;
+        }
+        Ok(())
+    }
+
+    fn fill(&mut self, index: usize) -> Result<(), Error> {
+        let Derivative { key, id, .. } = &self.derivatives[index];
+        let (key, id) = (key.clone(), *id);
+        let primal = &self.module.functions[key.function];
+        let rule = self.module.rules.get(&key.function);
+        let filled = if let Some(rule) = rule.and_then(|rule| rule.forward) {
+            calls::wrap_rule(self, &key, id, rule)?
+        } else if primal.facts.inactive && index > 0 {
+            calls::wrap_inactive(self, &key, id)?
+        } else if primal.body.is_some() {
+            sweep::differentiate(self, index)?
+        } else {
+            return Err(Error::of_function(
+                primal,
+                "the function has no body to differentiate",
+                "make its body available, give a derivative rule for it, or declare it inactive",
+            ));
+        };
+        self.module.functions[id] = filled;
+        Ok(())
+    }
+
+    /// Adds to an error how the code it is about came to be differentiated.
+    fn trace(&self, index: usize, mut error: Error) -> Error {
+        let mut caller = self.derivatives[index].caller;
+        while let Some(index) = caller {
+            let Derivative {
+                key, caller: next, ..
+            } = &self.derivatives[index];
+            error = error.called_from(&self.module.functions[key.function].name);
+            caller = *next;
+        }
+        error
+    }
+
+    /// The table that stands for a function's derivative where its address is used: one pointer to it.
+    ///
+    /// All floats and pointers of the function have tangents there, since nobody knows who calls it.
+    fn function_table(&mut self, function: FunctionId, caller: usize) -> GlobalId {
+        let name = format!(
+            "{}.forward.{}.shadow",
+            self.module.functions[function].name, self.width
+        );
+        let found = self.module.global_named(&name);
+        if let Some(table) = found
+            && let [(0, Symbol::Function(made))] = self.module.globals[table].relocations[..]
+        {
+            let of_this_session = self.derivatives.iter().any(|other| other.id == made);
+            // A request that failed may have left a declaration behind.
+            if of_this_session || self.module.functions[made].body.is_some() {
+                return table;
+            }
+        }
+        let primal = &self.module.functions[function];
+        let args: Vec<Activity> = primal.params.iter().map(|p| usual_activity(p.ty)).collect();
+        let key = Key {
+            function,
+            layouts: vec![None; args.len()],
+            args,
+            results: primal
+                .results
+                .iter()
+                .map(|&ty| usual_activity(ty))
+                .collect(),
+            primal: true,
+        };
+        let derivative = self.derivative(key, Some(caller));
+        let relocations = vec![(0, Symbol::Function(derivative))];
+        match found {
+            Some(table) => {
+                self.module.globals[table].relocations = relocations;
+                table
+            }
+            None => self.module.globals.push(Global {
+                name,
+                size: Type::PTR.bytes(),
+                align: Alignment::natural(Type::PTR),
+                constant: true,
+                bytes: Some(Vec::new()),
+                relocations,
+                inactive: false,
+                layout: None,
+            }),
+        }
+    }
+
+    /// The shadow of a global in one direction.
+    fn shadow_of_global(
+        &mut self,
+        global: GlobalId,
+        lane: usize,
+        caller: usize,
+    ) -> Result<Constant, Error> {
+        let suffix = match self.width {
+            1 => "forward.1.shadow".to_owned(),
+            width => format!("forward.{width}.shadow.{lane}"),
+        };
+        let (shadow, slots) = globals::add_shadow_global(self.module, global, &suffix)?;
+        for slot in slots {
+            let table = self.function_table(slot.function, caller);
+            globals::fill_slot(self.module, slot, Symbol::Global(table));
+        }
+        Ok(Constant::Global(shadow))
+    }
+
+    /// Whether the derivative of a function may run code that the facts about the function do not cover: a rule's, or that
+    /// behind a pointer.
+    fn runs_other_code(&self, function: FunctionId) -> bool {
+        let facts = &self.module.functions[function].facts;
+        if facts.memory == MemoryEffect::Any && !facts.willreturn {
+            // There is nothing to lose.
+            return false;
+        }
+        reaches(self.module, function, &mut |id| {
+            self.module
+                .rules
+                .get(&id)
+                .is_some_and(|rule| rule.forward.is_some())
+                || has_op(&self.module.functions[id], |_, opcode, _| {
+                    opcode == Opcode::CallIndirect
+                })
+        })
+        .is_some()
+    }
+
+    /// Whether the derivative of a function depends on what the memory behind its arguments holds, beyond what the types of
+    /// its own loads and stores say.
+    fn do_layouts_matter(&mut self, function: FunctionId) -> bool {
+        if let Some(&known) = self.layouts_matter.get(&function) {
+            return known;
+        }
+        let module = &*self.module;
+        let found = reaches(module, function, &mut |id| {
+            has_op(&module.functions[id], |function, opcode, ty| match opcode {
+                Opcode::Copy | Opcode::Move | Opcode::Fill | Opcode::CallIndirect => true,
+                Opcode::Load | Opcode::Store => ty.is_some_and(|value| function.ty(value).is_int()),
+                _ => false,
+            })
+        });
+        match found {
+            Some(_) => self.layouts_matter.insert(function, true),
+            None => self.layouts_matter.insert(function, false),
+        };
+        found.is_some()
+    }
+}
+
+/// What a float or pointer of a function whose caller is unknown is taken for.
+fn usual_activity(ty: Type) -> Activity {
+    match ty {
+        _ if ty.is_ptr() => Activity::Duplicated,
+        _ if ty.is_float() => Activity::Active,
+        _ => Activity::Const,
+    }
+}
+
+/// What is known of a companion, given its primal: forward mode does to shadows what the primal does to its memory, no more.
+fn companion_param(primal: &Param) -> Param {
+    let mut param = primal.clone();
+    param.facts.range = None;
+    param
+}
+
+/// The first function that `wanted` names among a function and all that it calls, directly or not.
+fn reaches(
+    module: &Module,
+    function: FunctionId,
+    wanted: &mut dyn FnMut(FunctionId) -> bool,
+) -> Option<FunctionId> {
+    let mut seen = FxHashSet::from_iter([function]);
+    let mut pending = vec![function];
+    while let Some(id) = pending.pop() {
+        if wanted(id) {
+            return Some(id);
+        }
+        let function = &module.functions[id];
+        for op in all_ops(function) {
+            if let Payload::Callee(callee) = function.ops[op].payload
+                && seen.insert(callee)
+            {
+                pending.push(callee);
+            }
+        }
+    }
+    None
+}
+
+/// Whether a function has an operation like this; `wanted` gets the opcode and the value that a load or store moves.
+fn has_op(
+    function: &Function,
+    wanted: impl Fn(&Function, Opcode, Option<ferrozyme_ir::Value>) -> bool,
+) -> bool {
+    all_ops(function).into_iter().any(|op| {
+        let data = &function.ops[op];
+        let moved = match data.opcode {
+            Opcode::Store => data.operands.first(),
+            _ => data.results.first(),
+        };
+        wanted(function, data.opcode, moved.copied())
+    })
+}

@@ -1,0 +1,217 @@
+//! Memory: what the primal does to it, its derivative does to each shadow.
+//!
+//! Floats of a shadow are tangents. Pointers there lead to shadows; integers are those of the primal, so that a shadow
+//! structure has the shape of its primal. Derivative code never looks at them.
+
+use super::companions::Lanes;
+use super::sweep::Sweep;
+use crate::error::Error;
+use crate::memory::{self, Cells};
+use crate::objects::Kind;
+use ferrozyme_ir::{Constant, Op, Opcode, Payload, Region, Type, Value};
+
+impl Sweep<'_, '_> {
+    /// The tangent of a loaded float is loaded from the shadow, as is the shadow of a loaded pointer.
+    pub(super) fn visit_load(&mut self, region: Region, op: Op) -> Result<(), Error> {
+        self.keep(region, op);
+        let data = self.function.ops[op].clone();
+        let (result, address) = (data.results[0], data.operands[0]);
+        if !self.has_companions(result) {
+            return Ok(());
+        }
+        if !self.has_shadow(address) {
+            return Err(self.lost_shadow(op));
+        }
+        let ty = self.function.ty(result);
+        let shadows = self.companions_of(region, op, address, &[])?;
+        let mut b = self.builder(region, op);
+        let lanes: Lanes = shadows
+            .iter()
+            .map(|&shadow| b.value(Opcode::Load, &[shadow], data.payload.clone(), ty))
+            .collect();
+        self.set_companions(result, &lanes);
+        Ok(())
+    }
+
+    /// What is stored to the shadow: tangents of floats (zeros, where they have none), shadows of pointers, integers as they are.
+    pub(super) fn visit_store(&mut self, region: Region, op: Op) -> Result<(), Error> {
+        self.keep(region, op);
+        let data = self.function.ops[op].clone();
+        let (value, address) = (data.operands[0], data.operands[1]);
+        let ty = self.function.ty(value);
+        if !self.has_shadow(address) || (ty.is_float() && !self.points_to_active(address)) {
+            return Ok(());
+        }
+        let parts = match self.objects.class_of(&self.function, address) {
+            Some((class, offset)) if ty.is_int() => {
+                let mut parts = self.objects.kind_at(class, offset, ty.bytes());
+                if !self.points_to_active(address) {
+                    // Where nothing is active, what the bytes are does not matter.
+                    for part in &mut parts {
+                        if matches!(part.kind, Kind::Unknown | Kind::Conflict(_)) {
+                            part.kind = Kind::Integer;
+                        }
+                    }
+                }
+                parts
+            }
+            _ => Default::default(),
+        };
+        let lanes = self.companions_of(region, op, value, &parts)?;
+        let shadows = self.companions_of(region, op, address, &[])?;
+        let mut b = self.builder(region, op);
+        for (&lane, &shadow) in lanes.iter().zip(&shadows) {
+            b.op(Opcode::Store, &[lane, shadow], data.payload.clone(), &[]);
+        }
+        Ok(())
+    }
+
+    /// Adds the tangent to the shadow; what was there is the tangent of the old value. Sums of integers have no part in this.
+    pub(super) fn visit_atomic_add(&mut self, region: Region, op: Op) -> Result<(), Error> {
+        self.keep(region, op);
+        let data = self.function.ops[op].clone();
+        let (address, value, old) = (data.operands[0], data.operands[1], data.results[0]);
+        let ty = self.function.ty(value);
+        let wanted = self.companions.get(value).is_some() || self.is_active(old);
+        if !ty.is_float() || !self.points_to_active(address) || !wanted {
+            return Ok(());
+        }
+        let tangents = self.companions_of(region, op, value, &[])?;
+        let shadows = self.companions_of(region, op, address, &[])?;
+        let mut b = self.builder(region, op);
+        let lanes: Lanes = shadows
+            .iter()
+            .zip(&tangents)
+            .map(|(&shadow, &tangent)| {
+                let operands = [shadow, tangent];
+                b.value(Opcode::AtomicAdd, &operands, data.payload.clone(), ty)
+            })
+            .collect();
+        if self.is_active(old) {
+            self.set_companions(old, &lanes);
+        }
+        Ok(())
+    }
+
+    /// A shadow is as large as its primal and starts as zeros.
+    pub(super) fn visit_allocation(&mut self, region: Region, op: Op) -> Result<(), Error> {
+        self.keep(region, op);
+        let data = self.function.ops[op].clone();
+        let result = data.results[0];
+        if !self.has_shadow(result) {
+            return Ok(());
+        }
+        let width = self.width();
+        let mut b = self.builder(region, op);
+        let lanes: Lanes = (0..width)
+            .map(|_| match &data.payload {
+                Payload::Alloc { align, family, .. } => {
+                    let payload = Payload::Alloc {
+                        align: *align,
+                        zeroed: true,
+                        family: family.clone(),
+                    };
+                    b.value(Opcode::Alloc, &data.operands, payload, Type::PTR)
+                }
+                payload => {
+                    let shadow = b.value(data.opcode, &data.operands, payload.clone(), Type::PTR);
+                    let zero = b.zero(Type::I8);
+                    let operands = [shadow, zero, data.operands[0]];
+                    b.op(Opcode::Fill, &operands, payload.clone(), &[]);
+                    shadow
+                }
+            })
+            .collect();
+        self.set_companions(result, &lanes);
+        Ok(())
+    }
+
+    /// Shadows are released with their primal.
+    pub(super) fn visit_free(&mut self, region: Region, op: Op) -> Result<(), Error> {
+        self.keep(region, op);
+        let data = self.function.ops[op].clone();
+        let address = data.operands[0];
+        if !self.has_shadow(address) {
+            return Ok(());
+        }
+        let shadows = self.companions_of(region, op, address, &[])?;
+        let mut b = self.builder(region, op);
+        for shadow in shadows {
+            b.op(Opcode::Free, &[shadow], data.payload.clone(), &[]);
+        }
+        Ok(())
+    }
+
+    /// Shadows are copied as their primals are. What comes from memory without a shadow has zero tangents.
+    pub(super) fn visit_copy(&mut self, region: Region, op: Op) -> Result<(), Error> {
+        self.keep(region, op);
+        let data = self.function.ops[op].clone();
+        let (to, from, bytes) = (data.operands[0], data.operands[1], data.operands[2]);
+        if !self.has_shadow(to) {
+            return Ok(());
+        }
+        let to_shadows = self.companions_of(region, op, to, &[])?;
+        if self.has_shadow(from) {
+            let from_shadows = self.companions_of(region, op, from, &[])?;
+            let mut b = self.builder(region, op);
+            for (&to, &from) in to_shadows.iter().zip(&from_shadows) {
+                b.op(data.opcode, &[to, from, bytes], data.payload.clone(), &[]);
+            }
+            return Ok(());
+        }
+        let cells = self.cells(op, to, Some(from))?;
+        let mut b = self.builder(region, op);
+        for &shadow in &to_shadows {
+            // A shadow and a primal never overlap.
+            memory::copy_other_fields(&mut b, &cells, shadow, from, bytes, false);
+            if cells.has_floats() {
+                memory::zero_floats(&mut b, &cells, shadow, bytes);
+            }
+        }
+        Ok(())
+    }
+
+    /// Filled floats have zero tangents; the rest of a shadow is filled as its primal is.
+    pub(super) fn visit_fill(&mut self, region: Region, op: Op) -> Result<(), Error> {
+        self.keep(region, op);
+        let data = self.function.ops[op].clone();
+        let (to, byte, bytes) = (data.operands[0], data.operands[1], data.operands[2]);
+        if !self.has_shadow(to) {
+            return Ok(());
+        }
+        let shadows = self.companions_of(region, op, to, &[])?;
+        let zeros = self.function.constant_of(byte) == Some(&Constant::Bits(0));
+        if zeros {
+            let mut b = self.builder(region, op);
+            for &shadow in &shadows {
+                b.op(
+                    Opcode::Fill,
+                    &[shadow, byte, bytes],
+                    data.payload.clone(),
+                    &[],
+                );
+            }
+            return Ok(());
+        }
+        let cells = self.cells(op, to, None)?;
+        let mut b = self.builder(region, op);
+        for &shadow in &shadows {
+            memory::fill_other_fields(&mut b, &cells, shadow, byte, bytes);
+            if cells.has_floats() {
+                memory::zero_floats(&mut b, &cells, shadow, bytes);
+            }
+        }
+        Ok(())
+    }
+
+    /// What the bytes from a pointer on are.
+    fn cells(&self, op: Op, to: Value, from: Option<Value>) -> Result<Cells, Error> {
+        Cells::at(&self.objects, &self.function, to, from).map_err(|problem| {
+            self.error(
+                op,
+                &format!("cannot tell what the bytes of active memory are: {problem}"),
+                "describe the layout of the argument that this memory comes from",
+            )
+        })
+    }
+}

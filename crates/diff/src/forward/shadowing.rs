@@ -1,0 +1,180 @@
+//! Which memory has a shadow.
+//!
+//! The activity analysis says which memory derivative code of one function needs a shadow of. Code outside needs more: who gets a
+//! shadow pointer, as a caller from a result or as a callee from an argument, follows it wherever the primal leads, and must
+//! find shadows there. Without them it would take the primal for its own shadow, and overwrite it with tangents.
+//!
+//! ```text
+//! func @new() -> (ptr) {          ; nothing here is active, but where the result is duplicated, the memory needs a
+//!   %p = alloc 8 align 8          ; shadow for the caller to put tangents in
+//!   store f64 1.0, %p align 8
+//!   return %p
+//! }
+//! ```
+//!
+//! Memory that holds nothing but integers stands for its own shadow: what is stored to both is the same.
+
+use crate::activity::{Activities, reachable_from};
+use crate::objects::{Class, Kind, Objects};
+use crate::request::Activity;
+use ferrozyme_ir::{Function, Module, Op, Opcode, Payload, Value, all_ops};
+use rustc_hash::FxHashSet;
+
+/// The memory of a function that has shadows: what its own derivative needs, and what others expect.
+pub(super) fn find_shadowed(
+    module: &Module,
+    function: &Function,
+    objects: &Objects,
+    activities: &Activities,
+    results: &[Activity],
+) -> FxHashSet<Class> {
+    let mut shadowing = Shadowing {
+        module,
+        function,
+        objects,
+        activities,
+        shadowed: objects
+            .classes()
+            .filter(|&class| activities.is_shadowed_class(class))
+            .collect(),
+        exposed: FxHashSet::default(),
+    };
+    let calls: Vec<Op> = all_ops(function)
+        .into_iter()
+        .filter(|&op| matches!(function.ops[op].opcode, Opcode::Call | Opcode::CallIndirect))
+        .collect();
+    let end = &function.ops[function.terminator(function.body())];
+    if end.opcode == Opcode::Return {
+        for (&value, &activity) in end.operands.iter().zip(results) {
+            if activity != Activity::Const {
+                shadowing.expose(value);
+            }
+        }
+    }
+    loop {
+        let before = shadowing.shadowed.len();
+        for &call in &calls {
+            shadowing.visit_call(call);
+        }
+        shadowing.follow_pointers_back();
+        if shadowing.shadowed.len() == before {
+            return shadowing.shadowed;
+        }
+    }
+}
+
+/// Whether a call takes part in differentiation, given which memory has shadows.
+pub(super) fn is_active_call(
+    module: &Module,
+    function: &Function,
+    objects: &Objects,
+    activities: &Activities,
+    shadowed: &FxHashSet<Class>,
+    op: Op,
+) -> bool {
+    let data = &function.ops[op];
+    let inactive = match data.payload {
+        Payload::Callee(callee) => module.functions[callee].facts.inactive,
+        _ => false,
+    };
+    let gives_shadow = data
+        .results
+        .iter()
+        .any(|&result| has_shadow(function, objects, shadowed, result));
+    activities.is_active_call(module, function, objects, op) || (!inactive && gives_shadow)
+}
+
+/// Whether a pointer, or an integer that carries one, leads to memory with a shadow.
+pub(super) fn has_shadow(
+    function: &Function,
+    objects: &Objects,
+    shadowed: &FxHashSet<Class>,
+    value: Value,
+) -> bool {
+    objects
+        .class_of(function, value)
+        .is_some_and(|(class, _)| shadowed.contains(&class))
+}
+
+/// Whether floats may lie in memory of a class. Of memory that nobody looks into nothing is known.
+pub(super) fn may_hold_floats(objects: &Objects, class: Class) -> bool {
+    let mut fields = objects.fields(class).peekable();
+    fields.peek().is_none()
+        || fields.any(|field| {
+            matches!(
+                field.kind,
+                Kind::Float(_) | Kind::Unknown | Kind::Conflict(_)
+            )
+        })
+}
+
+struct Shadowing<'a> {
+    module: &'a Module,
+    function: &'a Function,
+    objects: &'a Objects,
+    activities: &'a Activities,
+    shadowed: FxHashSet<Class>,
+    /// Memory that code outside reaches through shadow pointers.
+    exposed: FxHashSet<Class>,
+}
+
+impl Shadowing<'_> {
+    fn visit_call(&mut self, op: Op) {
+        let active = is_active_call(
+            self.module,
+            self.function,
+            self.objects,
+            self.activities,
+            &self.shadowed,
+            op,
+        );
+        if !active {
+            return;
+        }
+        let data = &self.function.ops[op];
+        // Code behind a pointer takes a shadow for each pointer, as rules do where the argument has one.
+        let (pointers, all) = match data.opcode {
+            Opcode::CallIndirect => (&data.operands[1..], true),
+            _ => (&data.operands[..], false),
+        };
+        for &value in pointers.iter().chain(&data.results) {
+            if all || has_shadow(self.function, self.objects, &self.shadowed, value) {
+                self.expose(value);
+            }
+        }
+    }
+
+    /// All that a pointer leads to gets a shadow, but for what cannot hold floats.
+    fn expose(&mut self, pointer: Value) {
+        let Some((class, _)) = self.objects.class_of(self.function, pointer) else {
+            return;
+        };
+        if self.exposed.contains(&class) {
+            return;
+        }
+        for class in reachable_from(self.objects, class) {
+            self.exposed.insert(class);
+            if may_hold_floats(self.objects, class) {
+                self.shadowed.insert(class);
+            }
+        }
+    }
+
+    /// What leads to shadowed memory has a shadow that leads to its shadow.
+    fn follow_pointers_back(&mut self) {
+        loop {
+            let before = self.shadowed.len();
+            for class in self.objects.classes() {
+                let leads_there = self.objects.fields(class).any(|field| {
+                    matches!(field.kind, Kind::Pointer(to) if self.shadowed.contains(&to.class))
+                });
+                if leads_there {
+                    self.shadowed.insert(class);
+                }
+            }
+            if self.shadowed.len() == before {
+                return;
+            }
+        }
+    }
+}
