@@ -29,6 +29,7 @@
 mod freeze;
 mod gather;
 mod graph;
+mod guard;
 mod interval;
 mod print;
 mod span;

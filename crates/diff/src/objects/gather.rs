@@ -12,6 +12,7 @@ mod instance;
 mod numbers;
 
 use super::graph::{CellId, Graph, Integer, Target};
+use super::guard::guarded_indices;
 use super::interval::{Interval, Intervals};
 use super::span::Span;
 use super::{Objects, Source, freeze};
@@ -82,6 +83,7 @@ pub(super) fn analyse_group(
         globals: FxHashMap::default(),
         functions: FxHashMap::default(),
         instances: FxHashMap::default(),
+        copied: 0,
         late: false,
         last: false,
     };
@@ -105,7 +107,9 @@ pub(super) struct Gather<'a> {
     positions: FxHashMap<FunctionId, usize>,
     pub(super) globals: FxHashMap<GlobalId, Target>,
     pub(super) functions: FxHashMap<FunctionId, Target>,
-    instances: FxHashMap<(usize, Op), Instance>,
+    instances: FxHashMap<instance::Key, Instance>,
+    /// How many classes and cells these hold.
+    copied: usize,
     /// Whether addresses made of integers that carry none are to be given memory of their own now.
     late: bool,
     /// Whether this is the round in which integers are told.
@@ -120,6 +124,7 @@ pub(super) struct Body<'a> {
     pub(super) cells: SecondaryMap<Value, Option<CellId>>,
     pub(super) results: Vec<Outlet>,
     intervals: Intervals,
+    guarded: FxHashMap<Op, Interval>,
     packing: Packing,
     steps: Vec<Step>,
 }
@@ -153,13 +158,15 @@ impl<'a> Body<'a> {
         if let Some(body) = function.body {
             collect_steps(function, body, &mut steps);
         }
+        let intervals = Intervals::of(function);
         Body {
             id,
             function,
             pointers: SecondaryMap::new(),
             cells: SecondaryMap::new(),
             results: Vec::new(),
-            intervals: Intervals::of(function),
+            guarded: guarded_indices(function, &intervals),
+            intervals,
             packing: Packing::of(function),
             steps,
         }
@@ -535,7 +542,10 @@ impl Gather<'_> {
                 if let (Some(base), Payload::Scale(scale)) =
                     (self.place_of(b, operands[0]), &data.payload)
                 {
-                    let index = self.interval(b, operands[1]);
+                    let index = match self.bodies[b].guarded.get(&op) {
+                        Some(&guarded) => guarded,
+                        None => self.interval(b, operands[1]),
+                    };
                     // Without unsigned overflow an index is not negative.
                     let index = if data.flags.contains(ferrozyme_ir::Flags::NUW) {
                         index.at_least_zero()

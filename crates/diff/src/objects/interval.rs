@@ -69,7 +69,7 @@ impl Interval {
         }
     }
 
-    fn plus(self, other: Interval) -> Interval {
+    pub(super) fn plus(self, other: Interval) -> Interval {
         Interval {
             lo: self.lo.saturating_add(other.lo),
             hi: self.hi.saturating_add(other.hi),
@@ -77,7 +77,7 @@ impl Interval {
         }
     }
 
-    fn times(self, factor: i128) -> Interval {
+    pub(super) fn times(self, factor: i128) -> Interval {
         let (a, b) = (
             self.lo.saturating_mul(factor),
             self.hi.saturating_mul(factor),
@@ -99,7 +99,7 @@ impl Interval {
 
     /// What remains of a result in a type of this many bits: itself where it fits, or where overflow is excluded;
     /// otherwise only its remainder modulo a power of two.
-    fn fitted(self, bits: u32, no_overflow: bool) -> Interval {
+    pub(super) fn fitted(self, bits: u32, no_overflow: bool) -> Interval {
         let full = Interval::full(bits);
         if self.lo >= full.lo && self.hi <= full.hi {
             return self;
@@ -140,7 +140,7 @@ impl Interval {
     }
 
     /// What lies between two bounds.
-    fn cut(self, min: i128, max: i128) -> Option<Interval> {
+    pub(super) fn cut(self, min: i128, max: i128) -> Option<Interval> {
         let step = self.step.max(1) as i128;
         let lo = if self.lo >= min {
             self.lo

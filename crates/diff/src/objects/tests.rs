@@ -1,8 +1,8 @@
 //! Tests of the analysis by what it prints.
 
-use super::{Objects, ObjectsCache};
+use super::{Bytes, Class, Kind, Objects, ObjectsCache};
 use expect_test::{Expect, expect};
-use ferrozyme_ir::{Module, parse_module};
+use ferrozyme_ir::{Module, Scalar, parse_module};
 
 fn module(text: &str) -> Module {
     let module = parse_module(text).unwrap_or_else(|error| panic!("{error}"));
@@ -944,4 +944,279 @@ fn a_float_over_every_byte_is_torn() {
               %p: class0 at 0 + 1z
         "#]],
     );
+}
+
+#[test]
+fn a_bounds_check_keeps_an_index_within_its_array() {
+    check(
+        "func @f(%p: ptr, %i: i32, %k: i64) -> (f64) {
+           %c = icmp ult i32 %i, 3
+           if %c { yield } else { trap \"out of bounds\" }
+           %w = zext i32 %i to i64
+           %q = offset %p, %w * 8
+           %v = load f64 %q align 8
+           %below = icmp slt i64 %k, 4
+           %above = icmp sge i64 %k, 2
+           %both = and i1 %below, %above
+           %r = if %both -> (f64) {
+             %a = add i64 %k, 1
+             %s = offset %p, %a * 8
+             %n = load i64 %s align 8
+             %m = add i64 %n, 1
+             store i64 %m, %s align 8
+             yield 1.0
+           } else { yield %v }
+           return %r
+         }",
+        expect![[r#"
+            objects of @f
+            class0: parameter %p
+              0: f64 x 3
+              24: integer (8 bytes) x 2
+              %p: class0 at 0
+              %q: class0 at 0..=16 by 8
+              %s: class0 at 24..=32 by 8
+        "#]],
+    );
+}
+
+#[test]
+fn what_a_caller_sees_is_not_local() {
+    let module = module(
+        "func @f(%out: ptr, %n: i64) -> (ptr) {
+           %kept = alloc 8 align 8
+           %returned = alloc 8 align 8
+           %stored = alloc 8 align 8
+           %inner = alloc 8 align 8
+           store ptr %inner, %stored align 8
+           store ptr %stored, %out align 8
+           store f64 1.0, %kept align 8
+           free %kept
+           return %returned
+         }",
+    );
+    let id = module.function_named("f").expect("it is there");
+    let function = &module.functions[id];
+    let objects = Objects::analyse(&module, id, &mut ObjectsCache::new(), None);
+    let local: Vec<&str> = function
+        .values
+        .iter()
+        .filter(|(value, _)| {
+            let class = objects.class_of(function, *value);
+            class.is_some_and(|(class, _)| objects.is_local(class))
+        })
+        .filter_map(|(_, data)| data.name.as_deref())
+        .collect();
+    assert_eq!(local, ["kept"]);
+    let classes: Vec<Class> = objects.classes().collect();
+    assert!(objects.may_overlap(classes[0], classes[2]));
+    assert!(!objects.may_overlap(classes[0], classes[1]));
+}
+
+#[test]
+fn a_call_is_analysed_with_what_its_caller_knows() {
+    let module = module(
+        "func @copy(%to: ptr, %from: ptr, %bits: i64) {
+           copy %to, %from, 24 align 8
+           %t = offset %to, 24 * 1
+           store i64 %bits, %t align 8
+           return
+         }
+         func @caller(%to: ptr, %x: ptr layout [0: f64, 8: ptr [f32], 16: i64; 24], %v: f64, %i: i64) {
+           %bits = bitcast f64 %v to i64
+           %from = offset %x, %i * 24
+           call @copy(%to, %from, %bits)
+           return
+         }",
+    );
+    let mut cache = ObjectsCache::new();
+    let id = module.function_named("copy").expect("it is there");
+    let alone = Objects::analyse(&module, id, &mut cache, None);
+    expect![[r#"
+        objects of @copy
+        class0: parameter %to
+          0: unknown (24 bytes)
+          24: unknown (8 bytes)
+        class1: parameter %from
+          0: unknown (24 bytes)
+          %to: class0 at 0
+          %from: class1 at 0
+          %bits: unknown
+          %t: class0 at 24
+    "#]]
+    .assert_eq(&alone.print(&module));
+    let outer = module.function_named("caller").expect("it is there");
+    let caller = Objects::analyse(&module, outer, &mut cache, None);
+    let function = &module.functions[outer];
+    let call = ferrozyme_ir::all_ops(function)[2];
+    let arguments = &function.ops[call].operands;
+    let called = Objects::analyse_call(&module, id, &mut cache, &caller, arguments);
+    expect![[r#"
+        objects of @copy
+        class0: parameter %to
+          0: f64
+          8: ptr to class2 at 0
+          16: integer (8 bytes)
+          24: f64
+        class1: parameter %from, every 24 bytes
+          0: f64
+          8: ptr to class2 at 0
+          16: integer (8 bytes)
+        class2: every 4 bytes
+          0: f32
+          %to: class0 at 0
+          %from: class1 at 0 + 24z
+          %bits: carries f64
+          %t: class0 at 24
+    "#]]
+    .assert_eq(&called.print(&module));
+    let (class, offset) = caller.class_of(function, arguments[1]).expect("a place");
+    let layout = caller.layout_of(class, offset).expect("it is known");
+    assert_eq!(layout.to_string(), "[0: f64, 8: ptr [f32], 16: i64; 24]");
+    let layouts = [None, Some(layout), None];
+    let described = Objects::analyse(&module, id, &mut cache, Some(&layouts));
+    expect![[r#"
+        objects of @copy
+        class0: parameter %to
+          0: f64
+          8: ptr to class2 at 0
+          16: integer (8 bytes)
+          24: unknown (8 bytes)
+        class1: parameter %from, every 24 bytes
+          0: f64
+          8: ptr to class2 at 0
+          16: integer (8 bytes)
+        class2: every 4 bytes
+          0: f32
+          %to: class0 at 0
+          %from: class1 at 0
+          %bits: unknown
+          %t: class0 at 24
+    "#]]
+    .assert_eq(&described.print(&module));
+}
+
+#[test]
+fn cells_are_told_for_copies() {
+    let module = module(
+        "func @f(%p: ptr, %q: ptr layout [f32], %n: i64) {
+           %k = load i64 %p align 8
+           %a = add i64 %k, 1
+           store i64 %a, %p align 8
+           %data = offset %p, 16 * 1
+           for %i: i64 = 0 to %n step 1 {
+             %x = offset %data, %i * 16
+             store f64 1.0, %x align 8
+             yield
+           }
+           return
+         }",
+    );
+    let id = module.function_named("f").expect("it is there");
+    let function = &module.functions[id];
+    let objects = Objects::analyse(&module, id, &mut ObjectsCache::new(), None);
+    let arguments = function.arguments();
+    let (class, offset) = objects.class_of(function, arguments[0]).expect("a place");
+    let cells = objects.cells(class, offset);
+    let list = |fields: &[Bytes]| -> Vec<String> {
+        fields
+            .iter()
+            .map(|field| format!("{}+{}: {}", field.offset, field.bytes, field.kind))
+            .collect()
+    };
+    assert_eq!(list(&cells.head), ["0+8: integer", "8+8: unknown"]);
+    assert_eq!(list(&cells.body), ["16+8: f64", "24+8: unknown"]);
+    assert_eq!((cells.period, cells.homogeneous()), (16, None));
+    assert_eq!(
+        list(&objects.kind_at(class, 28, 16)),
+        ["0+4: unknown", "4+8: f64", "12+4: unknown"]
+    );
+    assert_eq!(
+        list(&objects.kind_at(class, 36, 4)),
+        ["0+4: conflict, part of f64"]
+    );
+    assert_eq!(
+        objects.kind_of_access(class, 32, 8),
+        Kind::Float(Scalar::F64)
+    );
+    assert_eq!(objects.kind_of_access(class, 4, 8), Kind::Unknown);
+    let (class, offset) = objects.class_of(function, arguments[1]).expect("a place");
+    assert_eq!(
+        objects.cells(class, offset).homogeneous(),
+        Some(Scalar::F32)
+    );
+}
+
+/// A function with as many operations as asked, of all sorts that matter here.
+fn long_function(operations: usize) -> String {
+    let mut text = String::from(
+        "func @f(%p: ptr, %q: ptr, %n: i64) -> (f64) {\n  for %i: i64 = 0 to %n step 1 {\n",
+    );
+    for number in 0..operations / 10 {
+        let field = 8 * (number % 1000);
+        text.push_str(&format!(
+            "%a{number} = offset %p, %i * 8000
+             %b{number} = offset %a{number}, {field} * 1
+             %x{number} = load i64 %b{number} align 8
+             %c{number} = offset %q, {number} * 8
+             store i64 %x{number}, %c{number} align 8
+             %y{number} = load f64 %c{number} align 8
+             %s{number} = stack 8 align 8
+             store f64 %y{number}, %s{number} align 8
+             %t{number} = stack 8 align 8
+             store ptr %s{number}, %t{number} align 8\n"
+        ));
+    }
+    text.push_str("yield }\n  return 0.0\n}");
+    text
+}
+
+#[test]
+fn time_grows_with_the_number_of_operations() {
+    let time = |operations: usize| {
+        let module = module(&long_function(operations));
+        let function = module.functions.keys().next().expect("there is a function");
+        let start = std::time::Instant::now();
+        let objects = Objects::analyse(&module, function, &mut ObjectsCache::new(), None);
+        assert!(objects.classes().count() > operations / 10);
+        start.elapsed()
+    };
+    let (few, many) = (time(5_000), time(50_000));
+    assert!(
+        many < 100 * few,
+        "{few:?} for 5,000 operations but {many:?} for 50,000"
+    );
+}
+
+#[test]
+fn copies_of_copies_stay_within_bounds() {
+    let mut text = String::from(
+        "func @f0(%x: f64) -> (ptr) {
+           %p = alloc 8 align 8
+           store f64 %x, %p align 8
+           return %p
+         }\n",
+    );
+    for level in 1..24 {
+        let below = level - 1;
+        text.push_str(&format!(
+            "func @f{level}(%x: f64) -> (ptr) {{
+               %p = alloc 16 align 8
+               %a = call @f{below}(%x)
+               %b = call @f{below}(%x)
+               store ptr %a, %p align 8
+               %p8 = offset %p, 8 * 1
+               store ptr %b, %p8 align 8
+               return %p
+             }}\n"
+        ));
+    }
+    let module = module(&text);
+    let function = module
+        .functions
+        .keys()
+        .next_back()
+        .expect("there is a function");
+    let objects = Objects::analyse(&module, function, &mut ObjectsCache::new(), None);
+    assert!(objects.classes().count() < 200_000);
 }

@@ -5,8 +5,20 @@ use super::super::span::{Span, gcd};
 use super::super::{Class, Objects, Place, Source, Trace};
 use super::Gather;
 use ferrozyme_ir::{FunctionId, Op, Value};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
+
+/// How many classes and cells are copied before calls begin to share.
+const BUDGET: usize = 50_000;
+
+/// Whose copy it is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Key {
+    /// That of one call, in one function of the group.
+    Call(usize, Op),
+    /// That of all calls of a function.
+    Callee(FunctionId),
+}
 
 /// The copy that one call has of its callee's classes and cells.
 #[derive(Default)]
@@ -15,6 +27,10 @@ pub(super) struct Instance {
     cells: FxHashMap<u32, CellId>,
     /// The cells that hold pointers, and where these point in the original.
     pointers: Vec<(CellId, Place)>,
+    /// The classes of memory that the call makes.
+    made: Vec<ClassId>,
+    /// The calls that share it.
+    users: FxHashSet<(usize, Op)>,
 }
 
 impl Gather<'_> {
@@ -29,7 +45,15 @@ impl Gather<'_> {
         let params = self.module.functions[callee.function].arguments();
         let traces: SmallVec<[Trace; 8]> =
             params.iter().map(|&param| callee.values[param]).collect();
-        let instance = match self.instances.remove(&(b, op)) {
+        // Copies of copies may grow beyond measure; from some size on all calls of a function share one.
+        let own = Key::Call(b, op);
+        let size = callee.shape.classes.len() + callee.shape.cells.len();
+        let key = if self.instances.contains_key(&own) || self.copied + size < BUDGET {
+            own
+        } else {
+            Key::Callee(callee.function)
+        };
+        let mut instance = match self.instances.remove(&key) {
             Some(instance) => instance,
             None => {
                 let mut roots = traces.to_vec();
@@ -37,10 +61,16 @@ impl Gather<'_> {
                 let named = callee.globals.iter().map(|&(_, place)| place);
                 let named = named.chain(callee.functions.iter().map(|&(_, place)| place));
                 roots.extend(named.map(Trace::Pointer));
-                let made = (self.bodies[b].id, Source::Call(op));
-                self.instantiate(callee, &roots, Some(made))
+                self.instantiate(callee, &roots)
             }
         };
+        if instance.users.insert((b, op)) {
+            let source = (self.bodies[b].id, Source::Call(op));
+            for &class in &instance.made {
+                let (root, _) = self.graph.find(class);
+                self.graph.node_mut(root).sources.insert(source);
+            }
+        }
         self.bind_names(callee, &instance);
         // By how much the arguments spread around the address that the copy was bound to, for each class.
         let mut spreads: SmallVec<[(Class, Span); 2]> = SmallVec::new();
@@ -94,7 +124,7 @@ impl Gather<'_> {
                 Trace::Nothing => {}
             }
         }
-        self.instances.insert((b, op), instance);
+        self.instances.insert(key, instance);
     }
 
     /// The group's first function is called as the caller's analysis says.
@@ -111,7 +141,7 @@ impl Gather<'_> {
                 _ => caller.values[argument],
             })
             .collect();
-        let instance = self.instantiate(caller, &traces, None);
+        let instance = self.instantiate(caller, &traces);
         self.bind_names(caller, &instance);
         for (&param, &trace) in params.iter().zip(&traces) {
             match trace {
@@ -174,16 +204,10 @@ impl Gather<'_> {
         }
     }
 
-    /// Copies what is reached from `roots`. Memory that the original makes gets `made` as its source.
-    fn instantiate(
-        &mut self,
-        original: &Objects,
-        roots: &[Trace],
-        made: Option<(FunctionId, Source)>,
-    ) -> Instance {
+    /// Copies what is reached from `roots`.
+    fn instantiate(&mut self, original: &Objects, roots: &[Trace]) -> Instance {
         let mut copier = Copier {
             original,
-            made,
             instance: Instance::default(),
             unseen: Vec::new(),
         };
@@ -211,13 +235,13 @@ impl Gather<'_> {
             node.clobbered = shape.clobbered;
             node.unknown_origin = shape.unknown_origin;
         }
+        self.copied += copier.instance.classes.len() + copier.instance.cells.len();
         copier.instance
     }
 }
 
 struct Copier<'o> {
     original: &'o Objects,
-    made: Option<(FunctionId, Source)>,
     instance: Instance,
     unseen: Vec<(Class, ClassId)>,
 }
@@ -238,7 +262,10 @@ impl Copier<'_> {
                     | Source::Address(_)
             )
         });
-        let copy = gather.graph.new_class(self.made.filter(|_| made));
+        let copy = gather.graph.new_class(None);
+        if made {
+            self.instance.made.push(copy);
+        }
         self.instance.classes.insert(class, copy);
         self.unseen.push((class, copy));
         copy
