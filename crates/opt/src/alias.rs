@@ -476,6 +476,12 @@ impl<'m> Aliases<'m> {
             }
         }
         assume(facts, other.as_mut());
+        // Where one of the two is empty, they share nothing.
+        for size in [a_size, &b_size] {
+            if let Some(rest) = size.plus(-1) {
+                facts.assume(&rest);
+            }
+        }
         let behind = distance.sub(a_size);
         if behind.is_some_and(|behind| facts.prove_at_least(&behind, 0)) {
             return false;
@@ -630,3 +636,10 @@ fn apart_by_remainder(distance: &Symbolic, a_size: i64, b_size: i64) -> bool {
     let remainder = i128::from(distance.constant_part()).rem_euclid(divisor);
     remainder >= i128::from(a_size) && remainder + i128::from(b_size) <= divisor
 }
+
+#[cfg(test)]
+mod random;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod trace;

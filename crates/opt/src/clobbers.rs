@@ -250,7 +250,7 @@ impl<'m> Clobbers<'m> {
                 break;
             }
             let write = (*clobber, written);
-            if !surely_apart(access, written)
+            if !(group.fixed && surely_apart(access, written))
                 && (!self.spend()
                     || match (when, scope) {
                         (When::Ever, Some(scope)) => {
@@ -314,6 +314,8 @@ struct Latest {
 struct Group {
     /// The last one.
     last: Option<(u32, Op)>,
+    /// Whether constant offsets tell places apart in all iterations: the root is always the same pointer, or new memory.
+    fixed: bool,
     /// In the order of the text; each is compared with each read.
     compared: Vec<(u32, Op, Access)>,
     /// The last one that may touch everything behind the root; only used when nothing is compared.
@@ -374,7 +376,8 @@ impl Summary {
                 }
             }
         }
-        for group in summary.groups.values_mut() {
+        for (&root, group) in &mut summary.groups {
+            group.fixed = object_kind(function, root).is_some() || !aliases.indices().varies(root);
             group.condense();
         }
         summary
@@ -422,7 +425,7 @@ impl Group {
         let mut intervals = Vec::new();
         let mut others = Vec::new();
         for (order, op, access) in std::mem::take(&mut self.compared) {
-            match constant_range(&access) {
+            match constant_range(&access).filter(|_| self.fixed) {
                 Some((start, end)) => intervals.push((start, end, order, op)),
                 None => others.push((order, op, access)),
             }

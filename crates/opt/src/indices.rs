@@ -281,6 +281,21 @@ impl<'f> Indices<'f> {
             .any(|&body| self.structure.is_within(depends, body))
     }
 
+    /// Whether a value may differ between iterations of any loop.
+    pub fn varies(&self, value: Value) -> bool {
+        let mut region = self.info[value].depends.expand();
+        while let Some(inner) = region {
+            let Some(holder) = self.structure.op_of(inner) else {
+                return false;
+            };
+            if is_loop(self.function.ops[holder].opcode) {
+                return true;
+            }
+            region = self.structure.region_of(holder);
+        }
+        false
+    }
+
     /// Whether a value is defined outside the regions of an operation.
     pub fn is_defined_outside(&self, value: Value, op: Op) -> bool {
         match self.structure.region_of_value(self.function, value) {
@@ -550,9 +565,8 @@ impl<'f> Indices<'f> {
             Opcode::Zext if self.interval_of_value(data.operands[0]).min >= 0 => Some(operand(0)),
             Opcode::TruncInt => {
                 let source = self.interval_of_value(data.operands[0]);
-                source
-                    .is_within(Interval::of_bits(bits))
-                    .then(|| operand(0))
+                let kept = source.is_within(Interval::of_bits(bits));
+                (kept || data.flags.contains(Flags::NSW)).then(|| operand(0))
             }
             Opcode::Select => {
                 let (a, b) = (operand(1), operand(2));

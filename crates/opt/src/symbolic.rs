@@ -8,7 +8,7 @@
 //! equal modulo 2⁶⁴ whatever the values of their variables, so the difference of two addresses is exact even where
 //! the arithmetic of the program wraps around.
 
-use ferrozyme_ir::{Builder, Opcode, Type, Value};
+use ferrozyme_ir::{Builder, Names, Opcode, Type, Value};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::fmt;
@@ -266,6 +266,17 @@ impl Symbolic {
                 write!(f, " {sign} {}", constant.unsigned_abs())
             }
         }
+    }
+
+    /// The expression with the names of the text form.
+    pub fn to_text(&self, names: &Names) -> String {
+        let mut text = String::new();
+        self.write_with(&mut text, |value| match names.get(value) {
+            Some(name) => name.to_owned(),
+            None => value.to_string(),
+        })
+        .expect("writing into a string does not fail");
+        text
     }
 
     /// Builds the operations that compute this as an `i64`, from variables that are visible there.
