@@ -10,7 +10,7 @@ use ferrozyme_ir::interpret::{Datum, Fault, Machine, Pointer};
 use ferrozyme_ir::{FunctionId, Module, Scalar, Type};
 
 /// How many operations a run may take: a generated program needs far fewer.
-const STEP_LIMIT: u64 = 3_000_000;
+const STEP_LIMIT: u64 = 500_000;
 
 /// How many calls may be nested.
 const DEPTH_LIMIT: usize = 400;

@@ -1,0 +1,524 @@
+//! Laws of derivatives.
+//!
+//! `@main` maps (floats, memory before) to (results, memory after); J is the derivative of that map at the inputs. Forward
+//! mode gives J·v for a random direction v, reverse mode Jᵀ·u for random weights u of all outputs, memory included.
+
+mod sweeps;
+
+use super::passes::optimise_module;
+use super::{Kind, Law, Precision, Subject, Tally, Violation, start};
+use crate::inputs::{Inputs, Outputs};
+use crate::random::Random;
+use crate::state::State;
+use ferrozyme_diff::{
+    Error, differentiate_forward, differentiate_reverse, differentiate_split,
+};
+use ferrozyme_ir::interpret::Fault;
+use ferrozyme_ir::{FunctionId, Module, verify_module};
+use sweeps::{forward_sweep, hessian_request, hessian_sweep, request, reverse_sweep, split_sweep};
+
+/// How many tangents the law of widths carries at once.
+const WIDTH: u32 = 3;
+
+/// One in how many programs is differentiated twice.
+const SECOND_ORDER: u64 = 8;
+
+/// The laws that need the forward derivative.
+const FORWARD: &[Law] = &[
+    Law::Forward,
+    Law::DotProduct,
+    Law::Differences,
+    Law::Width,
+    Law::ForwardOfOptimised,
+    Law::OptimisedForward,
+];
+
+/// The laws that need the reverse derivative.
+const REVERSE: &[Law] = &[
+    Law::Reverse,
+    Law::DotProduct,
+    Law::GradientDifferences,
+    Law::Split,
+    Law::ReverseOfOptimised,
+    Law::OptimisedReverse,
+    Law::SecondOrder,
+];
+
+/// Checks the laws of derivatives that are asked for.
+pub fn check(
+    subject: &Subject,
+    inputs: &Inputs,
+    outputs: &Outputs,
+    laws: &[Law],
+    tally: &mut Tally,
+) -> Result<(), Violation> {
+    let any = |of: &[Law]| laws.iter().any(|law| of.contains(law));
+    if !any(FORWARD) && !any(REVERSE) {
+        return Ok(());
+    }
+    let mut random = Random::new(subject.seed ^ 0x6469_7265_6374_696f);
+    let mut v = inputs.state.random_like(&mut random);
+    inputs.restrict(&mut v);
+    let u = outputs.state.random_like(&mut random);
+    let directions: Vec<State> = (1..WIDTH)
+        .map(|_| {
+            let mut direction = inputs.state.random_like(&mut random);
+            inputs.restrict(&mut direction);
+            direction
+        })
+        .collect();
+    let experiment = Experiment {
+        module: &subject.module,
+        main: subject.main,
+        inputs,
+        outputs: &outputs.state,
+        precision: Precision::of(&subject.module),
+        v,
+        u,
+    };
+
+    let wants = |law: Law| laws.contains(&law);
+    let forward = if any(FORWARD) {
+        start(Law::Forward, tally);
+        Some(experiment.forward(Law::Forward, experiment.module, experiment.main)?)
+    } else {
+        None
+    };
+    let reverse = if any(REVERSE) {
+        start(Law::Reverse, tally);
+        Some(experiment.reverse(Law::Reverse, experiment.module, experiment.main)?)
+    } else {
+        None
+    };
+    if let (Some(forward), Some(reverse)) = (&forward, &reverse)
+        && wants(Law::DotProduct)
+    {
+        start(Law::DotProduct, tally);
+        experiment.modes_agree(&forward.tangent, &reverse.gradient)?;
+    }
+    if let Some(forward) = &forward {
+        if wants(Law::Differences) {
+            start(Law::Differences, tally);
+            if !experiment.tangent_agrees_with_differences(&forward.tangent)? {
+                tally.skip(Law::Differences);
+            }
+        }
+        if wants(Law::Width) {
+            start(Law::Width, tally);
+            experiment.widths_agree(forward, &directions)?;
+        }
+        if wants(Law::ForwardOfOptimised) {
+            start(Law::ForwardOfOptimised, tally);
+            experiment.forward_of_optimised(&forward.tangent)?;
+        }
+        if wants(Law::OptimisedForward) {
+            start(Law::OptimisedForward, tally);
+            experiment.optimised_forward(forward)?;
+        }
+    }
+    if let Some(reverse) = &reverse {
+        if wants(Law::GradientDifferences) {
+            start(Law::GradientDifferences, tally);
+            if !experiment.gradient_agrees_with_differences(&reverse.gradient)? {
+                tally.skip(Law::GradientDifferences);
+            }
+        }
+        if wants(Law::Split) {
+            start(Law::Split, tally);
+            experiment.split_agrees(&reverse.gradient)?;
+        }
+        if wants(Law::ReverseOfOptimised) {
+            start(Law::ReverseOfOptimised, tally);
+            experiment.reverse_of_optimised(&reverse.gradient)?;
+        }
+        if wants(Law::OptimisedReverse) {
+            start(Law::OptimisedReverse, tally);
+            experiment.optimised_reverse(reverse)?;
+        }
+        if wants(Law::SecondOrder) && subject.seed.is_multiple_of(SECOND_ORDER) {
+            start(Law::SecondOrder, tally);
+            if !experiment.second_order(reverse, &directions[0])? {
+                tally.skip(Law::SecondOrder);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A program, its inputs, a direction, and weights of its outputs.
+struct Experiment<'e> {
+    module: &'e Module,
+    main: FunctionId,
+    inputs: &'e Inputs,
+    outputs: &'e State,
+    precision: Precision,
+    v: State,
+    u: State,
+}
+
+/// A forward derivative and what it gave.
+struct Forward {
+    module: Module,
+    derivative: FunctionId,
+    tangent: State,
+}
+
+/// A reverse derivative and what it gave.
+struct Reverse {
+    module: Module,
+    derivative: FunctionId,
+    gradient: State,
+}
+
+impl Experiment<'_> {
+    /// The forward derivative of some version of the program.
+    fn forward(&self, law: Law, module: &Module, main: FunctionId) -> Result<Forward, Violation> {
+        let mut module = module.clone();
+        let request = request(self.inputs, &module, main, 1);
+        let derivative = differentiate_forward(&mut module, &request)
+            .map_err(|error| refused(law, "forward mode", &error))?;
+        verified(law, &module, derivative)?;
+        let tangent = self.tangent(law, "the forward derivative", &module, derivative)?;
+        Ok(Forward {
+            module,
+            derivative,
+            tangent,
+        })
+    }
+
+    /// The reverse derivative of some version of the program.
+    fn reverse(&self, law: Law, module: &Module, main: FunctionId) -> Result<Reverse, Violation> {
+        let mut module = module.clone();
+        let request = request(self.inputs, &module, main, 1);
+        let derivative = differentiate_reverse(&mut module, &request)
+            .map_err(|error| refused(law, "reverse mode", &error))?;
+        verified(law, &module, derivative)?;
+        let gradient = self.gradient(law, "the reverse derivative", &module, derivative)?;
+        Ok(Reverse {
+            module,
+            derivative,
+            gradient,
+        })
+    }
+
+    fn tangent(
+        &self,
+        law: Law,
+        what: &str,
+        module: &Module,
+        derivative: FunctionId,
+    ) -> Result<State, Violation> {
+        let directions = std::slice::from_ref(&self.v);
+        let point = &self.inputs.state;
+        let (primal, mut tangents) =
+            forward_sweep(module, derivative, self.inputs, point, directions)
+                .map_err(|fault| Violation::fault(law, &format!("{what} fails"), &fault))?;
+        self.primal_kept(law, what, &primal)?;
+        let tangent = tangents.remove(0);
+        finite(law, "the tangent", &tangent)?;
+        Ok(tangent)
+    }
+
+    fn gradient(
+        &self,
+        law: Law,
+        what: &str,
+        module: &Module,
+        derivative: FunctionId,
+    ) -> Result<State, Violation> {
+        let (primal, gradient) =
+            reverse_sweep(module, derivative, self.inputs, &self.inputs.state, &self.u)
+                .map_err(|fault| Violation::fault(law, &format!("{what} fails"), &fault))?;
+        self.primal_kept(law, what, &primal)?;
+        finite(law, "the gradient", &gradient)?;
+        Ok(gradient)
+    }
+
+    /// A derivative gives the results of the program and leaves its memory as the program does.
+    fn primal_kept(&self, law: Law, what: &str, primal: &State) -> Result<(), Violation> {
+        let same = if self.precision.exact {
+            self.outputs.same_bits(primal)
+        } else {
+            let tolerance = 1e-9 * (1.0 + self.outputs.largest());
+            self.outputs.difference(primal, tolerance).is_none()
+        };
+        if same {
+            return Ok(());
+        }
+        let difference = self.outputs.difference(primal, 0.0).unwrap_or_default();
+        let detail = format!("{what} does not give the program's own results: {difference}");
+        Err(Violation::new(law, Kind::Wrong, detail))
+    }
+
+    /// ⟨u, J·v⟩ = ⟨Jᵀ·u, v⟩.
+    fn modes_agree(&self, tangent: &State, gradient: &State) -> Result<(), Violation> {
+        let forward = self.u.dot(tangent);
+        let reverse = gradient.dot(&self.v);
+        let scale = self.u.norm() * tangent.norm() + self.v.norm() * gradient.norm();
+        if (forward - reverse).abs() <= self.precision.derivative * (1.0 + scale) {
+            return Ok(());
+        }
+        let detail = format!("⟨u, J·v⟩ is {forward:?} but ⟨Jᵀ·u, v⟩ is {reverse:?}");
+        Err(Violation::new(Law::DotProduct, Kind::Wrong, detail))
+    }
+
+    /// The tangent agrees with finite differences along `v`; false where the program is not smooth.
+    fn tangent_agrees_with_differences(&self, tangent: &State) -> Result<bool, Violation> {
+        let run = |factor: f64| self.neighbour(factor);
+        self.compare_with_differences(Law::Differences, tangent, self.outputs, run)
+    }
+
+    /// The gradient agrees with finite differences of ⟨u, outputs⟩ along `v`; false where the program is not smooth.
+    fn gradient_agrees_with_differences(&self, gradient: &State) -> Result<bool, Violation> {
+        let weighted = |outputs: &State| State {
+            floats: vec![self.u.dot(outputs)],
+            blocks: Vec::new(),
+        };
+        let slope = State {
+            floats: vec![gradient.dot(&self.v)],
+            blocks: Vec::new(),
+        };
+        let run = |factor: f64| self.neighbour(factor).map(|outputs| weighted(&outputs));
+        let middle = weighted(self.outputs);
+        self.compare_with_differences(Law::GradientDifferences, &slope, &middle, run)
+    }
+
+    /// The outputs of the program at a point along `v`.
+    fn neighbour(&self, factor: f64) -> Result<State, Fault> {
+        let point = self.inputs.state.moved(factor, &self.v);
+        let outputs = self.inputs.run(self.module, self.main, &point)?;
+        Ok(outputs.state)
+    }
+
+    /// Compares a derivative with differences of `run` along a line, whose value at 0 is `middle`.
+    ///
+    /// Central differences at two steps, extrapolated, are good to about ten digits where the program is smooth. It is
+    /// taken to be smooth if the two steps agree, and if the differences to either side approach each other as the step
+    /// shrinks, which at a kink they do not. A defect shows at every step; a kink that happens to look smooth at one
+    /// step is found out by a smaller one.
+    fn compare_with_differences<E: std::fmt::Display>(
+        &self,
+        law: Law,
+        derivative: &State,
+        middle: &State,
+        run: impl Fn(f64) -> Result<State, E>,
+    ) -> Result<bool, Violation> {
+        // The smallest step decides; at coarser ones something else may be in the way.
+        const SMALLEST: f64 = 0.01;
+        for shrink in [1.0, 0.1, SMALLEST] {
+            let step = self.precision.step * shrink;
+            let mut samples = Vec::new();
+            for factor in [step, -step, step / 2.0, -step / 2.0] {
+                match run(factor) {
+                    Ok(state) => samples.push(state),
+                    Err(error) => {
+                        let detail = format!("a neighbouring point fails: {error}");
+                        return Err(Violation::new(law, Kind::Fault("neighbour"), detail));
+                    }
+                }
+            }
+            let slope = |a: &State, b: &State, width: f64| a.combined(b, |a, b| (a - b) / width);
+            let wide = slope(&samples[0], &samples[1], 2.0 * step);
+            let narrow = slope(&samples[2], &samples[3], step);
+            let bend = |right: &State, left: &State, width: f64| {
+                slope(right, middle, width)
+                    .combined(&slope(middle, left, width), |a, b| a - b)
+                    .largest()
+            };
+            let wide_bend = bend(&samples[0], &samples[1], step);
+            let narrow_bend = bend(&samples[2], &samples[3], step / 2.0);
+            let estimate = narrow.combined(&wide, |narrow, wide| (4.0 * narrow - wide) / 3.0);
+            let change = narrow.combined(&wide, |a, b| a - b).largest();
+            let scale = 1.0 + estimate.largest().max(derivative.largest());
+            let tolerance = self.precision.difference * scale;
+            // Rounding alone bends a line a little.
+            let noise = tolerance + 1e-12 / step * (1.0 + middle.largest());
+            let smooth = change <= 1e-3 * scale + noise && narrow_bend <= 0.75 * wide_bend + noise;
+            if !smooth {
+                continue;
+            }
+            let Some(difference) = derivative.difference(&estimate, tolerance + 4.0 * change) else {
+                return Ok(true);
+            };
+            if shrink == SMALLEST {
+                let detail = format!(
+                    "the derivative differs from finite differences of step {step:e}: {difference}"
+                );
+                return Err(Violation::new(law, Kind::Wrong, detail));
+            }
+        }
+        Ok(false)
+    }
+
+    /// Several tangents at once are what they are alone.
+    fn widths_agree(&self, forward: &Forward, more: &[State]) -> Result<(), Violation> {
+        let law = Law::Width;
+        let mut module = forward.module.clone();
+        let request = request(self.inputs, &module, self.main, WIDTH);
+        let derivative = differentiate_forward(&mut module, &request)
+            .map_err(|error| refused(law, "forward mode of several tangents", &error))?;
+        verified(law, &module, derivative)?;
+        let mut directions = vec![self.v.clone()];
+        directions.extend_from_slice(more);
+        let point = &self.inputs.state;
+        let (primal, together) =
+            forward_sweep(&module, derivative, self.inputs, point, &directions).map_err(
+                |fault| Violation::fault(law, "the derivative of several tangents fails", &fault),
+            )?;
+        self.primal_kept(law, "the derivative of several tangents", &primal)?;
+        for (number, (direction, tangent)) in directions.iter().zip(&together).enumerate() {
+            let one = std::slice::from_ref(direction);
+            let (_, alone) =
+                forward_sweep(&module, forward.derivative, self.inputs, point, one).map_err(
+                    |fault| Violation::fault(law, "the derivative of one tangent fails", &fault),
+                )?;
+            let tolerance = 1e-12 * (1.0 + alone[0].largest());
+            if let Some(difference) = alone[0].difference(tangent, tolerance) {
+                let detail = format!("tangent {number} of {WIDTH}: {difference}");
+                return Err(Violation::new(law, Kind::Wrong, detail));
+            }
+        }
+        Ok(())
+    }
+
+    /// The split derivative gives what the combined one gives.
+    fn split_agrees(&self, gradient: &State) -> Result<(), Violation> {
+        let law = Law::Split;
+        let mut module = self.module.clone();
+        let request = request(self.inputs, &module, self.main, 1);
+        let split = differentiate_split(&mut module, &request)
+            .map_err(|error| refused(law, "split reverse mode", &error))?;
+        verified(law, &module, split.augmented)?;
+        let point = &self.inputs.state;
+        let sweep = split_sweep(
+            &module,
+            split.augmented,
+            split.reverse,
+            self.inputs,
+            point,
+            &self.u,
+        )
+        .map_err(|fault| Violation::fault(law, "the split derivative fails", &fault))?;
+        self.primal_kept(law, "the augmented function", &sweep.primal)?;
+        if sweep.gradient.same_bits(gradient) {
+            return Ok(());
+        }
+        let difference = gradient.difference(&sweep.gradient, 0.0).unwrap_or_default();
+        let detail = format!("split and combined gradients differ: {difference}");
+        Err(Violation::new(law, Kind::Wrong, detail))
+    }
+
+    fn forward_of_optimised(&self, tangent: &State) -> Result<(), Violation> {
+        let law = Law::ForwardOfOptimised;
+        let mut module = self.module.clone();
+        optimise_module(&mut module);
+        let forward = self.forward(law, &module, self.main)?;
+        self.close(law, "the tangent", tangent, &forward.tangent)
+    }
+
+    fn reverse_of_optimised(&self, gradient: &State) -> Result<(), Violation> {
+        let law = Law::ReverseOfOptimised;
+        let mut module = self.module.clone();
+        optimise_module(&mut module);
+        let reverse = self.reverse(law, &module, self.main)?;
+        self.close(law, "the gradient", gradient, &reverse.gradient)
+    }
+
+    fn optimised_forward(&self, forward: &Forward) -> Result<(), Violation> {
+        let law = Law::OptimisedForward;
+        let mut module = forward.module.clone();
+        optimise_module(&mut module);
+        verified(law, &module, forward.derivative)?;
+        let what = "the optimised forward derivative";
+        let tangent = self.tangent(law, what, &module, forward.derivative)?;
+        self.close(law, "the tangent", &forward.tangent, &tangent)
+    }
+
+    fn optimised_reverse(&self, reverse: &Reverse) -> Result<(), Violation> {
+        let law = Law::OptimisedReverse;
+        let mut module = reverse.module.clone();
+        optimise_module(&mut module);
+        verified(law, &module, reverse.derivative)?;
+        let what = "the optimised reverse derivative";
+        let gradient = self.gradient(law, what, &module, reverse.derivative)?;
+        self.close(law, "the gradient", &reverse.gradient, &gradient)
+    }
+
+    fn close(
+        &self,
+        law: Law,
+        what: &str,
+        expected: &State,
+        given: &State,
+    ) -> Result<(), Violation> {
+        let tolerance = self.precision.derivative * (1.0 + expected.largest());
+        match expected.difference(given, tolerance) {
+            None => Ok(()),
+            Some(difference) => {
+                let detail = format!("{what} changes: {difference}");
+                Err(Violation::new(law, Kind::Wrong, detail))
+            }
+        }
+    }
+
+    /// Forward over reverse: H·v, where H is the derivative of the gradient. It is symmetric and agrees with differences
+    /// of the gradient; false where those are not smooth.
+    fn second_order(&self, reverse: &Reverse, w: &State) -> Result<bool, Violation> {
+        let law = Law::SecondOrder;
+        let mut module = reverse.module.clone();
+        let request = hessian_request(self.inputs, &module, reverse.derivative);
+        let derivative = differentiate_forward(&mut module, &request)
+            .map_err(|error| refused(law, "forward over reverse mode", &error))?;
+        verified(law, &module, derivative)?;
+        let product = |direction: &State| {
+            hessian_sweep(
+                &module,
+                derivative,
+                self.inputs,
+                &self.inputs.state,
+                &self.u,
+                direction,
+            )
+            .map_err(|fault| Violation::fault(law, "forward over reverse fails", &fault))
+        };
+        let of_v = product(&self.v)?;
+        finite(law, "the second derivative", &of_v)?;
+        let of_w = product(w)?;
+        let (left, right) = (w.dot(&of_v), self.v.dot(&of_w));
+        let scale = w.norm() * of_v.norm() + self.v.norm() * of_w.norm();
+        if (left - right).abs() > self.precision.derivative * (1.0 + scale) {
+            let detail = format!("⟨w, H·v⟩ is {left:?} but ⟨v, H·w⟩ is {right:?}");
+            return Err(Violation::new(law, Kind::Wrong, detail));
+        }
+        let run = |factor: f64| {
+            let point = self.inputs.state.moved(factor, &self.v);
+            reverse_sweep(
+                &reverse.module,
+                reverse.derivative,
+                self.inputs,
+                &point,
+                &self.u,
+            )
+            .map(|(_, gradient)| gradient)
+        };
+        self.compare_with_differences(law, &of_v, &reverse.gradient, run)
+    }
+}
+
+fn refused(law: Law, what: &str, error: &Error) -> Violation {
+    Violation::new(law, Kind::Refused, format!("{what} refuses: {error}"))
+}
+
+fn verified(law: Law, module: &Module, derivative: FunctionId) -> Result<(), Violation> {
+    let name = &module.functions[derivative].name;
+    verify_module(module)
+        .map_err(|errors| Violation::invalid(law, &format!("the derivative @{name}"), &errors))
+}
+
+fn finite(law: Law, what: &str, state: &State) -> Result<(), Violation> {
+    if state.is_finite() {
+        return Ok(());
+    }
+    let detail = format!("{what} is not finite: {state:?}");
+    Err(Violation::new(law, Kind::NotFinite, detail))
+}
