@@ -63,15 +63,24 @@ fn never_read(aliases: &Aliases<'_>, order: &MemoryOrder) -> EntitySet<Op> {
     let pointers = aliases.pointers();
     let mut read: EntitySet<Value> = EntitySet::new();
     let mut dead = EntitySet::new();
-    for (_, footprint) in order.reads() {
-        for access in &footprint.accesses {
-            let bases = pointers.bases(function, access.root);
-            if bases.anything {
-                return dead;
-            }
-            for object in bases.objects {
-                read.insert(object);
-            }
+    let accessed = order.reads().iter().flat_map(|(_, footprint)| {
+        let accesses = footprint.accesses.iter();
+        accesses.map(|access| access.root)
+    });
+    // What a returned pointer points to is the caller's to read.
+    let body = function.body();
+    let returned = function.ops[function.terminator(body)]
+        .operands
+        .iter()
+        .filter(|&&value| function.ty(value).is_ptr())
+        .map(|&value| pointers.root(value));
+    for root in accessed.chain(returned) {
+        let bases = pointers.bases(function, root);
+        if bases.anything {
+            return dead;
+        }
+        for object in bases.objects {
+            read.insert(object);
         }
     }
     for op in all_ops(function) {
@@ -314,6 +323,12 @@ mod tests {
                store f64 3.0, %s align 8
                store f64 4.0, %out align 8
                return %x
+             }
+             func @made(%x: f64) -> (ptr) {
+               %p = alloc 8 align 8
+               store f64 1.0, %p align 8
+               store f64 %x, %p align 8
+               return %p
              }",
             expect![[r#"
                 func @f(%n: i64, %out: ptr) -> (f64) {
@@ -328,6 +343,12 @@ mod tests {
                   %x = load f64 %s align 8
                   store f64 4.0, %out align 8
                   return %x
+                }
+
+                func @made(%x: f64) -> (ptr) {
+                  %p = alloc 8 align 8
+                  store f64 %x, %p align 8
+                  return %p
                 }
             "#]],
         );
