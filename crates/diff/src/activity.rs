@@ -10,9 +10,9 @@
 //! afterwards it would be a silent zero.
 
 use crate::error::Error;
-use crate::objects::{Class, Kind, Objects, Source, ValueKind};
+use crate::objects::{Class, Contradiction, Kind, Objects, Source, ValueKind};
 use crate::request::Activity;
-use crate::rules::{self, Rule};
+use crate::rules::{self, Primal, Rule};
 use ferrozyme_ir::entity::EntitySet;
 use ferrozyme_ir::{
     Function, FunctionId, MemoryEffect, Module, Op, Opcode, Payload, Region, Value, all_ops,
@@ -102,14 +102,15 @@ pub fn analyse_activity(
     };
     analysis.seed(args);
     let ops = all_ops(analysis.function);
+    let order = order_of_flow(analysis.function);
     analysis.repeat(|analysis| {
-        for &op in &ops {
+        for &op in &order {
             analysis.vary(op);
         }
     });
     analysis.seed_outputs(results);
     analysis.repeat(|analysis| {
-        for &op in ops.iter().rev() {
+        for &op in order.iter().rev() {
             analysis.use_backwards(op);
         }
     });
@@ -509,8 +510,8 @@ impl Analysis<'_> {
 
     fn conclude(&self) -> Activities {
         let mut active = EntitySet::new();
-        for value in self.varied.values.keys() {
-            if self.useful.values.contains(value) {
+        for value in self.function.values.keys() {
+            if self.varied.values.contains(value) && self.useful.values.contains(value) {
                 active.insert(value);
             }
         }
@@ -584,6 +585,7 @@ impl Analysis<'_> {
         for &op in ops {
             self.report_bit_tricks(op)?;
             self.report_unknown_layout(op, activities)?;
+            self.report_refusals(op, activities)?;
             self.report_opaque_calls(op, activities)?;
         }
         Ok(())
@@ -646,29 +648,84 @@ impl Analysis<'_> {
         ))
     }
 
+    /// Integers that carry floats must carry floats of a type that their width tells, and memory must be used in one way.
     fn report_unknown_layout(&self, op: Op, activities: &Activities) -> Result<(), Error> {
-        let data = &self.function.ops[op];
-        let unknown = match data.opcode {
-            Opcode::Load => {
-                self.function.ty(data.results[0]).is_int()
-                    && activities.is_active(data.results[0])
-                    && !matches!(
-                        self.objects.kind_of_value(self.function, data.results[0]),
-                        ValueKind::CarriesFloat(_)
-                    )
-            }
-            _ => false,
+        let function = self.function;
+        let data = &function.ops[op];
+        let args = data.regions.iter().flat_map(|&r| &function.regions[r].args);
+        let unclear = data.results.iter().chain(args).any(|&value| {
+            let carried = self.objects.kind_of_value(function, value);
+            let expected = rules::derivative_type(function.ty(value)).map(|ty| ty.scalar());
+            function.ty(value).is_int()
+                && activities.is_active(value)
+                && !matches!(carried, ValueKind::CarriesFloat(scalar) if Some(scalar) == expected)
+        });
+        if unclear {
+            return Err(Error::at(
+                self.module,
+                function,
+                op,
+                "cannot tell whether these bytes are floats or integers, and derivatives depend on it",
+                "describe the layout of the argument that this memory comes from",
+            ));
+        }
+        let (value, address) = match data.opcode {
+            Opcode::Load => (data.results[0], data.operands[0]),
+            Opcode::Store => (data.operands[0], data.operands[1]),
+            _ => return Ok(()),
         };
-        if !unknown {
+        let torn = function.ty(value).is_float()
+            && activities.points_to_active(self.objects, function, address)
+            && self
+                .objects
+                .class_of(function, address)
+                .is_some_and(|(class, offset)| {
+                    let bytes = function.ty(value).scalar().bytes();
+                    matches!(
+                        self.objects.kind_of_access(class, offset, bytes),
+                        Kind::Conflict(
+                            Contradiction::Floats(..)
+                                | Contradiction::Torn(_)
+                                | Contradiction::FloatAndPointer(_)
+                        )
+                    )
+                });
+        if torn {
+            return Err(Error::at(
+                self.module,
+                function,
+                op,
+                "active memory is used as floats of different types, or as float and pointer",
+                "use separate memory for values of different types",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Operations that move bits in ways that derivatives cannot follow.
+    fn report_refusals(&self, op: Op, activities: &Activities) -> Result<(), Error> {
+        let data = &self.function.ops[op];
+        let active = data
+            .results
+            .iter()
+            .any(|&result| activities.is_active(result))
+            && data
+                .operands
+                .iter()
+                .any(|&operand| activities.is_active(operand));
+        if !active {
             return Ok(());
         }
-        Err(Error::at(
-            self.module,
-            self.function,
-            op,
-            "cannot tell whether these bytes are floats or integers, and derivatives depend on it",
-            "describe the layout of the argument that this memory comes from",
-        ))
+        match rules::refusal(&Primal::of(self.function, op)) {
+            Some(refusal) => Err(Error::at(
+                self.module,
+                self.function,
+                op,
+                refusal.reason,
+                refusal.remedy,
+            )),
+            None => Ok(()),
+        }
     }
 
     fn report_opaque_calls(&self, op: Op, activities: &Activities) -> Result<(), Error> {
@@ -729,6 +786,25 @@ pub(crate) fn reachable_from(objects: &Objects, class: Class) -> Vec<Class> {
         }
     }
     found
+}
+
+/// All operations in the order in which values flow through them: those with regions come before what they hold, for what
+/// flows in, and again behind it, for what flows out. Without this, each round would get only one region further.
+fn order_of_flow(function: &Function) -> Vec<Op> {
+    fn visit(function: &Function, region: Region, order: &mut Vec<Op>) {
+        for &op in &function.regions[region].ops {
+            order.push(op);
+            for &inner in &function.ops[op].regions {
+                visit(function, inner, order);
+            }
+            if !function.ops[op].regions.is_empty() {
+                order.push(op);
+            }
+        }
+    }
+    let mut order = Vec::new();
+    visit(function, function.body(), &mut order);
+    order
 }
 
 /// Value and address of an operation that stores.

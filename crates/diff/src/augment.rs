@@ -25,8 +25,8 @@ use crate::rules::{self, Rule};
 use ferrozyme_ir::entity::packed_option::PackedOption;
 use ferrozyme_ir::entity::{EntitySet, SecondaryMap};
 use ferrozyme_ir::{
-    Alignment, Builder, Constant, Function, FunctionId, Layout, Module, Op, Opcode, Param, Payload,
-    Region, Type, Value, ValueDef,
+    Alignment, Builder, Constant, Function, FunctionId, Layout, MemoryEffect, Module, Op, Opcode,
+    Param, Payload, Region, Type, Value, ValueDef,
 };
 use rustc_hash::FxHashMap;
 
@@ -225,6 +225,7 @@ pub(crate) fn augment(
             pending: Vec::new(),
         },
     };
+    augmenter.forget_false_facts();
     augmenter.add_shadow_parameters();
     augmenter.visit(body)?;
     Ok(augmenter.augmented)
@@ -345,6 +346,16 @@ impl Augmenter<'_> {
         Ok(self.function().constant(Type::PTR, constant))
     }
 
+    /// Forgets what is true of the primal but not of the forward sweep, which makes a tape that may hold addresses.
+    fn forget_false_facts(&mut self) {
+        let function = self.function();
+        function.facts.memory = MemoryEffect::Any;
+        function.facts.willreturn = false;
+        for param in &mut function.params {
+            param.facts.nocapture = false;
+        }
+    }
+
     /// Puts a shadow behind each duplicated parameter, and lists of memory to be released behind all.
     fn add_shadow_parameters(&mut self) {
         let body = self.augmented.function.body();
@@ -416,25 +427,23 @@ impl Augmenter<'_> {
     ) -> Result<(), Error> {
         let data = self.augmented.function.ops[op].clone();
         match data.opcode {
-            Opcode::Offset => {
-                self.keep(region, op);
-                if self.has_shadow(data.results[0]) {
-                    let base = self.shadow(op, data.operands[0])?;
-                    self.repeat_on_shadow(region, op, &[base, data.operands[1]]);
-                }
-            }
-            Opcode::Select if data.results.iter().any(|&result| self.has_shadow(result)) => {
-                self.keep(region, op);
-                let first = self.shadow(op, data.operands[1])?;
-                let second = self.shadow(op, data.operands[2])?;
-                self.repeat_on_shadow(region, op, &[data.operands[0], first, second]);
-            }
-            Opcode::Ptrtoint | Opcode::Inttoptr | Opcode::Bitcast
+            Opcode::Offset
+            | Opcode::Select
+            | Opcode::Ptrtoint
+            | Opcode::Inttoptr
+            | Opcode::Bitcast
+            | Opcode::Splat
+            | Opcode::Insert
+            | Opcode::Extract
+            | Opcode::Shuffle
                 if self.has_shadow(data.results[0]) =>
             {
                 self.keep(region, op);
-                let address = self.shadow(op, data.operands[0])?;
-                self.repeat_on_shadow(region, op, &[address]);
+                let mut operands = data.operands.clone();
+                for operand in &mut operands {
+                    *operand = self.shadow(op, *operand)?;
+                }
+                self.repeat_on_shadow(region, op, &operands);
             }
             Opcode::Load => self.visit_load(region, op)?,
             Opcode::Store => self.visit_store(region, op)?,
@@ -874,8 +883,24 @@ impl Augmenter<'_> {
             .collect()
     }
 
+    /// Rules and tables of derivatives know floats by their types only.
+    fn refuse_carried_floats(&mut self, op: Op, args: &[Value]) -> Result<(), Error> {
+        let carried = args.iter().any(|&arg| {
+            self.sweep.activities.is_active(arg) && !self.augmented.function.ty(arg).is_float()
+        });
+        if carried {
+            return Err(self.error(
+                op,
+                "an active float is passed as an integer to a function whose derivative is not made here",
+                "pass it as a float",
+            ));
+        }
+        Ok(())
+    }
+
     fn visit_call_with_rule(&mut self, op: Op, callee: FunctionId) -> Result<(), Error> {
         let data = self.augmented.function.ops[op].clone();
+        self.refuse_carried_floats(op, &data.operands)?;
         let rule = self.callees.module().rules[&callee].clone();
         let mask = data
             .operands
@@ -947,6 +972,7 @@ impl Augmenter<'_> {
         let data = self.augmented.function.ops[op].clone();
         let table = self.shadow(op, data.operands[0])?;
         let args = &data.operands[1..];
+        self.refuse_carried_floats(op, args)?;
         let mut operands = Vec::new();
         for &arg in args {
             operands.push(arg);

@@ -14,6 +14,7 @@ use crate::overwritten::find_overwritten;
 use crate::plan::{Plan, Surroundings, plan};
 use crate::request::{Activity, Request};
 use crate::reverse::{Forward, reverse};
+use crate::rules;
 use crate::tape::{self, Tape};
 use ferrozyme_ir::{
     Alignment, Builder, Constant, Function, FunctionId, GlobalId, Layout, Module, Opcode, Param,
@@ -214,6 +215,7 @@ impl<'m> Session<'m> {
             self.module,
             &self.module.functions[key.function],
             &key.overwritten,
+            split,
         );
         let sweep = Sweep {
             objects: &objects,
@@ -329,7 +331,10 @@ impl<'m> Session<'m> {
                 .iter()
                 .zip(activities)
                 .filter(|(_, other)| **other == activity)
-                .map(|(&ty, _)| ty)
+                .map(|(&ty, _)| match activity {
+                    Activity::Active => adjoint_type(ty),
+                    _ => ty,
+                })
                 .collect()
         };
         let mut results = primal.results.clone();
@@ -457,7 +462,7 @@ impl<'m> Session<'m> {
             .into_iter()
             .zip(&wanted)
             .map(|(gradient, &value)| {
-                let ty = source.ty(value);
+                let ty = adjoint_type(source.ty(value));
                 gradient.unwrap_or_else(|| b.zero(ty))
             })
             .collect();
@@ -540,6 +545,11 @@ impl<'m> Session<'m> {
         ];
         Ok(table)
     }
+}
+
+/// The type of the adjoint of an active value: itself for a float, a float for an integer that carries one.
+fn adjoint_type(ty: Type) -> Type {
+    rules::derivative_type(ty).unwrap_or(ty)
 }
 
 fn forward<'a>(study: &'a Study, tape: &'a Tape) -> Forward<'a> {

@@ -12,11 +12,13 @@ const MAX_COMPARISONS: usize = 200_000;
 
 /// For each call, and for each of its arguments, whether memory that it leads to may be overwritten after the call.
 ///
-/// `by_caller` says it of the function's own parameters. Releases do not count, since reverse mode puts them off.
+/// `by_caller` says it of the function's own parameters. Releases do not count, since reverse mode puts them off. In `split`
+/// mode the function's stack is gone when the reverse sweep runs.
 pub(crate) fn find_overwritten(
     module: &Module,
     function: &Function,
     by_caller: &[bool],
+    split: bool,
 ) -> FxHashMap<Op, Vec<bool>> {
     let ops = all_ops(function);
     let calls: Vec<Op> = ops
@@ -36,6 +38,14 @@ pub(crate) fn find_overwritten(
         .collect();
     let too_many = calls.len().saturating_mul(writes.len()) > MAX_COMPARISONS;
     let any_by_caller = by_caller.iter().any(|&flag| flag);
+    let stacks: Vec<Value> = ops
+        .iter()
+        .filter(|&&op| split && function.ops[op].opcode == Opcode::Stack)
+        .map(|&op| function.result(op))
+        .collect();
+    let stack_escapes = stacks
+        .iter()
+        .any(|&stack| aliases.pointers().is_escaped(stack));
     let mut found = FxHashMap::default();
     for call in calls {
         let flags = function.ops[call]
@@ -44,6 +54,10 @@ pub(crate) fn find_overwritten(
             .map(|&arg| {
                 function.ty(arg) == Type::PTR
                     && (too_many
+                        || stack_escapes
+                        || stacks
+                            .iter()
+                            .any(|&stack| aliases.may_share(aliases.pointers().root(arg), stack))
                         || by_caller_of(&aliases, by_caller, any_by_caller, arg)
                         || writes
                             .iter()

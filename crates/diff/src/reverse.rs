@@ -20,7 +20,7 @@ use crate::augment::{Augmented, CallStep, CallTarget, Step};
 use crate::memory;
 use crate::plan::{Decision, Plan, active_operands, live_regions, offset_chain};
 use crate::rules::{self, Primal};
-use crate::tape::{LoopStorage, Tape, linear_index, trip_count, widen};
+use crate::tape::{LoopStorage, Tape, linear_index, trip_count};
 use ferrozyme_ir::entity::{EntityRef, SecondaryMap};
 use ferrozyme_ir::{
     Alignment, Builder, Function, Op, OpData, Opcode, Payload, Region, Structure, Type, Value,
@@ -478,7 +478,7 @@ impl Mirror<'_, '_> {
         let types: Vec<Type> = call
             .gradients
             .iter()
-            .map(|&value| self.source.ty(value))
+            .map(|&value| self.adjoint_type(value))
             .collect();
         let op = match call.reverse {
             CallTarget::Direct(reverse) => self.b.call(reverse, &operands, &types),
@@ -584,8 +584,7 @@ impl Mirror<'_, '_> {
             let from = self.lookup(data.operands[0]);
             let to = self.lookup(data.operands[1]);
             let step = self.lookup(data.operands[2]);
-            let count = trip_count(&mut self.b, from, to, step);
-            (widen(&mut self.b, count), Some((from, step)))
+            (trip_count(&mut self.b, from, to, step), Some((from, step)))
         } else {
             (self.lookup(self.forward.augmented.trips[&op].count), None)
         };

@@ -22,6 +22,7 @@ use ferrozyme_ir::{
     Alignment, Builder, Function, IntPredicate, Op, Opcode, Region, Structure, Type, Value,
     ValueDef, all_ops,
 };
+use ferrozyme_opt::build_trip_count;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Where the saved values are.
@@ -93,38 +94,30 @@ pub(crate) fn save(augmented: &mut Augmented, plan: &Plan) -> Tape {
     saver.tape
 }
 
-/// How often a counted loop runs: `(to - from) / step` rounded up, or 0.
+/// How often a counted loop runs, as an `i64` of at least 0.
 pub(crate) fn trip_count(b: &mut Builder<'_>, from: Value, to: Value, step: Value) -> Value {
-    let ty = b.ty(from);
-    let distance = match b.function.int_of(from) {
-        Some(0) => to,
-        _ => b.binary(Opcode::Sub, to, from),
-    };
-    let zero = b.zero(ty);
-    match b.function.int_of(step) {
-        Some(1) => b.binary(Opcode::Smax, distance, zero),
-        Some(step) => {
-            let toward = b.function.int(ty, step - step.signum());
-            let rounded = b.binary(Opcode::Add, distance, toward);
-            let divisor = b.function.int(ty, step);
-            let count = b.binary(Opcode::Sdiv, rounded, divisor);
-            b.binary(Opcode::Smax, count, zero)
-        }
-        None => {
-            let one = b.function.int(ty, 1);
-            let minus_one = b.function.int(ty, -1);
-            let upward = b.icmp(IntPredicate::Sgt, step, zero);
-            let sign = b.select(upward, one, minus_one);
-            let toward = b.binary(Opcode::Sub, step, sign);
-            let rounded = b.binary(Opcode::Add, distance, toward);
-            let count = b.binary(Opcode::Sdiv, rounded, step);
-            b.binary(Opcode::Smax, count, zero)
-        }
+    if let Some(step) = b.function.int_of(step)
+        && let Some(count) = build_trip_count(b, from, to, step)
+    {
+        return count;
     }
+    // Only the run knows which way the loop counts: (to - from) / step, rounded away from zero, or 0.
+    let (from, to, step) = (widen(b, from), widen(b, to), widen(b, step));
+    let (zero, one, minus_one) = (b.i64(0), b.i64(1), b.i64(-1));
+    let upward = b.icmp(IntPredicate::Sgt, step, zero);
+    let sign = b.select(upward, one, minus_one);
+    let distance = b.binary(Opcode::Sub, to, from);
+    let toward = b.binary(Opcode::Sub, step, sign);
+    let rounded = b.binary(Opcode::Add, distance, toward);
+    let count = b.binary(Opcode::Sdiv, rounded, step);
+    b.binary(Opcode::Smax, count, zero)
 }
 
-/// A count as an `i64`.
-pub(crate) fn widen(b: &mut Builder<'_>, value: Value) -> Value {
+/// A count or counter as an `i64`.
+fn widen(b: &mut Builder<'_>, value: Value) -> Value {
+    if let Some(number) = b.function.int_of(value) {
+        return b.function.int(Type::I64, number);
+    }
     match b.ty(value) {
         Type::I64 => value,
         ty if ty.scalar().bits() < 64 => b.cast(Opcode::Sext, value, Type::I64),
@@ -431,10 +424,7 @@ impl Saver<'_> {
         let (memory, extents, total, starts) = self.build_before(nest[0], |b| {
             let counts: Vec<Value> = bounds
                 .iter()
-                .map(|&[from, to, step]| {
-                    let count = trip_count(b, from, to, step);
-                    widen(b, count)
-                })
+                .map(|&[from, to, step]| trip_count(b, from, to, step))
                 .collect();
             let total = counts[1..].iter().fold(counts[0], |total, &count| {
                 b.binary(Opcode::Mul, total, count)
@@ -589,15 +579,15 @@ pub(crate) fn iteration_number(
     from: Value,
     step: Value,
 ) -> Value {
+    let (counter, from, step) = (widen(b, counter), widen(b, from), widen(b, step));
     let distance = match b.function.int_of(from) {
         Some(0) => counter,
         _ => b.binary(Opcode::Sub, counter, from),
     };
-    let number = match b.function.int_of(step) {
+    match b.function.int_of(step) {
         Some(1) => distance,
         _ => b.binary(Opcode::Sdiv, distance, step),
-    };
-    widen(b, number)
+    }
 }
 
 /// The position in an array over a nest: numbers of iterations, and the trip counts of all loops but the first.
