@@ -253,6 +253,7 @@ struct ClassShape {
     unknown_origin: bool,
     /// Code before or after this function's may reach it.
     visible: bool,
+    described: bool,
 }
 
 #[derive(Debug)]
@@ -345,6 +346,7 @@ impl Objects {
     }
 
     /// The class a pointer points into, and an offset there that stands for all that it may have: what is at one of them is at all.
+    /// Only where a description rules, the pointer may lead to fields of several kinds, of which a typed access means its own.
     pub fn class_of(&self, function: &Function, value: Value) -> Option<(Class, i64)> {
         let place = self.place_of(function, value)?;
         Some((place.class, self.wrap(place.class, place.span.lo).0))

@@ -167,6 +167,7 @@ impl Freezer<'_> {
                     clobbered: node.clobbered,
                     unknown_origin: node.unknown_origin,
                     visible: false,
+                    described: node.described,
                 });
             } else {
                 return shape;

@@ -482,6 +482,8 @@ impl Gather<'_> {
         let stride = layout.stride.min(FAR);
         if stride > 0 {
             self.graph.repeat(target.class, i64::MIN, stride);
+            let (root, _) = self.graph.find(target.class);
+            self.graph.node_mut(root).described = true;
         }
         let at = target.span.lo;
         let mut end = 0;
@@ -654,7 +656,7 @@ impl Gather<'_> {
         let bytes = ty.scalar().bytes();
         for lane in 0..u64::from(ty.lanes()) {
             let at = lane * bytes;
-            let cell = self.graph.access_span(target, at as i64, bytes);
+            let cell = self.graph.access_scalar(target, at as i64, ty.scalar());
             match ty.scalar() {
                 Scalar::Ptr => {
                     let pointee = match self.graph.pointer_of(cell) {
@@ -696,7 +698,7 @@ impl Gather<'_> {
         let bytes = ty.scalar().bytes();
         for lane in 0..u64::from(ty.lanes()) {
             let at = lane * bytes;
-            let cell = self.graph.access_span(target, at as i64, bytes);
+            let cell = self.graph.access_scalar(target, at as i64, ty.scalar());
             match ty.scalar() {
                 Scalar::Ptr => {
                     let pointee = self.place_of(b, value).or_else(|| {

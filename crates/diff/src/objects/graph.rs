@@ -73,6 +73,8 @@ pub(super) struct ClassNode {
     pub clobbered: bool,
     /// It may be memory that stems from code that is not seen.
     pub unknown_origin: bool,
+    /// A description says what each byte of a period is.
+    pub described: bool,
 }
 
 impl ClassNode {
@@ -111,6 +113,9 @@ pub(super) struct Graph {
     pub hurry: bool,
 }
 
+/// More places than this are not looked at one by one.
+const MANY: u64 = 4096;
+
 /// No object has offsets beyond this.
 const FAR: u64 = 1 << 60;
 
@@ -133,6 +138,7 @@ impl Graph {
             escapes: false,
             clobbered: false,
             unknown_origin: false,
+            described: false,
         });
         self.version += 1;
         id
@@ -392,6 +398,78 @@ impl Graph {
             }
         }
         cell
+    }
+
+    /// The one cell that stands for the bytes that an access of a scalar may meet.
+    ///
+    /// Where a description says what the bytes are, an index that could as well lead to fields of another kind is taken to lead to those of
+    /// the access's own kind only. Elsewhere all offsets of the span are taken to be alike.
+    pub(super) fn access_scalar(&mut self, target: Target, at: i64, scalar: Scalar) -> CellId {
+        let bytes = scalar.bytes();
+        match self.described_cell(target, at, scalar) {
+            Some(cell) => cell,
+            None => self.access_span(target, at, bytes),
+        }
+    }
+
+    fn described_cell(&mut self, target: Target, at: i64, scalar: Scalar) -> Option<CellId> {
+        let target = self.resolve(target);
+        let (root, span) = (target.class, target.span.shifted(at));
+        let node = self.node(root);
+        let step = gcd(node.period, span.repeat);
+        if !node.described || node.start != i64::MIN || span.repeat == 0 || step == node.period {
+            return None;
+        }
+        let turns = node.period / step;
+        let count = span.positions().count() as u64;
+        if turns.saturating_mul(count) > MANY {
+            return None;
+        }
+        let mut fitting: SmallVec<[CellId; 8]> = SmallVec::new();
+        let mut others = false;
+        for position in span.positions() {
+            for turn in 0..turns {
+                let offset = position.wrapping_add((turn * step) as i64);
+                let (offset, _) = self.wrap(root, offset);
+                let cell = self.node(root).fields.get(&offset).copied();
+                let cell = cell.map(|cell| self.root_cell(cell));
+                match cell.filter(|&cell| self.bytes(cell) == scalar.bytes()) {
+                    Some(cell) if self.fits(cell, scalar) => fitting.push(cell),
+                    _ => others = true,
+                }
+            }
+        }
+        let &first = fitting.first()?;
+        if scalar == Scalar::Ptr {
+            for &cell in &fitting[1..] {
+                self.merge_cells(first, cell);
+            }
+        } else if scalar.is_int() {
+            // Bytes that are only moved say nothing themselves: all that they may be must be the same.
+            let float = self.cell(first).evidence.float;
+            let alike = |&cell: &CellId| self.cell(cell).evidence.float == float;
+            if others || !fitting.iter().all(alike) {
+                return None;
+            }
+        }
+        Some(first)
+    }
+
+    /// Whether a cell is known to be what an access of this type may meet.
+    fn fits(&self, cell: CellId, scalar: Scalar) -> bool {
+        let CellNode {
+            parts, evidence, ..
+        } = self.cell(cell);
+        let known = parts.is_none() && evidence.contradiction.is_none();
+        known
+            && match scalar {
+                Scalar::Ptr => evidence.pointer.is_some() && evidence.float.is_none(),
+                Scalar::Int(_) => {
+                    evidence.pointer.is_none()
+                        && (evidence.float.is_some() != (evidence.integer == Integer::Certain))
+                }
+                float => evidence.float == Some(float) && evidence.pointer.is_none(),
+            }
     }
 
     /// Adds the fields that lie within `length` bytes from an offset on, relative to it. Where they repeat and `length` is more than
@@ -789,11 +867,13 @@ impl Graph {
         let sources = std::mem::take(&mut node.sources);
         let (escapes, clobbered, unknown_origin) =
             (node.escapes, node.clobbered, node.unknown_origin);
+        let described = node.described;
         let (start, every) = (node.start, node.period);
         let node = self.node_mut(big);
         node.escapes |= escapes;
         node.clobbered |= clobbered;
         node.unknown_origin |= unknown_origin;
+        node.described |= described;
         node.sources.extend(sources);
         if every > 0 {
             let start = if start == i64::MIN {

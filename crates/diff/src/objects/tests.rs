@@ -1147,6 +1147,71 @@ fn cells_are_told_for_copies() {
     );
 }
 
+#[test]
+fn a_description_stands_against_indices_without_bounds() {
+    check(
+        "func @f(%p: ptr layout [0: f64, 8: f64, 16: ptr [f32], 24: i64; 32], %n: i64) -> (f64) {
+           %r = for %i: i64 = 0 to %n step 1 with (%acc: f64 = 0.0) {
+             %q = offset %p, %i * 8
+             %v = load f64 %q align 8
+             %w = fadd f64 %acc, %v
+             yield %w
+           }
+           %a = offset %p, %n * 8
+           %t = load ptr %a align 8
+           store f32 1.0, %t align 4
+           return %r
+         }",
+        expect![[r#"
+            objects of @f
+            class0: parameter %p, every 32 bytes
+              0: f64 x 2
+              16: ptr to class1 at 0
+              24: integer (8 bytes)
+            class1: every 4 bytes
+              0: f32
+              %p: class0 at 0
+              %q: class0 at 0 + 8k
+              %a: class0 at 0 + 8z
+              %t: class1 at 0
+        "#]],
+    );
+}
+
+#[test]
+fn bytes_moved_from_anywhere_in_a_description_are_torn_between_its_kinds() {
+    check(
+        "func @f(%p: ptr layout [0: f64, 8: i64; 16], %q: ptr layout [0: f64, 8: f64; 16], %to: ptr, %n: i64) {
+           %a = offset %p, %n * 8
+           %x = load i64 %a align 8
+           store i64 %x, %to align 8
+           %b = offset %q, %n * 8
+           %y = load i64 %b align 8
+           %to8 = offset %to, 8 * 1
+           store i64 %y, %to8 align 8
+           return
+         }",
+        expect![[r#"
+            objects of @f
+            class0: parameter %p, every 8 bytes
+              0: conflict, both f64 and integer (8 bytes)
+            class1: parameter %q, every 16 bytes
+              0: f64 x 2
+            class2: parameter %to
+              0: conflict, both f64 and integer (8 bytes)
+              8: f64
+              %p: class0 at 0
+              %q: class1 at 0
+              %to: class2 at 0
+              %a: class0 at 0 + 8z
+              %x: conflict, both f64 and integer
+              %b: class1 at 0 + 8z
+              %y: carries f64
+              %to8: class2 at 8
+        "#]],
+    );
+}
+
 /// A function with as many operations as asked, of all sorts that matter here.
 fn long_function(operations: usize) -> String {
     let mut text = String::from(

@@ -234,6 +234,7 @@ impl Gather<'_> {
             node.escapes = shape.escapes;
             node.clobbered = shape.clobbered;
             node.unknown_origin = shape.unknown_origin;
+            node.described = shape.described;
         }
         self.copied += copier.instance.classes.len() + copier.instance.cells.len();
         copier.instance
