@@ -2,6 +2,7 @@
 
 mod behaviour;
 mod carried;
+mod count_loops;
 mod cse;
 mod dce;
 mod dead_stores;
@@ -26,6 +27,7 @@ pub use behaviour::{Behaviour, Behaviours, behaviour_of};
 pub use carried::{
     add_carried, add_yielded, first_carried, first_initial, first_yielded, remove_results, yielded,
 };
+pub use count_loops::count_loops;
 pub use cse::{is_commutative, merge_common_subexpressions};
 pub use dce::remove_dead_code;
 pub use dead_stores::remove_dead_stores;

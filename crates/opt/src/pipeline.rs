@@ -1,9 +1,9 @@
 //! The passes in the order in which they serve each other, and by name.
 
 use crate::{
-    InlinePolicy, forward_stores, hoist_invariants, inline_calls, merge_common_subexpressions,
-    normalise_loops, promote_stack, remove_dead_code, remove_dead_stores, rewrite_induction,
-    select_branches, simplify,
+    InlinePolicy, count_loops, forward_stores, hoist_invariants, inline_calls,
+    merge_common_subexpressions, normalise_loops, promote_stack, remove_dead_code,
+    remove_dead_stores, rewrite_induction, select_branches, simplify,
 };
 use ferrozyme_ir::{FunctionId, Module, verify_function};
 
@@ -19,6 +19,7 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("forward_stores", forward_stores),
     ("promote_stack", promote_stack),
     ("hoist", hoist_invariants),
+    ("count_loops", count_loops),
     ("induction", rewrite_induction),
     ("normalise_loops", normalise_loops),
     ("inline", inline_by_default),
@@ -77,6 +78,7 @@ pub fn optimise_with(module: &mut Module, id: FunctionId, options: &OptimiseOpti
         let mut round = 0;
         round += run("simplify", simplify);
         round += run("cse", merge_common_subexpressions);
+        round += run("count_loops", count_loops);
         round += run("induction", rewrite_induction);
         round += run("hoist", hoist_invariants);
         round += run("forward_stores", forward_stores);
@@ -101,5 +103,152 @@ fn check(module: &Module, id: FunctionId, pass: &str, options: &OptimiseOptions)
         panic!(
             "this is a bug of the pass `{pass}`: the function does not verify after it: {error}"
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PASSES, optimise};
+    use crate::testing::{check, check_same_results};
+    use expect_test::expect;
+    use ferrozyme_ir::interpret::Datum;
+
+    #[test]
+    fn a_pointer_loop_over_a_local_sum_becomes_a_counted_reduction() {
+        check(
+            optimise,
+            "func @sum(%p: ptr noalias readonly, %n: i64) -> (f64) {
+               %s = stack 8 align 8
+               store f64 0.0, %s align 8
+               %end = offset inbounds %p, %n * 8
+               %some = icmp sgt i64 %n, 0
+               if %some {
+                 %e = loop with (%q: ptr = %p) {
+                   %a = load f64 %q align 8
+                   %b = call @square(%a)
+                   %t = load f64 %s align 8
+                   %t1 = fadd f64 %t, %b
+                   store f64 %t1, %s align 8
+                   %q1 = offset inbounds %q, 1 * 8
+                   %more = icmp ne ptr %q1, %end
+                   again %more, %q1
+                 }
+                 yield
+               }
+               %r = load f64 %s align 8
+               return %r
+             }
+             func @square(%x: f64) -> (f64) {
+               %y = fmul f64 %x, %x
+               return %y
+             }",
+            expect![[r#"
+                func @sum(%p: ptr noalias readonly, %n: i64) -> (f64) {
+                  %some = icmp sgt i64 %n, 0
+                  %0 = if %some -> (f64) {
+                    %1 = for %2: i64 = 0 to %n step 1 with (%3: f64 = 0.0) {
+                      %q = offset inbounds %p, %2 * 8
+                      %a = load f64 %q align 8
+                      %y = fmul f64 %a, %a
+                      %t1 = fadd f64 %3, %y
+                      yield %t1
+                    }
+                    yield %1
+                  } else {
+                    yield 0.0
+                  }
+                  return %0
+                }
+
+                func @square(%x: f64) -> (f64) {
+                  %y = fmul f64 %x, %x
+                  return %y
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn bounds_checks_stay_but_are_made_once() {
+        check(
+            optimise,
+            r#"func @f(%p: ptr noalias, %n: i64, %i: i64) -> (f64) {
+               %c = icmp ult i64 %i, %n
+               if %c { yield } else { trap "out of bounds" }
+               %q = offset %p, %i * 8
+               %a = load f64 %q align 8
+               %d = icmp ult i64 %i, %n
+               %b = if %d -> (f64) {
+                 %r = offset %p, %i * 8
+                 %x = load f64 %r align 8
+                 yield %x
+               } else {
+                 trap "out of bounds"
+               }
+               %s = fadd f64 %a, %b
+               return %s
+             }"#,
+            expect![[r#"
+                func @f(%p: ptr noalias, %n: i64, %i: i64) -> (f64) {
+                  %c = icmp ult i64 %i, %n
+                  if %c {
+                    yield
+                  } else {
+                    trap "out of bounds"
+                  }
+                  %q = offset %p, %i * 8
+                  %a = load f64 %q align 8
+                  %s = fadd f64 %a, %a
+                  return %s
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn every_pass_keeps_what_a_program_computes() {
+        let text = r#"
+             func @step(%p: ptr, %i: i64, %x: f64) -> (f64) {
+               %q = offset %p, %i * 8
+               %a = load f64 %q align 8
+               %b = fadd f64 %a, %x
+               store f64 %b, %q align 8
+               store f64 %b, %q align 8
+               return %a
+             }
+             func @main(%n: i64 range 0..=10, %x: f64) -> (f64, f64, i64) {
+               %p = alloc 80 align 8 zeroed
+               %t = stack 16 align 8
+               store f64 1.0, %t align 8
+               %s, %k = for %i: i64 = 0 to %n step 1 with (%u: f64 = 0.0, %j: i64 = 7) {
+                 %a = call @step(%p, %i, %x)
+                 %c = icmp slt i64 %i, 3
+                 %v = if %c -> (f64) {
+                   %d = load f64 %t align 8
+                   %e = fmul f64 %d, 2.0
+                   store f64 %e, %t align 8
+                   yield %e
+                 } else {
+                   %g = shl i64 %i, 2
+                   %h = sitofp i64 %g to f64
+                   yield %h
+                 }
+                 %w = fadd f64 %a, %v
+                 %u1 = fadd f64 %u, %w
+                 %j1 = add i64 %j, 5
+                 yield %u1, %j1
+               }
+               %m = load f64 %t align 8
+               free %p
+               return %s, %m, %k
+             }"#;
+        let inputs: Vec<[Datum; 2]> = [0, 1, 3, 10]
+            .into_iter()
+            .map(|n| [Datum::i64(n), Datum::f64(0.75)])
+            .collect();
+        let inputs: Vec<&[Datum]> = inputs.iter().map(|input| &input[..]).collect();
+        for &(_, pass) in PASSES {
+            check_same_results(pass, text, &inputs);
+        }
     }
 }

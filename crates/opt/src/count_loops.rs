@@ -1,0 +1,610 @@
+//! Turns general loops whose turns can be counted on entry into counted loops.
+//!
+//! ```text
+//! %e = loop with (%i: i64 = 0) {                  for %k: i64 = 0 to %n step 1 with (%i: i64 = 0) {
+//!   …                                               …
+//!   %j = add i64 %i, 1                     →        %j = add i64 %i, 1
+//!   %c = icmp ne i64 %j, %n                         %c = icmp ne i64 %j, %n
+//!   again %c, %j                                    yield %j
+//! }                                               }
+//! ```
+//!
+//! The condition must compare a carried integer or pointer that grows by a constant, before or after it grew, with a value
+//! from outside. The loop runs at least once whatever the values are; where nothing proves that the distance is positive,
+//! the number of turns is written so that it comes out right anyway. Where the arithmetic could wrap around, the loop
+//! stays as it is. A loop of 2⁶³ turns or more that nothing else can end would not end in a lifetime, and counts as one
+//! that is not met.
+//!
+//! The carried value stays; [`rewrite_induction`](crate::rewrite_induction) makes a function of the counter of it.
+
+use crate::alias::Aliases;
+use crate::behaviour::Behaviours;
+use crate::detach::with_function;
+use crate::facts::Facts;
+use crate::symbolic::Symbolic;
+use crate::trip_count::build_trip_count;
+use ferrozyme_ir::{
+    Builder, Flags, Function, FunctionId, IntPredicate, Module, Op, Opcode, Payload, Region,
+    Scalar, Type, Value, ValueData, ValueDef, all_ops,
+};
+use rustc_hash::FxHashMap;
+
+/// Turns general loops into counted ones; gives the number of loops changed.
+pub fn count_loops(module: &mut Module, id: FunctionId) -> usize {
+    with_function(module, id, |module, function| {
+        let Some(body) = function.body else { return 0 };
+        let mut plans = find(module, function);
+        let count = plans.len();
+        if count > 0 {
+            let scratch = function.new_region(&[]);
+            apply(function, body, scratch, &mut plans);
+        }
+        count - plans.len()
+    })
+}
+
+/// How the turns of a loop are counted.
+enum Count {
+    /// `to - from`, which is at least 1; the opposite for a step of -1.
+    Distance { from: Value, to: Value, down: bool },
+    /// As before, but the distance may be 0 or wrap around: then it is taken as a number without sign, with 0 for 2^width.
+    Wrapping {
+        from: Value,
+        to: Value,
+        down: bool,
+        /// What is added: 1 where the comparison comes before the growth.
+        extra: i64,
+        /// Whether the loop can end by other means than its condition, so that a distance below 1 must be kept apart.
+        stops: bool,
+    },
+    /// The turns of `for from to to step step`, but at least 1.
+    AtLeastOne { from: Value, to: Value, step: i128 },
+    /// One more than the turns of `for from to to step step`.
+    OneMore { from: Value, to: Value, step: i128 },
+    /// An expression that is at least 1.
+    Known(Symbolic),
+}
+
+fn find(module: &Module, function: &Function) -> FxHashMap<Op, Count> {
+    let loops: Vec<Op> = all_ops(function)
+        .into_iter()
+        .filter(|&op| function.ops[op].opcode == Opcode::Loop)
+        .collect();
+    let mut plans = FxHashMap::default();
+    if loops.is_empty() {
+        return plans;
+    }
+    let finder = Finder {
+        aliases: &Aliases::new(module, function),
+        behaviours: Behaviours::of(module, function),
+    };
+    for op in loops {
+        if let Some(count) = finder.count(op) {
+            plans.insert(op, count);
+        }
+    }
+    plans
+}
+
+struct Finder<'a, 'm> {
+    aliases: &'a Aliases<'m>,
+    behaviours: Behaviours,
+}
+
+/// A carried value that grows by a constant.
+struct Growing {
+    initial: Value,
+    step: i128,
+    flags: Flags,
+    /// Whether it is compared before it grows.
+    before: bool,
+}
+
+impl Finder<'_, '_> {
+    fn count(&self, op: Op) -> Option<Count> {
+        let function = self.aliases.function();
+        let body = function.ops[op].regions[0];
+        let terminator = &function.ops[function.terminator(body)];
+        if terminator.opcode != Opcode::Again {
+            return None;
+        }
+        let (condition, _) = function.def_op(terminator.operands[0])?;
+        let compare = &function.ops[condition];
+        let Payload::IntPredicate(predicate) = compare.payload else {
+            return None;
+        };
+        let (a, b) = (compare.operands[0], compare.operands[1]);
+        if let Some(growing) = self.growing(op, a)
+            && self.is_outside(op, b)
+        {
+            return self.count_with(op, &growing, predicate, b);
+        }
+        let growing = self.growing(op, b)?;
+        if !self.is_outside(op, a) {
+            return None;
+        }
+        self.count_with(op, &growing, swap(predicate), a)
+    }
+
+    fn is_outside(&self, op: Op, value: Value) -> bool {
+        self.aliases.indices().is_defined_outside(value, op)
+    }
+
+    /// Whether a value is one that the loop carries, before or after it grows by a constant.
+    fn growing(&self, op: Op, value: Value) -> Option<Growing> {
+        let function = self.aliases.function();
+        let data = &function.ops[op];
+        let body = data.regions[0];
+        let args = &function.regions[body].args;
+        let next = &function.ops[function.terminator(body)].operands[1..];
+        let (index, before) = match args.iter().position(|&arg| arg == value) {
+            Some(index) => (index, true),
+            None => (next.iter().position(|&next| next == value)?, false),
+        };
+        let (grow, _) = function.def_op(next[index])?;
+        let grow = &function.ops[grow];
+        let step = match (grow.opcode, &grow.payload) {
+            (Opcode::Add, _) if grow.operands[0] == args[index] => {
+                function.int_of(grow.operands[1])?
+            }
+            (Opcode::Offset, &Payload::Scale(scale)) if grow.operands[0] == args[index] => function
+                .int_of(grow.operands[1])?
+                .checked_mul(i128::from(scale))?,
+            _ => return None,
+        };
+        (step != 0).then_some(Growing {
+            initial: data.operands[index],
+            step,
+            flags: grow.flags,
+            before,
+        })
+    }
+
+    /// The count of a loop that runs again while the growing value compares so with `to`.
+    fn count_with(
+        &self,
+        op: Op,
+        growing: &Growing,
+        predicate: IntPredicate,
+        to: Value,
+    ) -> Option<Count> {
+        let function = self.aliases.function();
+        let (from, step) = (growing.initial, growing.step);
+        if function.ty(from) == Type::PTR {
+            return self.count_pointers(op, growing, predicate, to);
+        }
+        if !matches!(function.ty(from).scalar(), Scalar::Int(2..=64))
+            || function.ty(from).is_vector()
+        {
+            return None;
+        }
+        let down = step < 0;
+        let single = step.abs() == 1;
+        let runs = self.prove_distance(op, from, to, down, 1);
+        let predicate = self.as_signed(op, predicate, from, to);
+        match predicate {
+            IntPredicate::Slt if !down => {}
+            IntPredicate::Sgt if down => {}
+            IntPredicate::Ne if single => {
+                let extra = i64::from(growing.before);
+                if !growing.before && runs {
+                    return Some(Count::Distance { from, to, down });
+                }
+                return Some(Count::Wrapping {
+                    from,
+                    to,
+                    down,
+                    extra,
+                    stops: self.body_stops(op),
+                });
+            }
+            _ => return None,
+        }
+        let promised = growing.flags.contains(Flags::NSW);
+        match growing.before {
+            true if promised || single => Some(Count::OneMore { from, to, step }),
+            false if runs && single => Some(Count::Distance { from, to, down }),
+            false if promised => Some(Count::AtLeastOne { from, to, step }),
+            _ => None,
+        }
+    }
+
+    /// An unsigned comparison of numbers that are known not to be negative is a signed one.
+    fn as_signed(&self, op: Op, predicate: IntPredicate, from: Value, to: Value) -> IntPredicate {
+        let signed = match predicate {
+            IntPredicate::Ult => IntPredicate::Slt,
+            IntPredicate::Ugt => IntPredicate::Sgt,
+            other => return other,
+        };
+        let facts = Facts::at(self.aliases.indices(), op);
+        let known = [from, to].into_iter().all(|value| {
+            let expression = self.aliases.indices().exact_expression(value);
+            facts.prove_at_least(&expression, 0)
+        });
+        if known { signed } else { predicate }
+    }
+
+    fn count_pointers(
+        &self,
+        op: Op,
+        growing: &Growing,
+        predicate: IntPredicate,
+        to: Value,
+    ) -> Option<Count> {
+        let pointers = self.aliases.pointers();
+        let from = growing.initial;
+        if predicate != IntPredicate::Ne
+            || growing.before
+            || pointers.root(from) != pointers.root(to)
+        {
+            return None;
+        }
+        let distance = pointers.offset(to).sub(&pointers.offset(from))?;
+        let turns = distance.divide_exactly(i64::try_from(growing.step).ok()?)?;
+        if !self.aliases.indices().can_emit(&turns)
+            || !turns.variables().all(|value| self.is_outside(op, value))
+        {
+            return None;
+        }
+        Facts::at(self.aliases.indices(), op)
+            .prove_at_least(&turns, 1)
+            .then_some(Count::Known(turns))
+    }
+
+    /// Whether there is a proof that the distance from one value to another is at least this.
+    fn prove_distance(&self, op: Op, from: Value, to: Value, down: bool, least: i64) -> bool {
+        let indices = self.aliases.indices();
+        let (low, high) = if down { (to, from) } else { (from, to) };
+        let distance = indices
+            .exact_expression(high)
+            .sub(&indices.exact_expression(low));
+        distance.is_some_and(|distance| Facts::at(indices, op).prove_at_least(&distance, least))
+    }
+
+    fn body_stops(&self, op: Op) -> bool {
+        let function = self.aliases.function();
+        let body = function.ops[op].regions[0];
+        function.regions[body]
+            .ops
+            .iter()
+            .any(|&inner| self.behaviours.op(inner).stops)
+    }
+}
+
+fn swap(predicate: IntPredicate) -> IntPredicate {
+    use IntPredicate::*;
+    match predicate {
+        Eq | Ne => predicate,
+        Slt => Sgt,
+        Sgt => Slt,
+        Sle => Sge,
+        Sge => Sle,
+        Ult => Ugt,
+        Ugt => Ult,
+        Ule => Uge,
+        Uge => Ule,
+    }
+}
+
+/// Changes the loops; plans that could not be carried out stay in the map.
+fn apply(
+    function: &mut Function,
+    region: Region,
+    scratch: Region,
+    plans: &mut FxHashMap<Op, Count>,
+) {
+    let ops = std::mem::take(&mut function.regions[region].ops);
+    let mut done = Vec::with_capacity(ops.len());
+    for op in ops {
+        if let Some(count) = plans.get(&op) {
+            let mut builder = Builder::new(function, scratch);
+            builder.location = builder.function.ops[op].location;
+            let turns = build_count(&mut builder, count);
+            let before = std::mem::take(&mut function.regions[scratch].ops);
+            if let Some(turns) = turns {
+                done.extend(before);
+                replace_loop(function, op, turns);
+                plans.remove(&op);
+            }
+        }
+        for inner in function.ops[op].regions.clone() {
+            apply(function, inner, scratch, plans);
+        }
+        done.push(op);
+    }
+    function.regions[region].ops = done;
+}
+
+fn build_count(builder: &mut Builder<'_>, count: &Count) -> Option<Value> {
+    match count {
+        &Count::Distance { from, to, down } => {
+            let (from, to) = (widen(builder, from), widen(builder, to));
+            Some(distance(builder, from, to, down))
+        }
+        &Count::Wrapping {
+            from,
+            to,
+            down,
+            extra,
+            stops,
+        } => {
+            let ty = builder.ty(from);
+            let span = distance(builder, from, to, down);
+            if ty == Type::I64 && !stops {
+                if extra == 0 {
+                    return Some(span);
+                }
+                let extra = builder.i64(extra);
+                return Some(builder.binary(Opcode::Add, span, extra));
+            }
+            // Taken one less, the distance lies between 0 and 2^width - 1.
+            let less = builder.function.int(ty, i128::from(extra) - 1);
+            let less = builder.binary(Opcode::Add, span, less);
+            let less = if ty == Type::I64 {
+                let most = builder.i64(i64::MAX - 1);
+                builder.binary(Opcode::Umin, less, most)
+            } else {
+                builder.cast(Opcode::Zext, less, Type::I64)
+            };
+            let one = builder.i64(1);
+            Some(builder.binary(Opcode::Add, less, one))
+        }
+        &Count::AtLeastOne { from, to, step } => {
+            let turns = build_trip_count(builder, from, to, step)?;
+            let one = builder.i64(1);
+            Some(builder.binary(Opcode::Smax, turns, one))
+        }
+        &Count::OneMore { from, to, step } => {
+            let turns = build_trip_count(builder, from, to, step)?;
+            let one = builder.i64(1);
+            Some(builder.binary(Opcode::Add, turns, one))
+        }
+        Count::Known(turns) => turns.emit(builder),
+    }
+}
+
+fn widen(builder: &mut Builder<'_>, value: Value) -> Value {
+    if builder.ty(value) == Type::I64 {
+        return value;
+    }
+    match builder.function.int_of(value) {
+        Some(constant) => builder.function.int(Type::I64, constant),
+        None => builder.cast(Opcode::Sext, value, Type::I64),
+    }
+}
+
+fn distance(builder: &mut Builder<'_>, from: Value, to: Value, down: bool) -> Value {
+    let (low, high) = if down { (to, from) } else { (from, to) };
+    if builder.function.int_of(low) == Some(0) {
+        return high;
+    }
+    builder.binary(Opcode::Sub, high, low)
+}
+
+/// Makes a counted loop of a general one, with this number of turns.
+fn replace_loop(function: &mut Function, op: Op, turns: Value) {
+    let zero = function.int(Type::I64, 0);
+    let one = function.int(Type::I64, 1);
+    let data = &mut function.ops[op];
+    data.opcode = Opcode::For;
+    data.operands.insert_many(0, [zero, turns, one]);
+    let body = data.regions[0];
+    let counter = function.values.push(ValueData {
+        ty: Type::I64,
+        def: ValueDef::Argument {
+            region: body,
+            index: 0,
+        },
+        name: None,
+        range: None,
+    });
+    function.regions[body].args.insert(0, counter);
+    for (index, arg) in function.regions[body].args.clone().into_iter().enumerate() {
+        function.values[arg].def = ValueDef::Argument {
+            region: body,
+            index: index as u32,
+        };
+    }
+    let terminator = function.terminator(body);
+    let data = &mut function.ops[terminator];
+    data.opcode = Opcode::Yield;
+    data.operands.remove(0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::count_loops;
+    use crate::testing::{check, check_same_results, check_unchanged};
+    use expect_test::expect;
+    use ferrozyme_ir::interpret::Datum;
+
+    #[test]
+    fn a_loop_behind_its_guard() {
+        check(
+            count_loops,
+            "func @f(%p: ptr, %n: i64) {
+               %c = icmp sgt i64 %n, 0
+               if %c {
+                 %e = loop with (%i: i64 = 0) {
+                   %q = offset %p, %i * 8
+                   store f64 0.0, %q align 8
+                   %j = add i64 %i, 1
+                   %d = icmp ne i64 %j, %n
+                   again %d, %j
+                 }
+                 yield
+               }
+               return
+             }",
+            expect![[r#"
+                func @f(%p: ptr, %n: i64) {
+                  %c = icmp sgt i64 %n, 0
+                  if %c {
+                    %e = for %0: i64 = 0 to %n step 1 with (%i: i64 = 0) {
+                      %q = offset %p, %i * 8
+                      store f64 0.0, %q align 8
+                      %j = add i64 %i, 1
+                      %d = icmp ne i64 %j, %n
+                      yield %j
+                    }
+                    yield
+                  }
+                  return
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn pointers_that_run_to_an_end() {
+        check(
+            count_loops,
+            "func @f(%p: ptr, %n: i64 range 1..=1000) {
+               %end = offset %p, %n * 8
+               %e = loop with (%q: ptr = %p) {
+                 store f64 0.0, %q align 8
+                 %r = offset %q, 8
+                 %d = icmp ne ptr %r, %end
+                 again %d, %r
+               }
+               return
+             }",
+            expect![[r#"
+                func @f(%p: ptr, %n: i64 range 1..=1000) {
+                  %end = offset %p, %n * 8
+                  %e = for %0: i64 = 0 to %n step 1 with (%q: ptr = %p) {
+                    store f64 0.0, %q align 8
+                    %r = offset %q, 8
+                    %d = icmp ne ptr %r, %end
+                    yield %r
+                  }
+                  return
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn at_least_one_turn() {
+        check(
+            count_loops,
+            r#"func @f(%a: i64, %n: i64, %m: i32) {
+               %e = loop with (%i: i64 = %a) {
+                 %j = add nsw i64 %i, 2
+                 %c = icmp slt i64 %j, %n
+                 again %c, %j
+               }
+               %g = loop with (%k: i32 = %m) {
+                 %l = add i32 %k, -1
+                 %d = icmp ne i32 %l, 0
+                 again %d, %l
+               }
+               %h = loop with (%o: i64 = 0) {
+                 %b = icmp eq i64 %o, 100
+                 if %b { trap "too long" }
+                 %q = add i64 %o, 1
+                 %r = icmp ne i64 %q, %n
+                 again %r, %q
+               }
+               return
+             }"#,
+            expect![[r#"
+                func @f(%a: i64, %n: i64, %m: i32) {
+                  %0 = icmp slt i64 %a, %n
+                  %1 = sub i64 %n, %a
+                  %2 = sub i64 %1, 1
+                  %3 = udiv i64 %2, 2
+                  %4 = add i64 %3, 1
+                  %5 = select i64 %0, %4, 0
+                  %6 = smax i64 %5, 1
+                  %e = for %7: i64 = 0 to %6 step 1 with (%i: i64 = %a) {
+                    %j = add nsw i64 %i, 2
+                    %c = icmp slt i64 %j, %n
+                    yield %j
+                  }
+                  %8 = add i32 %m, -1
+                  %9 = zext i32 %8 to i64
+                  %10 = add i64 %9, 1
+                  %g = for %11: i64 = 0 to %10 step 1 with (%k: i32 = %m) {
+                    %l = add i32 %k, -1
+                    %d = icmp ne i32 %l, 0
+                    yield %l
+                  }
+                  %12 = add i64 %n, -1
+                  %13 = umin i64 %12, 9223372036854775806
+                  %14 = add i64 %13, 1
+                  %h = for %15: i64 = 0 to %14 step 1 with (%o: i64 = 0) {
+                    %b = icmp eq i64 %o, 100
+                    if %b {
+                      trap "too long"
+                    }
+                    %q = add i64 %o, 1
+                    %r = icmp ne i64 %q, %n
+                    yield %q
+                  }
+                  return
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn loops_that_cannot_be_counted_stay() {
+        check_unchanged(
+            count_loops,
+            "func @f(%a: i64, %n: i64, %x: f64) {
+               %e = loop with (%i: i64 = %a) {
+                 %j = add i64 %i, 1
+                 %c = icmp slt i64 %j, %n
+                 again %c, %j
+               }
+               %g = loop with (%k: i64 = %a) {
+                 %l = add i64 %k, 2
+                 %d = icmp ne i64 %l, %n
+                 again %d, %l
+               }
+               %h = loop with (%y: f64 = %x) {
+                 %z = fmul f64 %y, 0.5
+                 %b = fcmp ogt f64 %z, 1.0
+                 again %b, %z
+               }
+               %r = loop with (%s: i64 = 1) {
+                 %t = mul i64 %s, 2
+                 %v = icmp slt i64 %t, %n
+                 again %v, %t
+               }
+               return
+             }",
+        );
+    }
+
+    #[test]
+    fn results_stay_the_same() {
+        let text = r#"func @main(%a: i64, %n: i64, %m: i32) -> (i64, i64, i32, i64) {
+               %e, %s = loop with (%i: i64 = %a, %t: i64 = 0) {
+                 %u = mul i64 %i, %i
+                 %t1 = add i64 %t, %u
+                 %j = add nsw i64 %i, 3
+                 %c = icmp slt i64 %j, %n
+                 again %c, %j, %t1
+               }
+               %g = loop with (%k: i32 = %m) {
+                 %l = add i32 %k, -1
+                 %d = icmp ne i32 %l, 0
+                 again %d, %l
+               }
+               %h = loop with (%o: i64 = %a) {
+                 %q = add i64 %o, 1
+                 %r = icmp slt i64 %o, %n
+                 again %r, %q
+               }
+               return %e, %s, %g, %h
+             }"#;
+        let inputs: Vec<[Datum; 3]> = [(0, 0, 1), (0, 10, 5), (-3, 7, 100), (5, 2, 2), (6, 7, 3)]
+            .into_iter()
+            .map(|(a, n, m)| [Datum::i64(a), Datum::i64(n), Datum::i32(m)])
+            .collect();
+        let inputs: Vec<&[Datum]> = inputs.iter().map(|input| &input[..]).collect();
+        check_same_results(count_loops, text, &inputs);
+    }
+}
