@@ -308,10 +308,17 @@ impl Analysis<'_> {
             }
             Opcode::Store | Opcode::AtomicAdd => {
                 let (value, pointer) = stored(data.opcode, &data.operands);
-                if self.varied.values.contains(value)
-                    && let Some(class) = self.class(pointer)
-                {
+                let Some(class) = self.class(pointer) else {
+                    return;
+                };
+                if self.varied.values.contains(value) {
                     self.mark_varied_class(class);
+                }
+                // An atomic sum gives what was there before.
+                if let Some(&old) = data.results.first()
+                    && self.varied.classes.contains(&class)
+                {
+                    self.mark_varied(old);
                 }
             }
             Opcode::Copy | Opcode::Move => {
@@ -435,6 +442,12 @@ impl Analysis<'_> {
             }
             Opcode::Store | Opcode::AtomicAdd => {
                 let (value, pointer) = stored(data.opcode, &data.operands);
+                let old = data.results.first();
+                if old.is_some_and(|&old| self.useful.values.contains(old) && self.carries(old))
+                    && let Some(class) = self.class(pointer)
+                {
+                    self.mark_useful_class(class);
+                }
                 if let Some(class) = self.class(pointer)
                     && self.useful.classes.contains(&class)
                     && !self.function.ty(value).is_ptr()

@@ -211,7 +211,7 @@ pub(crate) fn augment(
     let mut works = EntitySet::new();
     let body = primal.body();
     find_work(callees.module(), &primal, sweep, body, &mut works);
-    let families = deferral::families(callees.module(), function);
+    let families = deferral::families(callees.module(), function, sweep.split);
     let mut augmenter = Augmenter {
         callees,
         sweep,
@@ -607,18 +607,35 @@ impl Augmenter<'_> {
             self.set_shadow(result, shadow);
             pointers.push(shadow);
         }
-        let released_here = releases.contains_key(&op) && region_works;
-        if to_heap || released_here {
-            let family = match &self.augmented.function.ops[op].payload {
-                Payload::Alloc { family, .. } => family.clone(),
-                _ => "".into(),
-            };
+        let family: Box<str> = match &self.augmented.function.ops[op].payload {
+            Payload::Alloc { family, .. } => family.clone(),
+            _ => "".into(),
+        };
+        let is_reversed = region_works || region == self.augmented.function.body();
+        if to_heap && !is_reversed {
+            self.defer(region, op, &family, &pointers);
+        } else if to_heap || (region_works && releases.contains_key(&op)) {
             self.augmented
                 .steps
                 .insert(op, Step::Release { pointers, family });
-            // Memory without a shadow could be released at once if nothing reloads from it; the plan does not know yet.
         }
         Ok(())
+    }
+
+    /// Puts off the release of memory until the reverse sweep is over.
+    fn defer(&mut self, region: Region, op: Op, family: &str, pointers: &[Value]) {
+        let list = self
+            .augmented
+            .pending
+            .iter()
+            .find(|(of, _)| **of == *family)
+            .map(|(_, list)| *list)
+            .expect("the function's families include all that it puts off");
+        let defer = deferral::defer_function(self.callees.module());
+        let mut b = self.builder(region, op);
+        for &pointer in pointers {
+            b.call(defer, &[list, pointer], &[]);
+        }
     }
 
     /// Memory like that of an allocation, all zeros.
@@ -669,20 +686,9 @@ impl Augmenter<'_> {
         let Payload::Family(family) = &data.payload else {
             unreachable!("a verified free has a family")
         };
-        let list = self
-            .augmented
-            .pending
-            .iter()
-            .find(|(of, _)| of == family)
-            .map(|(_, list)| *list)
-            .expect("the function's families include that of each free");
-        let defer = deferral::defer_function(self.callees.module());
-        let shadow = self.augmented.shadows[data.operands[0]].expand();
-        let mut b = self.builder(region, op);
-        b.call(defer, &[list, data.operands[0]], &[]);
-        if let Some(shadow) = shadow {
-            b.call(defer, &[list, shadow], &[]);
-        }
+        let mut pointers = vec![data.operands[0]];
+        pointers.extend(self.augmented.shadows[data.operands[0]].expand());
+        self.defer(region, op, &family.clone(), &pointers);
     }
 
     fn visit_copy(&mut self, region: Region, op: Op) -> Result<(), Error> {

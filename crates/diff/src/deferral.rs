@@ -35,22 +35,33 @@ pub(crate) fn paired_releases(function: &Function, ops: &[Op]) -> FxHashMap<Op, 
     pairs
 }
 
-/// The allocators whose memory a function, or what it calls, releases without having made it in the same list of operations.
-pub(crate) fn families(module: &Module, function: FunctionId) -> Vec<Box<str>> {
+/// The allocators whose memory the forward sweep of a function, or of what it calls, puts off to release.
+///
+/// That is memory that is released without having been made in the same list of operations. Besides, where the reverse sweep is
+/// another function (`split`, as it is for all callees), memory of the stack moves to the heap.
+pub(crate) fn families(module: &Module, function: FunctionId, split: bool) -> Vec<Box<str>> {
     let mut found: Vec<Box<str>> = Vec::new();
-    let mut seen = FxHashSet::from_iter([function]);
-    let mut pending = vec![function];
-    while let Some(id) = pending.pop() {
+    let mut seen = FxHashSet::from_iter([(function, split)]);
+    let mut pending = vec![(function, split)];
+    while let Some((id, split)) = pending.pop() {
         let function = &module.functions[id];
         let Some(body) = function.body else { continue };
         let mut regions = vec![body];
-        for_each_op(function, body, &mut |_, op| {
-            regions.extend(&function.ops[op].regions);
-            if let (Opcode::Call, Payload::Callee(callee)) =
-                (function.ops[op].opcode, &function.ops[op].payload)
-                && seen.insert(*callee)
+        for_each_op(function, body, &mut |region, op| {
+            let data = &function.ops[op];
+            regions.extend(&data.regions);
+            match &data.payload {
+                Payload::Callee(callee) if seen.insert((*callee, true)) => {
+                    pending.push((*callee, true));
+                }
+                _ => {}
+            }
+            if data.opcode == Opcode::Stack
+                && split
+                && region != body
+                && !found.contains(&"".into())
             {
-                pending.push(*callee);
+                found.push("".into());
             }
         });
         for region in regions {

@@ -302,7 +302,7 @@ impl<'m> Session<'m> {
         if let Some(done) = self.splits.get(&key) {
             return Ok(done.clone());
         }
-        let families = deferral::families(self.module, key.function);
+        let families = deferral::families(self.module, key.function, true);
         let derivative = self.declare(&key, families);
         self.splits.insert(key.clone(), derivative.clone());
         self.in_progress.push(key.clone());
