@@ -6,14 +6,17 @@
 //! carry a float or a pointer.
 //!
 //! ```text
-//! func @f(%p: ptr, %n: i64) {                       class0: parameter %p
-//!   for %i: i64 = 0 to %n step 1 {                    from 0 on every 16 bytes:
-//!     %q = offset %p, %i * 16                           0: f64
-//!     %x = load f64 %q align 8                          8: ptr to class1 at 0
-//!     %a = offset %q, 8 * 1                           class1: what %p + 8 + 16k holds
-//!     %r = load ptr %a align 8                          0: f64
-//!     store f64 %x, %r align 8
-//!     …
+//! func @f(%p: ptr, %n: i64) {                       class0: parameter %p, every 16 bytes from 0 on
+//!   for %i: i64 = 0 to %n step 1 {                    0: f64
+//!     %q = offset %p, %i * 16                         8: ptr to class1 at 0
+//!     %x = load f64 %q align 8                      class1: loaded as %r
+//!     %a = offset %q, 8 * 1                           0: f64
+//!     %r = load ptr %a align 8                        %p: class0 at 0
+//!     store f64 %x, %r align 8                        %q: class0 at 0 + 16k
+//!     yield                                           %a: class0 at 8 + 16k
+//!   }                                                 %r: class1 at 0
+//!   return
+//! }
 //! ```
 //!
 //! Facts come from descriptions of parameters and globals first, then from usage. Functions that are called are analysed before
@@ -172,6 +175,13 @@ impl Cells {
                     && field.offset.rem_euclid(scalar.bytes() as i64) == 0
             })
             .then_some(scalar)
+    }
+
+    /// Whether all of this many bytes are told, unknown ones included; none stands for any number of bytes.
+    ///
+    /// Where this does not hold, there are bytes behind the last field that nobody has spoken of.
+    pub fn covers(&self, bytes: Option<u64>) -> bool {
+        self.period > 0 || bytes.is_some_and(|bytes| bytes <= self.head_bytes())
     }
 
     /// How many bytes come before the repetition.

@@ -7,8 +7,10 @@
 //! round to round, by widening only a few times. What integers are is collected last, in one more round, because whether arithmetic works on a number or
 //! on an address is known only when all pointers are.
 
+mod call;
 mod copy;
 mod instance;
+mod memory;
 mod numbers;
 
 use super::graph::{CellId, Graph, Integer, Target};
@@ -18,12 +20,12 @@ use super::span::Span;
 use super::{Objects, Source, freeze};
 use ferrozyme_ir::entity::SecondaryMap;
 use ferrozyme_ir::{
-    Constant, Function, FunctionId, GlobalId, Layout, MemoryEffect, Module, Op, Opcode, Payload,
-    Region, Scalar, Symbol, Type, Value, ValueDef,
+    Constant, Function, FunctionId, GlobalId, Layout, Module, Op, Opcode, Payload, Region, Value,
+    ValueDef,
 };
 use instance::Instance;
 use numbers::Packing;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -42,7 +44,7 @@ pub(super) fn analyse_callees(
     function: FunctionId,
     finished: &mut FxHashMap<FunctionId, Arc<Objects>>,
 ) {
-    for group in groups(module, function) {
+    for group in call::groups(module, function) {
         if group != [function] && !finished.contains_key(&group[0]) {
             for (id, objects) in analyse_group(module, &group, finished, None) {
                 finished.insert(id, Arc::new(objects));
@@ -394,139 +396,6 @@ impl Gather<'_> {
             .then(|| SmallVec::from_slice(data.operands.get(skip..).unwrap_or(&[])))
     }
 
-    // ---- memory with a name
-
-    /// The memory of a global. All globals that it holds addresses of come to light with it.
-    fn global(&mut self, id: GlobalId) -> Target {
-        if let Some(&target) = self.globals.get(&id) {
-            return target;
-        }
-        let module = self.module;
-        let first = self.new_global(id);
-        let mut unseen = vec![id];
-        while let Some(id) = unseen.pop() {
-            let global = &module.globals[id];
-            let target = self.globals[&id];
-            if global.bytes.is_none() {
-                self.graph.node_mut(target.class).escapes = true;
-            }
-            if let Some(layout) = &global.layout {
-                self.describe(target, layout);
-            }
-            for &(offset, symbol) in &global.relocations {
-                let pointee = match symbol {
-                    Symbol::Function(other) => self.code(0, other),
-                    Symbol::Global(other) => match self.globals.get(&other) {
-                        Some(&known) => known,
-                        None => {
-                            unseen.push(other);
-                            self.new_global(other)
-                        }
-                    },
-                };
-                if offset < FAR {
-                    let bytes = Scalar::Ptr.bytes();
-                    let cell = self.graph.access(target.class, offset as i64, bytes);
-                    self.graph.set_pointer(cell, pointee);
-                }
-            }
-        }
-        first
-    }
-
-    fn new_global(&mut self, id: GlobalId) -> Target {
-        let source = (self.bodies[0].id, Source::Global(id));
-        let target = Target {
-            class: self.graph.new_class(Some(source)),
-            span: Span::exact(0),
-        };
-        self.globals.insert(id, target);
-        target
-    }
-
-    fn code(&mut self, b: usize, id: FunctionId) -> Target {
-        if let Some(&target) = self.functions.get(&id) {
-            return target;
-        }
-        let source = (self.bodies[b].id, Source::Function(id));
-        let target = Target {
-            class: self.graph.new_class(Some(source)),
-            span: Span::exact(0),
-        };
-        self.functions.insert(id, target);
-        target
-    }
-
-    /// The memory that an operation makes, or that comes to light there.
-    fn made_by(&mut self, b: usize, op: Op, index: usize, source: Source) -> Option<Target> {
-        let result = self.bodies[b].function.ops[op].results[index];
-        if self.bodies[b].pointers[result].target.is_none() {
-            let source = (self.bodies[b].id, source);
-            let class = self.graph.new_class(Some(source));
-            if matches!(source.1, Source::External(_) | Source::Address(_)) {
-                let node = self.graph.node_mut(class);
-                node.unknown_origin = true;
-                node.escapes = true;
-                node.clobbered = true;
-            }
-            self.bodies[b].pointers[result].target = Some(Target {
-                class,
-                span: Span::exact(0),
-            });
-        }
-        self.bodies[b].pointers[result].target
-    }
-
-    /// States what a description says.
-    fn describe(&mut self, target: Target, layout: &Layout) {
-        let stride = layout.stride.min(FAR);
-        if stride > 0 {
-            self.graph.repeat(target.class, i64::MIN, stride);
-            let (root, _) = self.graph.find(target.class);
-            self.graph.node_mut(root).described = true;
-        }
-        let at = target.span.lo;
-        let mut end = 0;
-        for field in &layout.fields {
-            let bytes = field.scalar.bytes();
-            if field.offset > FAR {
-                continue;
-            }
-            if stride > 0 && field.offset > end {
-                self.describe_padding(target, end, field.offset - end);
-            }
-            end = field.offset + bytes;
-            let offset = at + field.offset as i64;
-            let cell = self.graph.access(target.class, offset, bytes);
-            match field.scalar {
-                Scalar::Ptr => {
-                    let class = match self.graph.pointer_of(cell) {
-                        Some(known) => known,
-                        None => Target {
-                            class: self.graph.new_class(None),
-                            span: Span::exact(0),
-                        },
-                    };
-                    self.graph.set_pointer(cell, class);
-                    if let Some(pointee) = &field.pointee {
-                        self.describe(class, pointee);
-                    }
-                }
-                Scalar::Int(_) => self.graph.set_integer(cell, Integer::Certain),
-                float => self.graph.set_float(cell, float),
-            }
-        }
-        if stride > end {
-            self.describe_padding(target, end, stride - end);
-        }
-    }
-
-    fn describe_padding(&mut self, target: Target, from: u64, bytes: u64) {
-        let offset = target.span.lo + from as i64;
-        let cell = self.graph.access(target.class, offset, bytes);
-        self.graph.set_padding(cell);
-    }
-
     // ---- operations
 
     fn enter(&mut self, b: usize, op: Op) {
@@ -647,253 +516,4 @@ impl Gather<'_> {
             _ => {}
         }
     }
-
-    fn load(&mut self, b: usize, result: Value, address: Value, op: Op) {
-        let Some(target) = self.place_of(b, address) else {
-            return;
-        };
-        let ty = self.bodies[b].function.ty(result);
-        let bytes = ty.scalar().bytes();
-        for lane in 0..u64::from(ty.lanes()) {
-            let at = lane * bytes;
-            let cell = self.graph.access_scalar(target, at as i64, ty.scalar());
-            match ty.scalar() {
-                Scalar::Ptr => {
-                    let pointee = match self.graph.pointer_of(cell) {
-                        Some(pointee) => pointee,
-                        None => {
-                            let source = (self.bodies[b].id, Source::Loaded(op));
-                            let class = self.graph.new_class(Some(source));
-                            let pointee = Target {
-                                class,
-                                span: Span::exact(0),
-                            };
-                            self.graph.set_pointer(cell, pointee);
-                            pointee
-                        }
-                    };
-                    if ty.is_vector() {
-                        self.grow(b, result, Some(pointee));
-                    } else {
-                        self.assign(b, result, Some(pointee));
-                    }
-                }
-                Scalar::Int(_) => {
-                    if let Some(own) = self.cell_of(b, result) {
-                        let own = self.graph.part(own, at, bytes);
-                        self.graph.merge_cells(own, cell);
-                    }
-                }
-                float => self.graph.set_float(cell, float),
-            }
-        }
-    }
-
-    fn store(&mut self, b: usize, value: Value, address: Value) {
-        let Some(target) = self.place_of(b, address) else {
-            return;
-        };
-        let function = self.bodies[b].function;
-        let ty = function.ty(value);
-        let bytes = ty.scalar().bytes();
-        for lane in 0..u64::from(ty.lanes()) {
-            let at = lane * bytes;
-            let cell = self.graph.access_scalar(target, at as i64, ty.scalar());
-            match ty.scalar() {
-                Scalar::Ptr => {
-                    let pointee = self.place_of(b, value).or_else(|| {
-                        self.graph.pointer_of(cell).is_none().then(|| Target {
-                            class: self.graph.new_class(None),
-                            span: Span::exact(0),
-                        })
-                    });
-                    if let Some(pointee) = pointee {
-                        self.graph.set_pointer(cell, pointee);
-                    }
-                }
-                Scalar::Int(_) => match self.cell_of(b, value) {
-                    Some(own) => {
-                        let own = self.graph.part(own, at, bytes);
-                        self.graph.merge_cells(own, cell);
-                    }
-                    None => self.same_integer(b, value, cell),
-                },
-                float => self.graph.set_float(cell, float),
-            }
-        }
-    }
-
-    // ---- calls
-
-    /// Whether an indirect call has the types of a function.
-    fn fits(&self, b: usize, op: Op, callee: FunctionId) -> bool {
-        let function = self.bodies[b].function;
-        let data = &function.ops[op];
-        let callee = &self.module.functions[callee];
-        let types = |values: &[Value]| -> Vec<Type> {
-            values.iter().map(|&value| function.ty(value)).collect()
-        };
-        types(&data.operands[1..]) == callee.params.iter().map(|p| p.ty).collect::<Vec<_>>()
-            && types(&data.results) == callee.results
-    }
-
-    fn call(&mut self, b: usize, op: Op, callee: FunctionId, arguments: &[Value]) {
-        if let Some(&inner) = self.positions.get(&callee)
-            && self.bodies[inner].function.body.is_some()
-        {
-            self.call_within(b, op, inner, arguments);
-        } else if let Some(finished) = self.finished.get(&callee)
-            && self.module.functions[callee].body.is_some()
-        {
-            let finished = finished.clone();
-            self.call_finished(b, op, &finished, arguments);
-        } else {
-            self.call_unknown(b, op, arguments, Some(callee));
-        }
-    }
-
-    /// A call of a function of the same group.
-    fn call_within(&mut self, b: usize, op: Op, inner: usize, arguments: &[Value]) {
-        let function = self.bodies[inner].function;
-        let params = function.arguments();
-        for (&argument, &param) in arguments.iter().zip(params) {
-            if function.ty(param).is_ptr() {
-                let target = self.place_of(b, argument);
-                self.grow(inner, param, target);
-            } else if let Some(cell) = self.cell_of(inner, param) {
-                self.same_integer(b, argument, cell);
-            }
-        }
-        let results = &self.bodies[b].function.ops[op].results;
-        for (index, &result) in results.iter().enumerate() {
-            let outlet = self.bodies[inner].results[index];
-            match outlet.cell {
-                Some(cell) => self.same_integer(b, result, cell),
-                None => self.assign(b, result, outlet.pointer.target),
-            }
-        }
-    }
-
-    /// A call of code that is not seen.
-    fn call_unknown(&mut self, b: usize, op: Op, arguments: &[Value], callee: Option<FunctionId>) {
-        let callee = callee.map(|id| &self.module.functions[id]);
-        for (index, &argument) in arguments.iter().enumerate() {
-            let Some(target) = self.place_of(b, argument) else {
-                continue;
-            };
-            let facts = callee
-                .and_then(|callee| callee.params.get(index))
-                .map(|param| &param.facts);
-            let keeps = facts.is_none_or(|facts| !facts.nocapture);
-            let writes = callee.is_none_or(|callee| callee.facts.memory == MemoryEffect::Any)
-                && facts.is_none_or(|facts| !facts.readonly);
-            if let Some(layout) = facts.and_then(|facts| facts.layout.as_ref())
-                && let Some(at) = target.span.as_exact()
-            {
-                let class = self.graph.find(target.class);
-                let target = Target {
-                    class: class.0,
-                    span: Span::exact(at.wrapping_add(class.1)),
-                };
-                self.describe(target, layout);
-            }
-            let (class, _) = self.graph.find(target.class);
-            let node = self.graph.node_mut(class);
-            node.escapes |= keeps;
-            node.clobbered |= writes;
-        }
-        let results = &self.bodies[b].function.ops[op].results;
-        for (index, &result) in results.iter().enumerate() {
-            if self.bodies[b].function.ty(result).is_ptr() {
-                self.made_by(b, op, index, Source::External(op));
-            }
-        }
-    }
-}
-
-/// The functions that `function` calls, directly or not, and itself: in groups that call each other in circles, callees first.
-fn groups(module: &Module, function: FunctionId) -> Vec<Vec<FunctionId>> {
-    // Tarjan's algorithm with a stack of its own.
-    struct Frame {
-        id: FunctionId,
-        callees: Vec<FunctionId>,
-        next: usize,
-    }
-    let mut groups = Vec::new();
-    let mut order: FxHashMap<FunctionId, usize> = FxHashMap::default();
-    let mut low: FxHashMap<FunctionId, usize> = FxHashMap::default();
-    let mut open: Vec<FunctionId> = Vec::new();
-    let mut is_open: FxHashSet<FunctionId> = FxHashSet::default();
-    let mut frames: Vec<Frame> = Vec::new();
-    let mut pending = Some(function);
-    loop {
-        if let Some(id) = pending.take() {
-            let number = order.len();
-            order.insert(id, number);
-            low.insert(id, number);
-            open.push(id);
-            is_open.insert(id);
-            frames.push(Frame {
-                id,
-                callees: callees(module, id),
-                next: 0,
-            });
-        }
-        let Some(frame) = frames.last_mut() else {
-            return groups;
-        };
-        let id = frame.id;
-        if let Some(&callee) = frame.callees.get(frame.next) {
-            frame.next += 1;
-            if !order.contains_key(&callee) {
-                pending = Some(callee);
-            } else if is_open.contains(&callee) {
-                let reached = order[&callee].min(low[&id]);
-                low.insert(id, reached);
-            }
-            continue;
-        }
-        frames.pop();
-        if let Some(caller) = frames.last() {
-            let reached = low[&id].min(low[&caller.id]);
-            low.insert(caller.id, reached);
-        }
-        if low[&id] == order[&id] {
-            let at = open
-                .iter()
-                .rposition(|&other| other == id)
-                .expect("an open function is on the stack");
-            let mut group = open.split_off(at);
-            for member in &group {
-                is_open.remove(member);
-            }
-            group.sort_unstable();
-            groups.push(group);
-        }
-    }
-}
-
-/// The functions with bodies that a function calls.
-fn callees(module: &Module, id: FunctionId) -> Vec<FunctionId> {
-    let function = &module.functions[id];
-    let mut found = Vec::new();
-    let mut seen = FxHashSet::default();
-    for op in ferrozyme_ir::all_ops(function) {
-        let data = &function.ops[op];
-        let callee = match (data.opcode, &data.payload) {
-            (Opcode::Call, Payload::Callee(callee)) => Some(*callee),
-            (Opcode::CallIndirect, _) => match function.constant_of(data.operands[0]) {
-                Some(Constant::Function(callee)) => Some(*callee),
-                _ => None,
-            },
-            _ => None,
-        };
-        if let Some(callee) = callee
-            && module.functions[callee].body.is_some()
-            && seen.insert(callee)
-        {
-            found.push(callee);
-        }
-    }
-    found
 }

@@ -1,7 +1,8 @@
 //! The analysis as text, for people and tests.
 
-use super::{Class, Contradiction, Kind, Objects, Place, Source, ValueKind};
+use super::{Class, Contradiction, Kind, Objects, Place, Source, Trace, ValueKind};
 use ferrozyme_ir::{Function, Module, Names, Op, Value};
+use rustc_hash::FxHashSet;
 use std::fmt::{self, Write};
 
 impl Objects {
@@ -17,7 +18,8 @@ impl Objects {
         let function = &module.functions[self.function];
         let names = Names::of(function);
         writeln!(out, "objects of @{}", function.name)?;
-        for class in self.classes() {
+        let known = self.known_classes(&names, function);
+        for class in self.classes().filter(|class| known.contains(class)) {
             self.write_class(module, &names, class, out)?;
         }
         for value in function.values.keys() {
@@ -44,6 +46,40 @@ impl Objects {
             }
         }
         Ok(())
+    }
+
+    /// The classes that the function's values lead to; a group of functions that call each other has more.
+    fn known_classes(&self, names: &Names, function: &Function) -> FxHashSet<Class> {
+        let mut unseen: Vec<Class> = self.results_and_globals().collect();
+        for value in function.values.keys() {
+            if names.get(value).is_some() || function.is_constant(value) {
+                unseen.extend(self.place_of(function, value).map(|place| place.class));
+                for part in self.parts_of_value(value) {
+                    if let Kind::Pointer(place) = part.kind {
+                        unseen.push(place.class);
+                    }
+                }
+            }
+        }
+        let mut known = FxHashSet::default();
+        while let Some(class) = unseen.pop() {
+            if known.insert(class) {
+                unseen.extend(self.fields(class).filter_map(|field| match field.kind {
+                    Kind::Pointer(place) => Some(place.class),
+                    _ => None,
+                }));
+            }
+        }
+        known
+    }
+
+    fn results_and_globals(&self) -> impl Iterator<Item = Class> {
+        let results = self.results.iter().filter_map(|trace| match trace {
+            Trace::Pointer(place) => Some(place.class),
+            _ => None,
+        });
+        let globals = self.globals.iter().map(|(_, place)| place.class);
+        results.chain(globals)
     }
 
     fn write_class(

@@ -47,6 +47,35 @@ fn an_array_of_floats_repeats() {
 }
 
 #[test]
+fn the_example_of_the_documentation_holds() {
+    check(
+        "func @f(%p: ptr, %n: i64) {
+           for %i: i64 = 0 to %n step 1 {
+             %q = offset %p, %i * 16
+             %x = load f64 %q align 8
+             %a = offset %q, 8 * 1
+             %r = load ptr %a align 8
+             store f64 %x, %r align 8
+             yield
+           }
+           return
+         }",
+        expect![[r#"
+            objects of @f
+            class0: parameter %p, every 16 bytes from 0 on
+              0: f64
+              8: ptr to class1 at 0
+            class1: loaded as %r
+              0: f64
+              %p: class0 at 0
+              %q: class0 at 0 + 16k
+              %a: class0 at 8 + 16k
+              %r: class1 at 0
+        "#]],
+    );
+}
+
+#[test]
 fn a_structure_has_fields_and_pointers_lead_on() {
     check(
         "func @f(%p: ptr) -> (f64) {
@@ -1127,6 +1156,7 @@ fn cells_are_told_for_copies() {
     assert_eq!(list(&cells.head), ["0+8: integer", "8+8: unknown"]);
     assert_eq!(list(&cells.body), ["16+8: f64", "24+8: unknown"]);
     assert_eq!((cells.period, cells.homogeneous()), (16, None));
+    assert!(cells.covers(None));
     assert_eq!(
         list(&objects.kind_at(class, 28, 16)),
         ["0+4: unknown", "4+8: f64", "12+4: unknown"]

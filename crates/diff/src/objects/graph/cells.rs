@@ -1,0 +1,321 @@
+//! Cells: some bytes that always have the same meaning, what is known of them, and how two of them become one.
+
+use super::{CellId, CellNode, Evidence, Graph, Integer, Target, Task};
+use crate::objects::Contradiction;
+use ferrozyme_ir::Scalar;
+use smallvec::SmallVec;
+
+impl Graph {
+    /// A cell of which nothing is known.
+    pub(in crate::objects) fn new_cell(&mut self, bytes: u64) -> CellId {
+        let id = CellId(self.cells.len() as u32);
+        self.cells.push(CellNode {
+            parent: id,
+            bytes,
+            parts: None,
+            evidence: Evidence::default(),
+        });
+        id
+    }
+
+    /// The cell that stands for this one.
+    pub(in crate::objects) fn find_cell(&mut self, cell: CellId) -> CellId {
+        let mut root = cell;
+        while self.cells[root.0 as usize].parent != root {
+            root = self.cells[root.0 as usize].parent;
+        }
+        let mut at = cell;
+        while at != root {
+            at = std::mem::replace(&mut self.cells[at.0 as usize].parent, root);
+        }
+        root
+    }
+
+    /// As [`Graph::find_cell`], without making later searches shorter.
+    pub(in crate::objects) fn root_cell(&self, cell: CellId) -> CellId {
+        let mut root = cell;
+        while self.cells[root.0 as usize].parent != root {
+            root = self.cells[root.0 as usize].parent;
+        }
+        root
+    }
+
+    pub(in crate::objects) fn cell(&self, cell: CellId) -> &CellNode {
+        &self.cells[cell.0 as usize]
+    }
+
+    pub(super) fn bytes(&self, cell: CellId) -> u64 {
+        self.cells[cell.0 as usize].bytes
+    }
+
+    /// Where a cell's bytes point, if they are a pointer.
+    pub(in crate::objects) fn pointer_of(&mut self, cell: CellId) -> Option<Target> {
+        let root = self.find_cell(cell);
+        self.cell(root).evidence.pointer
+    }
+
+    /// A cell that consists of two.
+    pub(in crate::objects) fn concatenate(&mut self, left: CellId, right: CellId) -> CellId {
+        let bytes = self.bytes(left) + self.bytes(right);
+        let cell = self.new_cell(bytes);
+        self.cells[cell.0 as usize].parts = Some((left, right));
+        cell
+    }
+
+    /// The first `at` bytes of a cell and the rest.
+    pub(in crate::objects) fn split(&mut self, cell: CellId, at: u64) -> (CellId, CellId) {
+        let mut root = self.find_cell(cell);
+        debug_assert!(at > 0 && at < self.bytes(root));
+        let mut before: SmallVec<[CellId; 4]> = SmallVec::new();
+        let mut after: SmallVec<[CellId; 4]> = SmallVec::new();
+        let mut at = at;
+        let (mut left, mut right) = loop {
+            match self.cell(root).parts {
+                None => break self.split_leaf(root, at),
+                Some((left, right)) => {
+                    let size = self.bytes(left);
+                    if at == size {
+                        break (left, right);
+                    } else if at < size {
+                        after.push(right);
+                        root = self.find_cell(left);
+                    } else {
+                        before.push(left);
+                        at -= size;
+                        root = self.find_cell(right);
+                    }
+                }
+            }
+        };
+        while let Some(piece) = before.pop() {
+            left = self.concatenate(piece, left);
+        }
+        while let Some(piece) = after.pop() {
+            right = self.concatenate(right, piece);
+        }
+        (left, right)
+    }
+
+    pub(super) fn split_leaf(&mut self, root: CellId, at: u64) -> (CellId, CellId) {
+        let evidence = self.cell(root).evidence;
+        let mut inherited = Evidence {
+            integer: evidence.integer,
+            padding: evidence.padding,
+            contradiction: evidence.contradiction,
+            ..Evidence::default()
+        };
+        if let Some(float) = evidence.float {
+            inherited.contradiction = Some(Contradiction::Torn(float));
+        } else if evidence.pointer.is_some() {
+            inherited.contradiction = Some(Contradiction::Torn(Scalar::Ptr));
+        }
+        let left = self.new_cell(at);
+        let right = self.new_cell(self.bytes(root) - at);
+        for part in [left, right] {
+            self.cells[part.0 as usize].evidence = inherited;
+        }
+        let node = &mut self.cells[root.0 as usize];
+        node.parts = Some((left, right));
+        node.evidence = Evidence::default();
+        self.version += 1;
+        (left, right)
+    }
+
+    /// Some bytes of a cell.
+    pub(in crate::objects) fn part(&mut self, cell: CellId, from: u64, bytes: u64) -> CellId {
+        let mut cell = cell;
+        if from > 0 {
+            cell = self.split(cell, from).1;
+        }
+        if bytes < self.bytes(cell) {
+            cell = self.split(cell, bytes).0;
+        }
+        cell
+    }
+
+    /// States that two cells of the same size are the same.
+    pub(in crate::objects) fn merge_cells(&mut self, a: CellId, b: CellId) {
+        self.tasks.push(Task::Cells(a, b));
+        self.solve();
+    }
+
+    /// The pieces of a cell that are not split further.
+    pub(in crate::objects) fn leaves(&self, cell: CellId) -> SmallVec<[CellId; 4]> {
+        let mut leaves = SmallVec::new();
+        let mut stack: SmallVec<[CellId; 8]> = SmallVec::from_slice(&[cell]);
+        while let Some(cell) = stack.pop() {
+            let root = self.root_cell(cell);
+            match self.cell(root).parts {
+                None => leaves.push(root),
+                Some((left, right)) => {
+                    stack.push(right);
+                    stack.push(left);
+                }
+            }
+        }
+        leaves
+    }
+
+    /// States that a cell's bytes are a float.
+    pub(in crate::objects) fn set_float(&mut self, cell: CellId, scalar: Scalar) {
+        self.state(
+            cell,
+            scalar,
+            Evidence {
+                float: Some(scalar),
+                ..Evidence::default()
+            },
+        );
+    }
+
+    /// States that a cell's bytes are a pointer to `target`.
+    pub(in crate::objects) fn set_pointer(&mut self, cell: CellId, target: Target) {
+        self.state(
+            cell,
+            Scalar::Ptr,
+            Evidence {
+                pointer: Some(target),
+                ..Evidence::default()
+            },
+        );
+    }
+
+    fn state(&mut self, cell: CellId, what: Scalar, evidence: Evidence) {
+        let leaves = self.leaves(cell);
+        if let [leaf] = leaves[..] {
+            self.add_evidence(leaf, evidence);
+        } else {
+            for leaf in leaves {
+                self.add_evidence(
+                    leaf,
+                    Evidence {
+                        contradiction: Some(Contradiction::Torn(what)),
+                        ..Evidence::default()
+                    },
+                );
+            }
+        }
+        self.solve();
+    }
+
+    /// States that a cell's bytes are an integer.
+    pub(in crate::objects) fn set_integer(&mut self, cell: CellId, integer: Integer) {
+        for leaf in self.leaves(cell) {
+            self.add_evidence(
+                leaf,
+                Evidence {
+                    integer,
+                    ..Evidence::default()
+                },
+            );
+        }
+        self.solve();
+    }
+
+    /// States that a cell's bytes are nothing.
+    pub(in crate::objects) fn set_padding(&mut self, cell: CellId) {
+        for leaf in self.leaves(cell) {
+            self.add_evidence(
+                leaf,
+                Evidence {
+                    padding: true,
+                    ..Evidence::default()
+                },
+            );
+        }
+    }
+
+    /// States that a cell's bytes are what `evidence` says.
+    pub(in crate::objects) fn add_evidence(&mut self, leaf: CellId, more: Evidence) {
+        let root = self.find_cell(leaf);
+        let mut evidence = self.cell(root).evidence;
+        let mut changed = false;
+        match (evidence.float, more.float) {
+            (None, Some(_)) => {
+                evidence.float = more.float;
+                changed = true;
+            }
+            (Some(a), Some(b)) if a != b => {
+                let (a, b) = (a.min(b), a.max(b));
+                if evidence.contradiction.is_none() {
+                    evidence.contradiction = Some(Contradiction::Floats(a, b));
+                    changed = true;
+                }
+            }
+            _ => {}
+        }
+        if more.integer > evidence.integer {
+            evidence.integer = more.integer;
+            changed = true;
+        }
+        if more.padding && !evidence.padding {
+            evidence.padding = true;
+            changed = true;
+        }
+        if evidence.contradiction.is_none() && more.contradiction.is_some() {
+            evidence.contradiction = more.contradiction;
+            changed = true;
+        }
+        if let Some(target) = more.pointer {
+            self.grow_later(&mut evidence.pointer, &mut evidence.growth, target);
+        }
+        if changed {
+            self.version += 1;
+        }
+        self.cells[root.0 as usize].evidence = evidence;
+    }
+
+    pub(super) fn solve_cells(&mut self, a: CellId, b: CellId) {
+        let (a, b) = (self.find_cell(a), self.find_cell(b));
+        if a == b {
+            return;
+        }
+        // Cells of different sizes meet only where something has gone wrong before; the common bytes are merged.
+        let (size_a, size_b) = (self.bytes(a), self.bytes(b));
+        if size_a != size_b {
+            debug_assert!(false, "cells of {size_a} and {size_b} bytes are merged");
+            let (long, short) = if size_a > size_b { (a, b) } else { (b, a) };
+            let (common, _) = self.split(long, size_a.min(size_b));
+            self.tasks.push(Task::Cells(common, short));
+            return;
+        }
+        // Only undivided cells count as news: divided ones are made anew by every access to several fields at once.
+        match (self.cell(a).parts, self.cell(b).parts) {
+            (None, None) => {
+                self.version += 1;
+                let evidence = self.cell(b).evidence;
+                self.cells[b.0 as usize].parent = a;
+                self.add_evidence(a, evidence);
+            }
+            (Some((left, right)), None) | (None, Some((left, right))) => {
+                let (whole, leaf) = if self.cell(a).parts.is_some() {
+                    (a, b)
+                } else {
+                    (b, a)
+                };
+                let (other_left, other_right) = self.split_leaf(leaf, self.bytes(left));
+                self.cells[leaf.0 as usize].parent = whole;
+                self.tasks.push(Task::Cells(left, other_left));
+                self.tasks.push(Task::Cells(right, other_right));
+            }
+            (Some((left, right)), Some((other_left, other_right))) => {
+                self.cells[b.0 as usize].parent = a;
+                let (size, other) = (self.bytes(left), self.bytes(other_left));
+                if size == other {
+                    self.tasks.push(Task::Cells(left, other_left));
+                    self.tasks.push(Task::Cells(right, other_right));
+                } else if size < other {
+                    let (first, second) = self.split(other_left, size);
+                    let rest = self.concatenate(second, other_right);
+                    self.tasks.push(Task::Cells(left, first));
+                    self.tasks.push(Task::Cells(right, rest));
+                } else {
+                    let (first, second) = self.split(left, other);
+                    let rest = self.concatenate(second, right);
+                    self.tasks.push(Task::Cells(other_left, first));
+                    self.tasks.push(Task::Cells(other_right, rest));
+                }
+            }
+        }
+    }
+}
