@@ -235,6 +235,177 @@ fn optimise_runs_the_passes_that_are_named() {
 }
 
 #[test]
+fn analyses_print_what_they_find() {
+    succeeds(
+        &["analyse", "indices", "-"],
+        SUM,
+        expect![[r#"
+        for %i = 0 to %n step 1: %n iterations, at least 0
+    "#]],
+    );
+    succeeds(
+        &["analyse", "alias", "-"],
+        SUM,
+        expect![[r#"
+        1. reads 8 bytes at %x + 8*%i: %a = load f64 %p align 8
+    "#]],
+    );
+    succeeds(
+        &["analyse", "clobbers", "-"],
+        SUM,
+        expect![[r#"
+        %a = load f64 %p align 8
+          stays in memory
+    "#]],
+    );
+    succeeds(
+        &["analyse", "objects", "-"],
+        SUM,
+        expect![[r#"
+        objects of @sum
+        class0: parameter %x, every 8 bytes
+          0: f64
+          %x: class0 at 0
+          %p: class0 at 0 + 8k
+    "#]],
+    );
+    let outcome = loopir(&["analyse", "activity", "-"], SUM);
+    assert!(outcome.success, "{}", outcome.stderr);
+    assert!(outcome.stdout.contains("%next"), "{}", outcome.stdout);
+}
+
+#[test]
+fn the_derivative_of_a_module_can_be_run() {
+    let derivative = loopir(
+        &["differentiate", "-", "--whole", "--name", "@gradient"],
+        SUM,
+    );
+    assert!(derivative.success, "{}", derivative.stderr);
+    succeeds(
+        &[
+            "run",
+            "-",
+            "@gradient",
+            "[1.0, 2.0]",
+            "[0.0, 0.0]",
+            "2",
+            "1.0",
+        ],
+        &derivative.stdout,
+        expect![[r#"
+            ()
+            argument 0: [1.0, 2.0]
+            argument 1: [2.0, 4.0]
+        "#]],
+    );
+    let forward = loopir(
+        &[
+            "differentiate",
+            "-",
+            "--mode",
+            "forward",
+            "--width",
+            "2",
+            "--whole",
+            "--name",
+            "@tangent",
+        ],
+        SUM,
+    );
+    assert!(forward.success, "{}", forward.stderr);
+    succeeds(
+        &[
+            "run",
+            "-",
+            "@tangent",
+            "[1.0, 2.0]",
+            "[1.0, 0.0]",
+            "[0.0, 1.0]",
+            "2",
+        ],
+        &forward.stdout,
+        expect![[r#"
+            (2.0, 4.0)
+            argument 0: [1.0, 2.0]
+            argument 1: [1.0, 0.0]
+            argument 2: [0.0, 1.0]
+        "#]],
+    );
+}
+
+#[test]
+fn only_the_derivative_is_printed_unless_asked_otherwise() {
+    let split = loopir(&["differentiate", "-", "--mode", "split", "--raw"], SUM);
+    assert!(split.success, "{}", split.stderr);
+    assert_eq!(split.stdout.matches("func @").count(), 2);
+    assert!(!split.stdout.contains("func @sum("));
+}
+
+#[test]
+fn what_cannot_be_differentiated_is_explained() {
+    let program =
+        "declare @ext(f64) -> (f64)\nfunc @f(%x: f64) -> (f64) { %y = call @ext(%x) return %y }\n";
+    let outcome = loopir(&["differentiate", "-"], program);
+    assert!(!outcome.success);
+    assert!(outcome.stderr.contains("@ext"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("help: "), "{}", outcome.stderr);
+    fails(
+        &["differentiate", "-", "--args", "maybe"],
+        SUM,
+        expect![[r#"
+            error: --args `maybe`: expected `const`, `active` or `dup`, but here stands `maybe`
+        "#]],
+    );
+    fails(
+        &["differentiate", "-", "--args", "dup"],
+        SUM,
+        expect![[r#"
+        error: expected 2 argument activities, but found 1
+          in @sum
+          help: give each argument and each result an activity that fits its type
+    "#]],
+    );
+    fails(
+        &["differentiate", "-"],
+        "func @f() { return }\nfunc @g() { return }\n",
+        expect![[r#"
+            error: the module has several functions; choose one with --function @name
+        "#]],
+    );
+}
+
+#[test]
+fn explain_says_what_is_saved() {
+    let outcome = loopir(&["explain", "-"], SUM);
+    assert!(outcome.success, "{}", outcome.stderr);
+    assert!(outcome.stdout.contains("@sum"), "{}", outcome.stdout);
+}
+
+#[test]
+fn gradcheck_compares_and_prints_the_gradient() {
+    succeeds(
+        &["gradcheck", "-", "--at", "([0.5, 1.5], 2)"],
+        SUM,
+        expect![[r#"
+            at ([0.5, 1.5], 2): the derivatives agree; the gradient is
+              memory 0 at byte 0: 1.0
+              memory 0 at byte 8: 3.0
+        "#]],
+    );
+    // At the tip of the absolute value there is no derivative, and finite differences say so.
+    let outcome = loopir(
+        &["gradcheck", "-", "--at", "(0.0)"],
+        "func @f(%x: f64) -> (f64) { %y = fabs f64 %x return %y }\n",
+    );
+    assert!(!outcome.success, "{}", outcome.stdout);
+    assert!(
+        outcome.stderr.contains("differs from finite differences"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+#[test]
 fn results_survive_optimisation() {
     succeeds(
         &["run", "--optimise", "-", "@sum", "[1.0, 2.0, 3.0]", "3"],
@@ -256,7 +427,16 @@ fn every_command_has_help() {
 }
 
 /// All subcommands.
-const COMMANDS: &[&str] = &["print", "verify", "run", "optimise"];
+const COMMANDS: &[&str] = &[
+    "print",
+    "verify",
+    "run",
+    "optimise",
+    "analyse",
+    "differentiate",
+    "explain",
+    "gradcheck",
+];
 
 #[test]
 fn a_reader_that_leaves_early_is_no_error() {

@@ -2,12 +2,14 @@
 
 use crate::check::verify_module;
 use crate::signature::Signature;
-use ferrozyme_diff::{Error, Request, differentiate_reverse, differentiate_split};
+use ferrozyme_diff::{Request, differentiate_forward, differentiate_reverse, differentiate_split};
 use ferrozyme_ir::{FunctionId, Module, print};
 
 /// Which derivative.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
+    /// Tangents along with values.
+    Forward,
     /// Gradients, both sweeps in one function.
     Reverse,
     /// Gradients, one function for each sweep.
@@ -18,6 +20,7 @@ impl Mode {
     /// The mode of this name.
     pub fn from_name(name: &str) -> Option<Mode> {
         match name {
+            "forward" => Some(Mode::Forward),
             "reverse" => Some(Mode::Reverse),
             "split" => Some(Mode::Split),
             _ => None,
@@ -34,20 +37,21 @@ pub struct Derivative {
     pub added: Vec<FunctionId>,
 }
 
-/// Adds a derivative to a module.
+/// Adds a derivative to a module; the error says in full why there is none.
 pub fn differentiate(
     module: &mut Module,
     mode: Mode,
     request: &Request,
-) -> Result<Derivative, Error> {
+) -> Result<Derivative, String> {
     let before = module.functions.len();
     let functions = match mode {
-        Mode::Reverse => vec![differentiate_reverse(module, request)?],
+        Mode::Forward => differentiate_forward(module, request).map(|function| vec![function]),
+        Mode::Reverse => differentiate_reverse(module, request).map(|function| vec![function]),
         Mode::Split => {
-            let split = differentiate_split(module, request)?;
-            vec![split.augmented, split.reverse]
+            differentiate_split(module, request).map(|split| vec![split.augmented, split.reverse])
         }
     };
+    let functions = functions.map_err(|error| error.to_string())?;
     let added = module.functions.keys().skip(before).collect();
     Ok(Derivative { functions, added })
 }

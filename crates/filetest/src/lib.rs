@@ -13,6 +13,7 @@ pub mod arguments;
 pub mod check;
 pub mod derivative;
 pub mod file;
+pub mod gradcheck;
 pub mod scan;
 pub mod signature;
 pub mod value;

@@ -2,6 +2,8 @@
 //!
 //! Each command is a function from its arguments to the text it prints; only `main` writes.
 
+mod analyse;
+mod differentiate;
 mod execute;
 mod optimise;
 
@@ -47,6 +49,14 @@ enum Command {
     Run(execute::Run),
     /// Runs passes and prints what becomes of the module.
     Optimise(optimise::Optimise),
+    /// Prints what an analysis finds out about a function.
+    Analyse(analyse::Analyse),
+    /// Prints the derivative of a function.
+    Differentiate(differentiate::Differentiate),
+    /// Prints what reverse mode saves for a function, how many bytes, and why.
+    Explain(differentiate::Explain),
+    /// Checks the derivatives of a function against each other and against finite differences.
+    Gradcheck(differentiate::Gradcheck),
 }
 
 /// Does what the command line asks; gives what is to be printed, or what went wrong.
@@ -56,5 +66,9 @@ pub fn run(arguments: &Arguments) -> Result<String, String> {
         Command::Verify { file } => read_verified_module(file).map(|_| String::new()),
         Command::Run(command) => command.run(),
         Command::Optimise(command) => command.run(),
+        Command::Analyse(command) => command.run(),
+        Command::Differentiate(command) => command.run(),
+        Command::Explain(command) => command.run(),
+        Command::Gradcheck(command) => command.run(),
     }
 }

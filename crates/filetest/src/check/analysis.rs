@@ -4,8 +4,9 @@ use super::{Output, Session};
 use crate::analysis::{print_aliases, print_clobbers, print_indices};
 use crate::file::Directive;
 use crate::scan::Scanner;
-use crate::signature::find_function;
+use crate::signature::{find_function, parse_signature};
 use ferrozyme_diff::objects::{Objects, ObjectsCache};
+use ferrozyme_diff::{explain_activity, explain_plan};
 use ferrozyme_ir::{FunctionId, Module};
 
 /// `indices @f`.
@@ -28,6 +29,24 @@ pub(super) fn objects(session: &mut Session, directive: &Directive) -> Result<Ou
     of_function(session, directive, |module, function| {
         Objects::analyse(module, function, &mut ObjectsCache::new(), None).print(module)
     })
+}
+
+/// `activity @f (dup) -> (active)`.
+pub(super) fn activity(session: &mut Session, directive: &Directive) -> Result<Output, String> {
+    let module = session.module()?;
+    let request = parse_signature(directive.arguments())?.request(module)?;
+    explain_activity(module, &request)
+        .map(Output::Text)
+        .map_err(|error| error.to_string())
+}
+
+/// `plan @f (dup) -> (active)`.
+pub(super) fn plan(session: &mut Session, directive: &Directive) -> Result<Output, String> {
+    let module = session.module()?;
+    let request = parse_signature(directive.arguments())?.request(module)?;
+    explain_plan(module, &request)
+        .map(Output::Text)
+        .map_err(|error| error.to_string())
 }
 
 fn of_function(

@@ -5,6 +5,11 @@ use crate::derivative::{Mode, derive as derive_in, differentiate, print_function
 use crate::file::Directive;
 use crate::signature::parse_signature;
 
+/// `forward @f (dup) -> (active) width 2`: the text of all functions that forward mode adds.
+pub(super) fn forward(session: &mut Session, directive: &Directive) -> Result<Output, String> {
+    derivative(session, Mode::Forward, directive.arguments())
+}
+
 /// `reverse @f (dup) -> (active)`: the text of all functions that combined reverse mode adds.
 pub(super) fn reverse(session: &mut Session, directive: &Directive) -> Result<Output, String> {
     derivative(session, Mode::Reverse, directive.arguments())
@@ -35,7 +40,7 @@ pub(super) fn diff_error(session: &mut Session, directive: &Directive) -> Result
             "there is a derivative after all:\n{}",
             print_functions(&module, &derivative.added)
         )),
-        Err(error) => Ok(Output::Text(error.to_string())),
+        Err(error) => Ok(Output::Text(error)),
     }
 }
 

@@ -13,7 +13,8 @@ pub(super) fn gradcheck(session: &mut Session, directive: &Directive) -> Result<
     let request = parse_signature(directive.arguments())?.request(module)?;
     let mut points: Vec<(usize, Point)> = Vec::new();
     for detail in &directive.details {
-        let values = read_all(detail.text).map_err(|error| format!("line {}: {error}", detail.line))?;
+        let values =
+            read_all(detail.text).map_err(|error| format!("line {}: {error}", detail.line))?;
         if detail.keyword == "args" {
             let point = Point {
                 arguments: values,

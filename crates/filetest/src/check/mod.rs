@@ -3,6 +3,7 @@
 mod analysis;
 mod derivative;
 mod execution;
+mod gradient;
 mod pass;
 mod text;
 
@@ -79,6 +80,21 @@ pub const CHECKS: &[Check] = &[
         perform: analysis::objects,
     },
     Check {
+        name: "activity",
+        usage: "activity @f (dup, const) -> (active): what carries derivatives",
+        perform: analysis::activity,
+    },
+    Check {
+        name: "plan",
+        usage: "plan @f (dup, const) -> (active): what reverse mode saves, how much, and why",
+        perform: analysis::plan,
+    },
+    Check {
+        name: "forward",
+        usage: "forward @f (dup, active) -> (active) [primal] [width N] [raw] [as @df]: the derivative's text",
+        perform: derivative::forward,
+    },
+    Check {
         name: "reverse",
         usage: "reverse @f (dup, active) -> (active) [primal] [raw] [as @df]: the derivative's text",
         perform: derivative::reverse,
@@ -92,6 +108,12 @@ pub const CHECKS: &[Check] = &[
         name: "diff-error",
         usage: "diff-error forward|reverse|split @f (dup) -> (active): why there is no derivative",
         perform: derivative::diff_error,
+    },
+    Check {
+        name: "gradcheck",
+        usage: "gradcheck @f (dup, const) -> (active): forward and reverse mode against each other and against finite \
+                differences, at each `; args: (…)`; `; seed:` and `; gradient:` give exact numbers",
+        perform: gradient::gradcheck,
     },
 ];
 

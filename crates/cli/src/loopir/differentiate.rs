@@ -1,0 +1,169 @@
+//! `loopir differentiate`, `explain` and `gradcheck`.
+
+use crate::source::{choose_function, read_verified_module};
+use clap::{Args, ValueEnum};
+use ferrozyme_diff::{Request, explain_plan};
+use ferrozyme_filetest::derivative::{Mode, derive, print_functions};
+use ferrozyme_filetest::gradcheck::{Experiment, Point, check_point, differentiate_all, gradient};
+use ferrozyme_filetest::scan::Scanner;
+use ferrozyme_filetest::signature::{Signature, parse_activities};
+use ferrozyme_filetest::value::read_values;
+use ferrozyme_ir::Module;
+use ferrozyme_ir::print::print_module;
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// What is to be differentiated.
+#[derive(Args, Debug)]
+pub(super) struct Target {
+    /// The file, or `-` for the standard input.
+    file: PathBuf,
+    /// The function, such as `@f`; needed where the file has several.
+    #[arg(long)]
+    function: Option<String>,
+    /// The activity of each argument: `const`, `active` or `dup`, separated by commas. Unless given, floats are active,
+    /// pointers are duplicated and the rest is constant.
+    #[arg(long, value_name = "ACTIVITIES")]
+    args: Option<String>,
+    /// The activity of each result, likewise.
+    #[arg(long, value_name = "ACTIVITIES")]
+    results: Option<String>,
+}
+
+impl Target {
+    /// The module, and the request that the command line makes.
+    pub(super) fn read(&self) -> Result<(Module, Request), String> {
+        let module = read_verified_module(&self.file)?;
+        let function = choose_function(&module, self.function.as_deref())?;
+        let mut request = Request::usual(&module, function);
+        if let Some(text) = &self.args {
+            request.args =
+                parse_activities(text).map_err(|error| format!("error: --args {error}"))?;
+        }
+        if let Some(text) = &self.results {
+            request.results =
+                parse_activities(text).map_err(|error| format!("error: --results {error}"))?;
+        }
+        Ok((module, request))
+    }
+}
+
+/// Prints the derivative of a function.
+#[derive(Args, Debug)]
+#[command(after_help = DIFFERENTIATE_EXAMPLES)]
+pub(super) struct Differentiate {
+    #[command(flatten)]
+    target: Target,
+    /// Which derivative.
+    #[arg(long, value_enum, default_value_t = ModeName::Reverse)]
+    mode: ModeName,
+    /// How many tangents forward mode carries in one sweep.
+    #[arg(long, default_value_t = 1)]
+    width: u32,
+    /// The derivative gives the results of the function, too.
+    #[arg(long)]
+    primal: bool,
+    /// Prints the derivative as it is made, before optimisation.
+    #[arg(long)]
+    raw: bool,
+    /// Prints the whole module, not only what was added; this is what another command can read.
+    #[arg(long)]
+    whole: bool,
+    /// What to call the derivative; for split mode twice, the augmented function first.
+    #[arg(long = "name")]
+    names: Vec<String>,
+}
+
+const DIFFERENTIATE_EXAMPLES: &str = "\
+Examples:
+  loopir differentiate sum.fz --mode reverse --args dup,const --results active
+  loopir differentiate sum.fz --mode forward --width 4 --raw
+  loopir differentiate sum.fz --whole --name @gradient | loopir run - @gradient '[1.0, 2.0]' '[0.0, 0.0]' 2 1.0";
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum ModeName {
+    /// Gradients, both sweeps in one function.
+    Reverse,
+    /// Gradients, one function for each sweep.
+    Split,
+    /// Tangents along with values.
+    Forward,
+}
+
+impl Differentiate {
+    pub(super) fn run(&self) -> Result<String, String> {
+        let (mut module, request) = self.target.read()?;
+        let mode = match self.mode {
+            ModeName::Reverse => Mode::Reverse,
+            ModeName::Split => Mode::Split,
+            ModeName::Forward => Mode::Forward,
+        };
+        let plain = |name: &String| name.strip_prefix('@').unwrap_or(name).to_owned();
+        let signature = Signature {
+            function: module.functions[request.function].name.clone(),
+            activities: Some((request.args, request.results)),
+            primal: self.primal,
+            width: self.width,
+            raw: self.raw,
+            names: self.names.iter().map(plain).collect(),
+        };
+        let derivative = derive(&mut module, mode, &signature)?;
+        Ok(if self.whole {
+            print_module(&module)
+        } else {
+            print_functions(&module, &derivative.added)
+        })
+    }
+}
+
+/// Prints the caching plan of reverse mode.
+#[derive(Args, Debug)]
+pub(super) struct Explain {
+    #[command(flatten)]
+    target: Target,
+}
+
+impl Explain {
+    pub(super) fn run(&self) -> Result<String, String> {
+        let (module, request) = self.target.read()?;
+        explain_plan(&module, &request).map_err(|error| format!("error: {error}"))
+    }
+}
+
+/// Checks derivatives numerically.
+#[derive(Args, Debug)]
+pub(super) struct Gradcheck {
+    #[command(flatten)]
+    target: Target,
+    /// The arguments at which to check, such as `([0.5, 1.5], 2)`; may be given several times.
+    #[arg(long, required = true, allow_hyphen_values = true)]
+    at: Vec<String>,
+}
+
+impl Gradcheck {
+    pub(super) fn run(&self) -> Result<String, String> {
+        let (module, request) = self.target.read()?;
+        let derivatives =
+            differentiate_all(&module, &request).map_err(|error| format!("error: {error}"))?;
+        let mut text = String::new();
+        for at in &self.at {
+            let mut scanner = Scanner::new(at);
+            let arguments = read_values(&mut scanner)
+                .and_then(|values| scanner.finish().map(|()| values))
+                .map_err(|error| format!("error: --at {error}"))?;
+            let point = Point {
+                arguments,
+                ..Point::default()
+            };
+            check_point(&module, &request, &derivatives, &point)
+                .map_err(|error| format!("error: at {at}: {error}"))?;
+            let experiment = Experiment::new(&module, &request, &point.arguments)?;
+            let numbers = gradient(&experiment, &derivatives[0], &experiment.usual_seeds())?;
+            let _ = writeln!(text, "at {at}: the derivatives agree; the gradient is");
+            for (input, number) in experiment.inputs.iter().zip(numbers) {
+                let _ = writeln!(text, "  {input}: {number:?}");
+            }
+        }
+        Ok(text)
+    }
+}

@@ -1,0 +1,406 @@
+//! Checks derivatives by what must hold between them.
+//!
+//! At each point, for the derivatives as they are made and after optimisation:
+//! - forward mode agrees with central finite differences, in every direction of a coordinate (or in random ones, where
+//!   there are many), and carries several tangents as it carries one;
+//! - ⟨J·v, u⟩ = ⟨v, Jᵀ·u⟩ between forward mode and reverse mode, combined and split, for all directions and seeds;
+//! - no derivative faults, leaks, or changes what the function computes.
+
+mod experiment;
+mod shadow;
+mod variable;
+
+pub use experiment::Experiment;
+pub use variable::Variable;
+
+use crate::value::Written;
+use ferrozyme_diff::{
+    Request, Split, differentiate_forward, differentiate_reverse, differentiate_split,
+};
+use ferrozyme_ir::{FunctionId, Module, Scalar};
+use variable::epsilon;
+
+/// A point at which derivatives are checked, and numbers that are known for it.
+#[derive(Clone, Debug, Default)]
+pub struct Point {
+    /// The arguments.
+    pub arguments: Vec<Written>,
+    /// A seed for each active result, then memory for each duplicated argument; 1 and zeros unless given.
+    pub seed: Option<Vec<Written>>,
+    /// The gradient for that seed: one for each argument that is not constant.
+    pub gradient: Option<Vec<Written>>,
+}
+
+/// The derivatives of one function, in one module.
+pub struct Derivatives {
+    /// As they are made, or optimised.
+    pub stage: &'static str,
+    /// The module with all of them.
+    pub module: Module,
+    forward: FunctionId,
+    wide: FunctionId,
+    reverse: FunctionId,
+    split: Split,
+}
+
+/// How many tangents the check of wide forward mode carries.
+const WIDTH: u32 = 3;
+/// Up to how many inputs or outputs every coordinate is tried.
+const FEW: usize = 24;
+/// How many random directions are tried beside, or instead of, coordinates.
+const RANDOM: usize = 3;
+
+/// Makes all derivatives, as they are made and optimised.
+pub fn differentiate_all(module: &Module, request: &Request) -> Result<Vec<Derivatives>, String> {
+    let mut derivatives = module.clone();
+    let request = Request {
+        primal: true,
+        width: 1,
+        ..request.clone()
+    };
+    let wide_request = Request {
+        width: WIDTH,
+        ..request.clone()
+    };
+    let forward = differentiate_forward(&mut derivatives, &request)
+        .map_err(|error| format!("forward mode: {error}"))?;
+    let wide = differentiate_forward(&mut derivatives, &wide_request)
+        .map_err(|error| format!("forward mode: {error}"))?;
+    let reverse = differentiate_reverse(&mut derivatives, &request)
+        .map_err(|error| format!("reverse mode: {error}"))?;
+    let split = differentiate_split(&mut derivatives, &request)
+        .map_err(|error| format!("split mode: {error}"))?;
+    crate::check::verify_module(&derivatives)?;
+    let mut optimised = derivatives.clone();
+    let first_new = module.functions.len();
+    let new: Vec<FunctionId> = optimised.functions.keys().skip(first_new).collect();
+    for function in new {
+        ferrozyme_opt::optimise(&mut optimised, function);
+    }
+    crate::check::verify_module(&optimised)
+        .map_err(|error| format!("after optimisation {error}"))?;
+    let at_stage = |stage, module| Derivatives {
+        stage,
+        module,
+        forward,
+        wide,
+        reverse,
+        split,
+    };
+    Ok(vec![
+        at_stage("as made", derivatives),
+        at_stage("optimised", optimised),
+    ])
+}
+
+/// Checks derivatives at a point; the error says what does not hold.
+pub fn check_point(
+    module: &Module,
+    request: &Request,
+    derivatives: &[Derivatives],
+    point: &Point,
+) -> Result<(), String> {
+    let experiment = Experiment::new(module, request, &point.arguments)?;
+    if experiment.inputs.is_empty() || experiment.outputs.is_empty() {
+        return Err(
+            "there is nothing to differentiate: no active input or no active output".into(),
+        );
+    }
+    let narrowest = narrowest_float(module);
+    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    let all_directions = directions(&experiment.point, &mut random);
+    let mut seeds = directions(&vec![1.0; experiment.outputs.len()], &mut random);
+    seeds.push(experiment.usual_seeds());
+    let differences = all_directions
+        .iter()
+        .map(|direction| finite_difference(&experiment, direction, narrowest))
+        .collect::<Result<Vec<_>, String>>()?;
+    for derivatives in derivatives {
+        check_stage(
+            &experiment,
+            derivatives,
+            &all_directions,
+            &seeds,
+            &differences,
+            narrowest,
+        )
+        .map_err(|error| format!("{} ({})", error, derivatives.stage))?;
+        check_gradient(&experiment, derivatives, point)
+            .map_err(|error| format!("{} ({})", error, derivatives.stage))?;
+    }
+    Ok(())
+}
+
+/// The gradient at a point, by the combined derivative.
+pub fn gradient(
+    experiment: &Experiment,
+    derivatives: &Derivatives,
+    seed: &[f64],
+) -> Result<Vec<f64>, String> {
+    experiment.reverse(&derivatives.module, derivatives.reverse, seed)
+}
+
+fn check_stage(
+    experiment: &Experiment,
+    derivatives: &Derivatives,
+    directions: &[Vec<f64>],
+    seeds: &[Vec<f64>],
+    differences: &[Option<Vec<f64>>],
+    narrowest: Scalar,
+) -> Result<(), String> {
+    let module = &derivatives.module;
+    let mut tangents = Vec::new();
+    for (direction, difference) in directions.iter().zip(differences) {
+        let columns = experiment
+            .forward(module, derivatives.forward, std::slice::from_ref(direction))
+            .map_err(|error| format!("forward mode: {error}"))?;
+        let tangent = columns.into_iter().next().unwrap_or_default();
+        if let Some(difference) = difference {
+            compare(
+                "forward mode differs from finite differences",
+                &experiment.outputs,
+                &tangent,
+                difference,
+                difference_tolerance(narrowest),
+            )?;
+        }
+        tangents.push(tangent);
+    }
+    let rounding = rounding_tolerance(narrowest);
+    for (directions, tangents) in directions
+        .chunks_exact(WIDTH as usize)
+        .zip(tangents.chunks_exact(WIDTH as usize))
+    {
+        let columns = experiment
+            .forward(module, derivatives.wide, directions)
+            .map_err(|error| format!("forward mode of width {WIDTH}: {error}"))?;
+        for (column, tangent) in columns.iter().zip(tangents) {
+            let claim = "several tangents at once differ from one";
+            compare(claim, &experiment.outputs, column, tangent, rounding)?;
+        }
+    }
+    for seed in seeds {
+        let combined = experiment
+            .reverse(module, derivatives.reverse, seed)
+            .map_err(|error| format!("reverse mode: {error}"))?;
+        let split = experiment
+            .split(module, derivatives.split, seed)
+            .map_err(|error| format!("split reverse mode: {error}"))?;
+        compare_products(
+            "reverse mode",
+            experiment,
+            directions,
+            &tangents,
+            seed,
+            &combined,
+            rounding,
+        )?;
+        let claim = "split reverse mode differs from combined";
+        compare(claim, &experiment.inputs, &split, &combined, rounding)?;
+    }
+    Ok(())
+}
+
+/// ⟨J·v, u⟩ = ⟨v, Jᵀ·u⟩ for one `u` and all `v`.
+fn compare_products(
+    mode: &str,
+    experiment: &Experiment,
+    directions: &[Vec<f64>],
+    tangents: &[Vec<f64>],
+    seed: &[f64],
+    gradient: &[f64],
+    tolerance: f64,
+) -> Result<(), String> {
+    for (direction, tangent) in directions.iter().zip(tangents) {
+        let products = |a: &[f64], b: &[f64]| -> (f64, f64) {
+            let terms = a.iter().zip(b).map(|(x, y)| x * y);
+            terms.fold((0.0, 0.0), |(sum, size), term| {
+                (sum + term, size + term.abs())
+            })
+        };
+        let (left, left_size) = products(tangent, seed);
+        let (right, right_size) = products(direction, gradient);
+        let close = (left - right).abs() <= tolerance * left_size.max(right_size).max(1.0);
+        if !close {
+            let mut message = format!(
+                "{mode} contradicts forward mode: <J v, u> = {left:?}, <v, J^T u> = {right:?}"
+            );
+            if let Some(input) = coordinate(direction) {
+                message += &format!(
+                    "\n  where v is the direction of {}",
+                    experiment.inputs[input]
+                );
+            }
+            if let Some(output) = coordinate(seed) {
+                message += &format!("\n  where u selects {}", experiment.outputs[output]);
+            }
+            return Err(message);
+        }
+    }
+    Ok(())
+}
+
+/// The one coordinate in which a direction points, if it is one.
+fn coordinate(direction: &[f64]) -> Option<usize> {
+    let mut nonzero = (0..direction.len()).filter(|&index| direction[index] != 0.0);
+    let first = nonzero.next()?;
+    nonzero.next().is_none().then_some(first)
+}
+
+fn check_gradient(
+    experiment: &Experiment,
+    derivatives: &Derivatives,
+    point: &Point,
+) -> Result<(), String> {
+    let Some(expected) = &point.gradient else {
+        return Ok(());
+    };
+    let seed = match &point.seed {
+        Some(written) => experiment
+            .read_seeds(written)
+            .map_err(|error| format!("seed: {error}"))?,
+        None => experiment.usual_seeds(),
+    };
+    let expected = experiment
+        .read_gradient_text(expected)
+        .map_err(|error| format!("gradient: {error}"))?;
+    let actual = gradient(experiment, derivatives, &seed)?;
+    for ((input, expected), actual) in experiment.inputs.iter().zip(expected).zip(actual) {
+        let Some(expected) = expected else { continue };
+        let tolerance = 1e-12_f64.max(64.0 * epsilon(input.scalar()));
+        if !is_near(actual, expected, tolerance * expected.abs().max(1.0)) {
+            return Err(format!(
+                "the gradient of {input} is {actual:?}, expected {expected:?}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The change of the outputs in a direction, by central differences with two steps, from which the error in the square of
+/// the step is taken out (Richardson); none where numbers are too coarse for that.
+fn finite_difference(
+    experiment: &Experiment,
+    direction: &[f64],
+    narrowest: Scalar,
+) -> Result<Option<Vec<f64>>, String> {
+    let step = match narrowest {
+        Scalar::F64 => 2f64.powi(-13),
+        Scalar::F32 => 2f64.powi(-6),
+        _ => return Ok(None),
+    };
+    // A unit direction knows nothing of the size of its coordinate; the others are made to fit.
+    let step = match coordinate(direction) {
+        Some(input) => step * experiment.point[input].abs().max(1.0),
+        None => step,
+    };
+    let wide = central_difference(experiment, direction, step)?;
+    let narrow = central_difference(experiment, direction, step / 2.0)?;
+    let both = narrow.iter().zip(&wide);
+    Ok(Some(both.map(|(n, w)| (4.0 * n - w) / 3.0).collect()))
+}
+
+fn central_difference(
+    experiment: &Experiment,
+    direction: &[f64],
+    step: f64,
+) -> Result<Vec<f64>, String> {
+    let at = |sign: f64| {
+        let moved: Vec<f64> = experiment
+            .point
+            .iter()
+            .zip(direction)
+            .map(|(x, d)| x + sign * step * d)
+            .collect();
+        experiment
+            .primal(&moved)
+            .map_err(|error| format!("the function fails beside the point: {error}"))
+    };
+    let (above, below) = (at(1.0)?, at(-1.0)?);
+    let slopes = above.iter().zip(&below);
+    Ok(slopes.map(|(a, b)| (a - b) / (2.0 * step)).collect())
+}
+
+fn difference_tolerance(narrowest: Scalar) -> f64 {
+    match narrowest {
+        Scalar::F64 => 1e-6,
+        _ => 1e-2,
+    }
+}
+
+fn rounding_tolerance(narrowest: Scalar) -> f64 {
+    match narrowest {
+        Scalar::F64 => 1e-10,
+        Scalar::F32 => 1e-4,
+        _ => 0.1,
+    }
+}
+
+/// Compares numbers relative to the largest of them, and to 1.
+fn compare(
+    claim: &str,
+    variables: &[Variable],
+    actual: &[f64],
+    expected: &[f64],
+    tolerance: f64,
+) -> Result<(), String> {
+    let scale = expected
+        .iter()
+        .filter(|number| number.is_finite())
+        .fold(1.0, |scale: f64, number| scale.max(number.abs()));
+    for ((variable, &actual), &expected) in variables.iter().zip(actual).zip(expected) {
+        if !is_near(actual, expected, tolerance * scale) {
+            return Err(format!(
+                "{claim} for {variable}: {actual:?} instead of {expected:?}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Whether two numbers are close; a NaN is close to nothing.
+fn is_near(a: f64, b: f64, distance: f64) -> bool {
+    (a - b).abs() <= distance
+}
+
+/// The least precise type of float that the module computes with.
+fn narrowest_float(module: &Module) -> Scalar {
+    module
+        .functions
+        .values()
+        .flat_map(|function| function.values.values())
+        .map(|value| value.ty.scalar())
+        .filter(|scalar| scalar.is_float())
+        .max_by(|a, b| epsilon(*a).total_cmp(&epsilon(*b)))
+        .unwrap_or(Scalar::F64)
+}
+
+/// Each coordinate where there are few, then random directions in which each coordinate moves according to its size.
+fn directions(point: &[f64], random: &mut Random) -> Vec<Vec<f64>> {
+    let count = point.len();
+    let coordinates = if count <= FEW { count } else { 0 };
+    let mut directions: Vec<Vec<f64>> = (0..coordinates)
+        .map(|one| {
+            (0..count)
+                .map(|other| f64::from(u8::from(one == other)))
+                .collect()
+        })
+        .collect();
+    for _ in 0..RANDOM {
+        let sizes = point.iter().map(|x| x.abs().max(1.0));
+        directions.push(sizes.map(|size| size * random.next()).collect());
+    }
+    directions
+}
+
+/// Numbers between -1 and 1 that are the same in every run.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> f64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    }
+}
