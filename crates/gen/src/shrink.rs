@@ -55,10 +55,7 @@ pub fn fails_the_same<'v>(
 
 /// The first line of what is wrong, without the names and numbers that change as a program shrinks.
 fn complaint(violation: &Violation) -> String {
-    if !matches!(
-        violation.kind,
-        Kind::Panic | Kind::Refused | Kind::Invalid
-    ) {
+    if !matches!(violation.kind, Kind::Panic | Kind::Refused | Kind::Invalid) {
         return String::new();
     }
     let line = violation.detail.lines().next().unwrap_or_default();

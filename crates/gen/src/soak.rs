@@ -66,8 +66,20 @@ pub struct Summary {
     pub elapsed: Duration,
 }
 
-/// Runs the programs of a plan on the threads of the current pool. `progress` hears of each program: whether it failed.
-pub fn soak(plan: &Plan, progress: &(dyn Fn(bool) + Sync)) -> Summary {
+/// What a run tells while it is under way.
+#[derive(Clone, Copy, Debug)]
+pub enum Progress<'p> {
+    /// This thread is about to check a program: that of a seed, or a candidate for a smaller one.
+    Checks(&'p Subject),
+    /// This thread is done with its program.
+    Finished {
+        /// Whether it broke a law.
+        failed: bool,
+    },
+}
+
+/// Runs the programs of a plan on the threads of the current pool. `progress` hears of each program, on its thread.
+pub fn soak(plan: &Plan, progress: &(dyn Fn(Progress<'_>) + Sync)) -> Summary {
     let start = Instant::now();
     let stop = AtomicBool::new(false);
     let programs = AtomicU64::new(0);
@@ -83,9 +95,11 @@ pub fn soak(plan: &Plan, progress: &(dyn Fn(bool) + Sync)) -> Summary {
                 if late || stop.load(Ordering::Relaxed) {
                     return (tally, features);
                 }
-                let failure = try_seed(plan, seed, &mut tally, &mut features);
+                let failure = try_seed(plan, seed, &mut tally, &mut features, progress);
                 programs.fetch_add(1, Ordering::Relaxed);
-                progress(failure.is_some());
+                progress(Progress::Finished {
+                    failed: failure.is_some(),
+                });
                 if let Some(failure) = failure {
                     let mut failures = failures.lock().unwrap_or_else(|error| error.into_inner());
                     failures.push(failure);
@@ -118,7 +132,13 @@ pub fn soak(plan: &Plan, progress: &(dyn Fn(bool) + Sync)) -> Summary {
 }
 
 /// Makes the program of a seed and checks it.
-fn try_seed(plan: &Plan, seed: u64, tally: &mut Tally, features: &mut [u64]) -> Option<Failure> {
+fn try_seed(
+    plan: &Plan,
+    seed: u64,
+    tally: &mut Tally,
+    features: &mut [u64],
+    progress: &dyn Fn(Progress<'_>),
+) -> Option<Failure> {
     let profile = plan.profile_of(seed);
     let program = generate(seed, profile);
     for feature in program.features.iter() {
@@ -139,8 +159,9 @@ fn try_seed(plan: &Plan, seed: u64, tally: &mut Tally, features: &mut [u64]) -> 
             .count();
         features[Feature::ConstArgument as usize] += u64::from(constant > 0);
     }
+    progress(Progress::Checks(&subject));
     let violation = check(&subject, &plan.laws, tally).err()?;
-    Some(describe(plan, profile, &subject, violation))
+    Some(describe(plan, profile, &subject, violation, progress))
 }
 
 /// Makes a failing program small and writes it down.
@@ -149,16 +170,18 @@ pub fn describe(
     profile: &Profile,
     subject: &Subject,
     violation: Violation,
+    progress: &dyn Fn(Progress<'_>),
 ) -> Failure {
     let laws: Vec<Law> = (plan.laws.iter().copied())
         .filter(|&law| law == violation.law)
         .collect();
     let small = if plan.shrinking > 0 {
-        shrink(
-            subject,
-            &mut fails_the_same(&violation, &laws),
-            plan.shrinking,
-        )
+        let mut fails = fails_the_same(&violation, &laws);
+        let mut fails = |candidate: &Subject| {
+            progress(Progress::Checks(candidate));
+            fails(candidate)
+        };
+        shrink(subject, &mut fails, plan.shrinking)
     } else {
         subject.clone()
     };

@@ -11,14 +11,17 @@
 use anyhow::{Context, bail};
 use clap::Parser;
 use ferrozyme_gen::laws::{Law, Subject, Tally, check, remember_panics};
-use ferrozyme_gen::soak::{Plan, describe, read_subject, soak};
+use ferrozyme_gen::soak::{Plan, Progress, describe, read_subject, soak};
 use ferrozyme_gen::{Profile, generate};
 use ferrozyme_ir::print_module;
 use indicatif::{ProgressBar, ProgressStyle};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::ThreadId;
+use std::time::{Duration, Instant};
 
 /// Random programs against the laws of the compiler.
 #[derive(Parser)]
@@ -47,6 +50,9 @@ struct Arguments {
     /// How many candidates to try to make a failing program small; 0 to leave it as it is.
     #[arg(long, default_value_t = 4000)]
     shrinking: usize,
+    /// After how many seconds with one program to give up.
+    #[arg(long, default_value_t = 30)]
+    patience: u64,
     /// Where failing programs go.
     #[arg(long, default_value = "soak-failures")]
     output: PathBuf,
@@ -80,7 +86,7 @@ fn main() -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     match &arguments.replay {
-        Some(what) => replay(&plan, what),
+        Some(what) => replay(&plan, what, &arguments),
         None => run(&plan, &arguments),
     }
 }
@@ -95,11 +101,17 @@ fn run(plan: &Plan, arguments: &Arguments) -> anyhow::Result<ExitCode> {
         "{elapsed_precise} {wide_bar} {human_pos}/{human_len} {per_sec} {msg}",
     )?);
     let failed = AtomicU64::new(0);
-    let progress = |failure: bool| {
-        bar.inc(1);
-        if failure {
-            let failures = failed.fetch_add(1, Ordering::Relaxed) + 1;
-            bar.set_message(format!("{failures} failures"));
+    let watch = Arc::new(Watch::default());
+    let patience = Duration::from_secs(arguments.patience);
+    watch.clone().start(patience, arguments.output.clone());
+    let progress = |progress: Progress<'_>| {
+        watch.note(progress);
+        if let Progress::Finished { failed: failure } = progress {
+            bar.inc(1);
+            if failure {
+                let failures = failed.fetch_add(1, Ordering::Relaxed) + 1;
+                bar.set_message(format!("{failures} failures"));
+            }
         }
     };
     let summary = pool.install(|| soak(plan, &progress));
@@ -120,8 +132,75 @@ fn run(plan: &Plan, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
+/// Which programs are under way. A compiler that does not come back, or eats all memory, cannot report itself.
+#[derive(Default)]
+struct Watch {
+    running: Mutex<HashMap<ThreadId, (Subject, Instant)>>,
+}
+
+impl Watch {
+    fn running(&self) -> MutexGuard<'_, HashMap<ThreadId, (Subject, Instant)>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hears what this thread does.
+    fn note(&self, progress: Progress<'_>) {
+        let thread = std::thread::current().id();
+        match progress {
+            Progress::Checks(subject) => {
+                let entry = (subject.clone(), Instant::now());
+                self.running().insert(thread, entry);
+            }
+            Progress::Finished { .. } => {
+                self.running().remove(&thread);
+            }
+        }
+    }
+
+    /// Ends the process when a program takes too long or memory grows beyond reason; those under way are written down.
+    fn start(self: Arc<Self>, patience: Duration, output: PathBuf) {
+        std::thread::spawn(move || {
+            loop {
+                std::thread::sleep(Duration::from_millis(20));
+                let running = self.running();
+                let late = running
+                    .values()
+                    .any(|(_, since)| since.elapsed() > patience);
+                let large = resident_bytes() > MEMORY_LIMIT;
+                if !late && !large {
+                    continue;
+                }
+                let what = if late { "too long" } else { "too much memory" };
+                eprintln!("\none of these programs takes {what}:");
+                let _ = std::fs::create_dir_all(&output);
+                for (subject, since) in running.values() {
+                    let seconds = since.elapsed().as_secs_f64();
+                    let path = output.join(format!("stuck-{}.fz", subject.seed));
+                    let text = print_module(&subject.module);
+                    let _ = std::fs::write(&path, format!("; seed: {}\n{text}", subject.seed));
+                    eprintln!("{} ({seconds:.1} s)", path.display());
+                }
+                std::process::exit(3);
+            }
+        });
+    }
+}
+
+/// How much memory this process uses, where the system tells.
+fn resident_bytes() -> u64 {
+    let statistics = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages = statistics
+        .split(' ')
+        .nth(1)
+        .and_then(|pages| pages.parse().ok());
+    pages.unwrap_or(0u64) * 4096
+}
+
+/// How much memory a run may use.
+const MEMORY_LIMIT: u64 = 4 << 30;
+
 /// Checks one program and prints it, made small, if it fails.
-fn replay(plan: &Plan, what: &str) -> anyhow::Result<ExitCode> {
+fn replay(plan: &Plan, what: &str, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let (subject, profile) = match what.parse::<u64>() {
         Ok(seed) => {
             let profile = plan.profile_of(seed);
@@ -142,13 +221,19 @@ fn replay(plan: &Plan, what: &str) -> anyhow::Result<ExitCode> {
             }
         }
     };
+    let watch = Arc::new(Watch::default());
+    watch.note(Progress::Checks(&subject));
+    let patience = Duration::from_secs(arguments.patience);
+    watch.clone().start(patience, arguments.output.clone());
     match check(&subject, &plan.laws, &mut Tally::default()) {
         Ok(()) => {
             println!("all laws hold");
             Ok(ExitCode::SUCCESS)
         }
         Err(violation) => {
-            println!("{}", describe(plan, profile, &subject, violation).text);
+            let note = |progress: Progress<'_>| watch.note(progress);
+            let failure = describe(plan, profile, &subject, violation, &note);
+            println!("{}", failure.text);
             Ok(ExitCode::FAILURE)
         }
     }

@@ -10,9 +10,7 @@ use super::{Kind, Law, Precision, Subject, Tally, Violation, start};
 use crate::inputs::{Inputs, Outputs};
 use crate::random::Random;
 use crate::state::State;
-use ferrozyme_diff::{
-    Error, differentiate_forward, differentiate_reverse, differentiate_split,
-};
+use ferrozyme_diff::{Error, differentiate_forward, differentiate_reverse, differentiate_split};
 use ferrozyme_ir::interpret::Fault;
 use ferrozyme_ir::{FunctionId, Module, verify_module};
 use sweeps::{forward_sweep, hessian_request, hessian_sweep, request, reverse_sweep, split_sweep};
@@ -337,7 +335,8 @@ impl Experiment<'_> {
             if !smooth {
                 continue;
             }
-            let Some(difference) = derivative.difference(&estimate, tolerance + 4.0 * change) else {
+            let Some(difference) = derivative.difference(&estimate, tolerance + 4.0 * change)
+            else {
                 return Ok(true);
             };
             if shrink == SMALLEST {
@@ -368,10 +367,10 @@ impl Experiment<'_> {
         self.primal_kept(law, "the derivative of several tangents", &primal)?;
         for (number, (direction, tangent)) in directions.iter().zip(&together).enumerate() {
             let one = std::slice::from_ref(direction);
-            let (_, alone) =
-                forward_sweep(&module, forward.derivative, self.inputs, point, one).map_err(
-                    |fault| Violation::fault(law, "the derivative of one tangent fails", &fault),
-                )?;
+            let (_, alone) = forward_sweep(&module, forward.derivative, self.inputs, point, one)
+                .map_err(|fault| {
+                    Violation::fault(law, "the derivative of one tangent fails", &fault)
+                })?;
             let tolerance = 1e-12 * (1.0 + alone[0].largest());
             if let Some(difference) = alone[0].difference(tangent, tolerance) {
                 let detail = format!("tangent {number} of {WIDTH}: {difference}");
@@ -403,7 +402,9 @@ impl Experiment<'_> {
         if sweep.gradient.same_bits(gradient) {
             return Ok(());
         }
-        let difference = gradient.difference(&sweep.gradient, 0.0).unwrap_or_default();
+        let difference = gradient
+            .difference(&sweep.gradient, 0.0)
+            .unwrap_or_default();
         let detail = format!("split and combined gradients differ: {difference}");
         Err(Violation::new(law, Kind::Wrong, detail))
     }

@@ -8,7 +8,7 @@ use super::memory::eight;
 use super::scope::POINTEE;
 use super::writer::Shared;
 use crate::feature::Feature;
-use ferrozyme_ir::{Builder, Function, IntPredicate, Opcode, Rule, Type, Value};
+use ferrozyme_ir::{Builder, Function, IntPredicate, MemoryEffect, Opcode, Rule, Type, Value};
 
 /// What a rule gives for an argument that has no derivative.
 const NOTICED: f64 = 1234.5;
@@ -113,6 +113,8 @@ fn write_weighted_sum(shared: &mut Shared<'_>, number: usize) {
     ];
     let name = format!("rule{number}");
     let mut primal = define(shared, &name, &params, vec![Type::F64]);
+    // Several tangents at once are possible only where the rule is known to leave the program's memory alone.
+    primal.facts.memory = MemoryEffect::Read;
     let (p, a) = (primal.arguments()[0], primal.arguments()[1]);
     let mut builder = Builder::at_body(&mut primal);
     let sum = sum_of(&mut builder, p);
