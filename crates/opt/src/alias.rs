@@ -22,7 +22,7 @@ use crate::facts::{Facts, facts_at};
 use crate::indices::{Counted, Indices, is_loop, is_tight};
 use crate::interval::Interval;
 use crate::pointers::{Object, Pointers, is_constant_object, object_kind};
-use crate::symbolic::Symbolic;
+use crate::symbolic::{Monomial, Symbolic, Term, greatest_common_divisor};
 use ferrozyme_ir::{Function, MemoryEffect, Module, Op, Opcode, Payload, Region, Structure, Value};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -397,10 +397,8 @@ impl<'m> Aliases<'m> {
         }
         let mut facts = Facts::new(&self.indices);
         let counted = self.indices.counted(loop_op);
-        let distance = counted
-            .as_ref()
-            .map(|counted| facts.invent_distance(counted));
-        let iteration = Iteration::new(&self.indices, loop_op, counted.as_ref().zip(distance));
+        let distance = counted.map(|counted| facts.invent_distance(counted));
+        let iteration = Iteration::new(&self.indices, loop_op, counted.zip(distance));
         self.may_overlap(&mut facts, a, b, Some(iteration), &mut |facts, other| {
             self.assume_both(facts, other, read.0, write.0);
         })
@@ -463,8 +461,9 @@ impl<'m> Aliases<'m> {
             if apart_by_remainder(&distance, a_size, b_size) {
                 return false;
             }
-            if let (Some(a_strided), Some(b_strided)) =
-                (self.in_strides(&a.offset), self.in_strides(&b.offset))
+            if (self.has_strides(&a.offset) || self.has_strides(&b.offset))
+                && let (Some(a_strided), Some(b_strided)) =
+                    (self.in_strides(&a.offset), self.in_strides(&b.offset))
                 && let Some(b_strided) = match &mut other {
                     Some(iteration) => iteration.rename_strided(facts, &b_strided),
                     None => Some(b_strided),
@@ -487,7 +486,10 @@ impl<'m> Aliases<'m> {
             return false;
         }
         let before = distance.add(&b_size);
-        !before.is_some_and(|before| facts.prove_at_most(&before, 0))
+        if before.is_some_and(|before| facts.prove_at_most(&before, 0)) {
+            return false;
+        }
+        !apart_by_column(facts, &distance, a_size, &b_size)
     }
 
     /// Whether the numbers say that a distance may exceed what addresses can tell apart.
@@ -501,6 +503,17 @@ impl<'m> Aliases<'m> {
                 .indices
                 .interval_of(distance, interval)
                 .is_within(Interval::of_bits(63))
+    }
+
+    /// Whether an offset mentions a counter of a step other than ±1.
+    fn has_strides(&self, offset: &Symbolic) -> bool {
+        offset.variables().any(|variable| {
+            self.indices.counted_by(variable).is_some_and(|counted| {
+                counted
+                    .constant_step()
+                    .is_some_and(|step| step.unsigned_abs() > 1)
+            })
+        })
     }
 
     /// An offset with every counter of a step other than ±1 replaced by first value + step · iteration, where the
@@ -616,6 +629,81 @@ fn rename<'a, 'f>(
         }
     }
     expression.substitute_all(names)
+}
+
+/// Whether two places of a matrix are apart because their columns are, whatever their rows.
+///
+/// For some length `s` of a row, the distance is `s·q + r`, where `q` may be anything. If `a_size ≤ r ≤ s - b_size`, it is at
+/// least `a_size` for `q ≥ 0` and at most `-b_size` for `q < 0`. The same goes for `r + s` in place of `r`.
+fn apart_by_column(
+    facts: &Facts,
+    distance: &Symbolic,
+    a_size: &Symbolic,
+    b_size: &Symbolic,
+) -> bool {
+    row_lengths(distance).into_iter().any(|row| {
+        let apart = || {
+            let mut remainder = Symbolic::constant(distance.constant_part());
+            let (length, factor) = (row.to_symbolic(), row.coefficient);
+            for term in distance.terms() {
+                let divides = term.coefficient % factor == 0
+                    && without(&term.monomial, &row.monomial).is_some();
+                if !divides {
+                    remainder = remainder.add(&term.to_symbolic())?;
+                }
+            }
+            let at_least = |a: &Symbolic, b: &Symbolic| {
+                a.sub(b)
+                    .is_some_and(|difference| facts.prove_at_least(&difference, 0))
+            };
+            let (behind, shifted) = (length.sub(b_size)?, remainder.add(&length)?);
+            Some(
+                (at_least(&remainder, a_size) && at_least(&behind, &remainder))
+                    || (at_least(&shifted, a_size) && at_least(&behind, &shifted)),
+            )
+        };
+        apart().unwrap_or(false)
+    })
+}
+
+/// What may be the length of a row: the products in a distance with one factor taken out, a few at most.
+fn row_lengths(distance: &Symbolic) -> SmallVec<[Term; 4]> {
+    let mut rows: SmallVec<[Term; 4]> = SmallVec::new();
+    for term in distance.terms() {
+        for &variable in &term.monomial {
+            let monomial = without(&term.monomial, &[variable]).unwrap_or_default();
+            if monomial.is_empty() {
+                continue;
+            }
+            let Ok(factor) = i64::try_from(term.coefficient.unsigned_abs()) else {
+                continue;
+            };
+            if let Some(row) = rows.iter_mut().find(|row| row.monomial == monomial) {
+                let common =
+                    greatest_common_divisor(row.coefficient.unsigned_abs(), factor.unsigned_abs());
+                row.coefficient = i64::try_from(common).unwrap_or(row.coefficient);
+            } else if rows.len() < MAX_ROWS {
+                rows.push(Term {
+                    coefficient: factor,
+                    monomial,
+                });
+            }
+        }
+    }
+    rows
+}
+
+/// How many lengths of rows are tried.
+const MAX_ROWS: usize = 4;
+
+/// A product without some of its factors, if it has them all.
+fn without(monomial: &[Value], factors: &[Value]) -> Option<Monomial> {
+    let mut rest = Monomial::from_slice(monomial);
+    for factor in factors {
+        let position = rest.iter().position(|other| other == factor)?;
+        rest.remove(position);
+    }
+    Some(rest)
 }
 
 /// Whether `a_size` bytes at 0 and `b_size` bytes at `distance` share one, modulo 2⁶⁴.

@@ -21,7 +21,7 @@ impl Indices<'_> {
     }
 
     fn bound(&self, expression: &Symbolic, loops: &[Op], rising: Sign) -> Option<Symbolic> {
-        let mut counted: Vec<Counted> = loops.iter().filter_map(|&op| self.counted(op)).collect();
+        let mut counted: Vec<&Counted> = loops.iter().filter_map(|&op| self.counted(op)).collect();
         // Innermost first: inner bounds may mention outer counters.
         counted.sort_by_key(|counted| std::cmp::Reverse(self.structure().depth(counted.body)));
         let mut facts = Facts::new(self);

@@ -22,6 +22,8 @@ pub struct Clobbers<'m> {
     /// The operations that read memory.
     reads: FxHashMap<Op, Footprint>,
     summaries: RefCell<FxHashMap<Op, Rc<Summary>>>,
+    /// A group with more writes than this is not compared one by one.
+    compared: usize,
     budget: Cell<u32>,
 }
 
@@ -42,14 +44,23 @@ struct Write {
     footprint: Rc<Footprint>,
 }
 
-/// A group with more writes than this is no longer compared one by one.
+/// How many writes of one root are compared one by one.
 const MAX_COMPARED: usize = 32;
 /// How many comparisons that take a proof one function may cost; then they count as failed.
-const MAX_COMPARISONS: u32 = 100_000;
+const MAX_COMPARISONS: u32 = 50_000;
 
 impl<'m> Clobbers<'m> {
     /// Computes them for a function of a module.
     pub fn compute(module: &'m Module, function: &'m Function) -> Clobbers<'m> {
+        Clobbers::compute_comparing(module, function, MAX_COMPARED)
+    }
+
+    /// As [`Clobbers::compute`], with another limit to how many writes of a root are compared one by one.
+    pub(crate) fn compute_comparing(
+        module: &'m Module,
+        function: &'m Function,
+        compared: usize,
+    ) -> Clobbers<'m> {
         let aliases = Aliases::new(module, function);
         let mut ops = Vec::new();
         if let Some(body) = function.body {
@@ -79,9 +90,10 @@ impl<'m> Clobbers<'m> {
             clobbers: FxHashMap::default(),
             reads,
             summaries: RefCell::default(),
+            compared,
             budget: Cell::new(MAX_COMPARISONS),
         };
-        let summary = Summary::of(&clobbers.aliases, &clobbers.writes);
+        let summary = Summary::of(&clobbers.aliases, &clobbers.writes, compared);
         let mut found = FxHashMap::default();
         for op in reading {
             if let Some(clobber) = clobbers.clobber_in(&summary, op, When::Later, None) {
@@ -132,7 +144,11 @@ impl<'m> Clobbers<'m> {
             return summary.clone();
         }
         let range = self.writes_within(loop_op);
-        let summary = Rc::new(Summary::of(&self.aliases, &self.writes[range]));
+        let summary = Rc::new(Summary::of(
+            &self.aliases,
+            &self.writes[range],
+            self.compared,
+        ));
         self.summaries.borrow_mut().insert(loop_op, summary.clone());
         summary
     }
@@ -184,8 +200,12 @@ impl<'m> Clobbers<'m> {
         let pointers = self.aliases.pointers();
         let bases = pointers.bases(function, access.root);
         let root = access.root;
+        let elsewhere = summary
+            .elsewhere
+            .filter(|&(order, _)| order >= earliest)
+            .map(|(_, op)| op);
         if bases.anything {
-            return summary.any.latest_but(root, earliest);
+            return summary.any.latest_but(root, earliest).or(elsewhere);
         }
         let mut candidates = Vec::new();
         candidates.push(summary.anything.latest_but(root, earliest));
@@ -220,12 +240,7 @@ impl<'m> Clobbers<'m> {
         }
         if reachable {
             candidates.push(summary.unknown.latest_but(root, earliest));
-            candidates.push(
-                summary
-                    .elsewhere
-                    .filter(|&(order, _)| order >= earliest)
-                    .map(|(_, op)| op),
-            );
+            candidates.push(elsewhere);
         }
         candidates.into_iter().flatten().next()
     }
@@ -325,7 +340,7 @@ struct Group {
 }
 
 impl Summary {
-    fn of(aliases: &Aliases, writes: &[Write]) -> Summary {
+    fn of(aliases: &Aliases, writes: &[Write], compared: usize) -> Summary {
         let function = aliases.function();
         let pointers = aliases.pointers();
         let mut summary = Summary {
@@ -378,7 +393,7 @@ impl Summary {
         }
         for (&root, group) in &mut summary.groups {
             group.fixed = object_kind(function, root).is_some() || !aliases.indices().varies(root);
-            group.condense();
+            group.condense(compared);
         }
         summary
     }
@@ -418,8 +433,8 @@ impl Latest {
 
 impl Group {
     /// Once there are too many writes to compare, keeps the constant offsets in a tree and the last of the others.
-    fn condense(&mut self) {
-        if self.compared.len() <= MAX_COMPARED {
+    fn condense(&mut self, most: usize) {
+        if self.compared.len() <= most {
             return;
         }
         let mut intervals = Vec::new();
@@ -430,7 +445,7 @@ impl Group {
                 None => others.push((order, op, access)),
             }
         }
-        if others.len() <= MAX_COMPARED {
+        if others.len() <= most {
             self.compared = others;
         } else {
             self.whole = others.last().map(|&(order, op, _)| (order, op));

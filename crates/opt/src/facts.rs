@@ -280,7 +280,7 @@ pub(crate) fn facts_at(indices: &Indices, region: Option<Region>) -> Vec<Symboli
             break;
         };
         if let Some(counted) = indices.counted(holder) {
-            facts.extend(counted_facts(&counted));
+            facts.extend(counted_facts(counted));
         } else if conditions < MAX_CONDITIONS {
             conditions += 1;
             facts.extend(branch_facts(indices, holder, inner));

@@ -115,7 +115,7 @@ impl Aliases<'_> {
             let holder = structure.op_of(region)?;
             let data = &function.ops[holder];
             if is_loop(data.opcode) {
-                nest.push(self.indices().counted(holder)?);
+                nest.push(self.indices().counted(holder)?.clone());
                 if holder == loop_op {
                     return Some(nest);
                 }

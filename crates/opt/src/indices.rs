@@ -20,12 +20,14 @@ use ferrozyme_ir::entity::packed_option::PackedOption;
 use ferrozyme_ir::{
     Effect, Flags, Function, Op, OpData, Opcode, Region, Scalar, Structure, Value, ValueDef,
 };
+use rustc_hash::FxHashMap;
 
 /// Expressions and intervals of a function's integers, as of when it was computed.
 pub struct Indices<'f> {
     function: &'f Function,
     structure: Structure,
     info: SecondaryMap<Value, Info>,
+    counted: FxHashMap<Op, Counted>,
     next_rank: u32,
 }
 
@@ -95,6 +97,7 @@ impl<'f> Indices<'f> {
             function,
             structure: Structure::of(function),
             info: SecondaryMap::new(),
+            counted: FxHashMap::default(),
             next_rank: 1,
         };
         if let Some(body) = function.body {
@@ -191,35 +194,12 @@ impl<'f> Indices<'f> {
     }
 
     /// The counted loop that a `for` is.
-    pub fn counted(&self, op: Op) -> Option<Counted> {
-        let data = &self.function.ops[op];
-        if data.opcode != Opcode::For {
-            return None;
-        }
-        let &[from, to, step] = data.operands.first_chunk()?;
-        let body = *data.regions.first()?;
-        let counter = *self.function.regions[body].args.first()?;
-        let direction = self.interval_of_value(step);
-        let upward = if direction.min > 0 {
-            Some(true)
-        } else if direction.max < 0 {
-            Some(false)
-        } else {
-            None
-        };
-        Some(Counted {
-            op,
-            body,
-            counter,
-            from: self.expression(from),
-            to: self.expression(to),
-            step: self.expression(step),
-            upward,
-        })
+    pub fn counted(&self, op: Op) -> Option<&Counted> {
+        self.counted.get(&op)
     }
 
     /// The counted loop whose counter a value is.
-    pub fn counted_by(&self, counter: Value) -> Option<Counted> {
+    pub fn counted_by(&self, counter: Value) -> Option<&Counted> {
         match self.function.values.get(counter)?.def {
             ValueDef::Argument { region, index: 0 } => self.counted(self.structure.op_of(region)?),
             _ => None,
@@ -419,10 +399,34 @@ impl<'f> Indices<'f> {
         };
         let interval = self.counter_interval(data, counter);
         self.define(counter, None, interval, body.into());
+        if let Some(counted) = self.read_counted(op, data, body, counter) {
+            self.counted.insert(op, counted);
+        }
         for (index, &argument) in carried.iter().enumerate() {
             let expression = self.carried_expression(op, data, body, index);
             self.define(argument, expression, None, body.into());
         }
+    }
+
+    fn read_counted(&self, op: Op, data: &OpData, body: Region, counter: Value) -> Option<Counted> {
+        let &[from, to, step] = data.operands.first_chunk()?;
+        let direction = self.interval_of_value(step);
+        let upward = if direction.min > 0 {
+            Some(true)
+        } else if direction.max < 0 {
+            Some(false)
+        } else {
+            None
+        };
+        Some(Counted {
+            op,
+            body,
+            counter,
+            from: self.expression(from),
+            to: self.expression(to),
+            step: self.expression(step),
+            upward,
+        })
     }
 
     fn counter_interval(&self, data: &OpData, counter: Value) -> Option<Interval> {

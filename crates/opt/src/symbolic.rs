@@ -25,6 +25,16 @@ pub struct Term {
     pub monomial: Monomial,
 }
 
+impl Term {
+    /// The term as an expression.
+    pub(crate) fn to_symbolic(&self) -> Symbolic {
+        Symbolic {
+            constant: 0,
+            terms: smallvec::smallvec![self.clone()],
+        }
+    }
+}
+
 /// A polynomial with `i64` coefficients over integer values.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Symbolic {
