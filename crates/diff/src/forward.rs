@@ -38,7 +38,7 @@ use crate::objects::ObjectsCache;
 use crate::request::{Activity, Request};
 use ferrozyme_ir::{
     Alignment, Constant, Function, FunctionId, Global, GlobalId, Layout, MemoryEffect, Module,
-    Opcode, Param, Payload, Symbol, Type, all_ops, verify_function,
+    OpData, Opcode, Param, Payload, Symbol, Type, Value, all_ops, verify_function,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -86,7 +86,9 @@ pub fn differentiate_forward(module: &mut Module, request: &Request) -> Result<F
         objects: ObjectsCache::new(),
         derivatives: Vec::new(),
         by_key: FxHashMap::default(),
-        layouts_matter: FxHashMap::default(),
+        by_function: FxHashMap::default(),
+        runs_other_code: Search::default(),
+        layouts_matter: Search::default(),
     };
     let layouts = vec![None; request.args.len()];
     let key = Key {
@@ -130,7 +132,9 @@ struct Session<'m> {
     /// deep stack.
     derivatives: Vec<Derivative>,
     by_key: FxHashMap<Key, usize>,
-    layouts_matter: FxHashMap<FunctionId, bool>,
+    by_function: FxHashMap<FunctionId, Vec<usize>>,
+    runs_other_code: Search,
+    layouts_matter: Search,
 }
 
 impl Session<'_> {
@@ -143,6 +147,7 @@ impl Session<'_> {
         if let Some(&index) = self.by_key.get(&key) {
             return self.derivatives[index].id;
         }
+        let other_code = self.does_run_other_code(key.function);
         let primal = &self.module.functions[key.function];
         let width = self.width();
         let mut params = Vec::new();
@@ -165,12 +170,17 @@ impl Session<'_> {
         let mut declared = Function::declare(name, params, results);
         declared.facts = primal.facts.clone();
         declared.facts.inactive = false;
-        if self.runs_other_code(key.function) {
+        if other_code {
             declared.facts.memory = MemoryEffect::Any;
             declared.facts.willreturn = false;
         }
         let id = self.module.functions.push(declared);
-        self.by_key.insert(key.clone(), self.derivatives.len());
+        let index = self.derivatives.len();
+        self.by_key.insert(key.clone(), index);
+        self.by_function
+            .entry(key.function)
+            .or_default()
+            .push(index);
         self.derivatives.push(Derivative { key, id, caller });
         id
     }
@@ -180,17 +190,28 @@ impl Session<'_> {
         if !self.do_layouts_matter(key.function) {
             key.layouts.fill(None);
         }
+        if let Some(&index) = self.by_key.get(&key) {
+            return self.derivatives[index].id;
+        }
         // A recursive call may know more or less of its arguments than the call around it; it is served all the same, for
         // all calls of a recursion were analysed together.
-        let mut around = Some(caller);
+        let alike: Vec<usize> = self
+            .by_function
+            .get(&key.function)
+            .into_iter()
+            .flatten()
+            .copied()
+            .filter(|&index| {
+                let other = &self.derivatives[index].key;
+                other.primal && other.args == key.args && other.results == key.results
+            })
+            .collect();
+        let mut around = (!alike.is_empty()).then_some(caller);
         while let Some(index) = around {
-            let other = &self.derivatives[index];
-            let same = (other.key.function, &other.key.args, &other.key.results)
-                == (key.function, &key.args, &key.results);
-            if same && other.key.primal {
-                return other.id;
+            if alike.contains(&index) {
+                return self.derivatives[index].id;
             }
-            around = other.caller;
+            around = self.derivatives[index].caller;
         }
         self.derivative(key, Some(caller))
     }
@@ -316,43 +337,38 @@ impl Session<'_> {
 
     /// Whether the derivative of a function may run code that the facts about the function do not cover: a rule's, or that
     /// behind a pointer.
-    fn runs_other_code(&self, function: FunctionId) -> bool {
+    fn does_run_other_code(&mut self, function: FunctionId) -> bool {
         let facts = &self.module.functions[function].facts;
         if facts.memory == MemoryEffect::Any && !facts.willreturn {
             // There is nothing to lose.
             return false;
         }
-        reaches(self.module, function, &mut |id| {
-            self.module
-                .rules
-                .get(&id)
-                .is_some_and(|rule| rule.forward.is_some())
-                || has_op(&self.module.functions[id], |_, opcode, _| {
-                    opcode == Opcode::CallIndirect
-                })
-        })
-        .is_some()
+        self.runs_other_code
+            .reaches(self.module, function, |id, op| {
+                op.opcode == Opcode::CallIndirect
+                    || self
+                        .module
+                        .rules
+                        .get(&id)
+                        .is_some_and(|rule| rule.forward.is_some())
+            })
     }
 
     /// Whether the derivative of a function depends on what the memory behind its arguments holds, beyond what the types of
     /// its own loads and stores say.
     fn do_layouts_matter(&mut self, function: FunctionId) -> bool {
-        if let Some(&known) = self.layouts_matter.get(&function) {
-            return known;
-        }
-        let module = &*self.module;
-        let found = reaches(module, function, &mut |id| {
-            has_op(&module.functions[id], |function, opcode, ty| match opcode {
-                Opcode::Copy | Opcode::Move | Opcode::Fill | Opcode::CallIndirect => true,
-                Opcode::Load | Opcode::Store => ty.is_some_and(|value| function.ty(value).is_int()),
-                _ => false,
+        self.layouts_matter
+            .reaches(self.module, function, |id, op| {
+                let function = &self.module.functions[id];
+                let moves_integer =
+                    |value: Option<&Value>| value.is_some_and(|&value| function.ty(value).is_int());
+                match op.opcode {
+                    Opcode::Copy | Opcode::Move | Opcode::Fill | Opcode::CallIndirect => true,
+                    Opcode::Load => moves_integer(op.results.first()),
+                    Opcode::Store => moves_integer(op.operands.first()),
+                    _ => false,
+                }
             })
-        });
-        match found {
-            Some(_) => self.layouts_matter.insert(function, true),
-            None => self.layouts_matter.insert(function, false),
-        };
-        found.is_some()
     }
 }
 
@@ -372,41 +388,46 @@ fn companion_param(primal: &Param) -> Param {
     param
 }
 
-/// The first function that `wanted` names among a function and all that it calls, directly or not.
-fn reaches(
-    module: &Module,
-    function: FunctionId,
-    wanted: &mut dyn FnMut(FunctionId) -> bool,
-) -> Option<FunctionId> {
-    let mut seen = FxHashSet::from_iter([function]);
-    let mut pending = vec![function];
-    while let Some(id) = pending.pop() {
-        if wanted(id) {
-            return Some(id);
-        }
-        let function = &module.functions[id];
-        for op in all_ops(function) {
-            if let Payload::Callee(callee) = function.ops[op].payload
-                && seen.insert(callee)
-            {
-                pending.push(callee);
-            }
-        }
-    }
-    None
+/// A search for operations in functions and all that they call, directly or not, which remembers where it found none.
+#[derive(Default)]
+struct Search {
+    known: FxHashMap<FunctionId, bool>,
 }
 
-/// Whether a function has an operation like this; `wanted` gets the opcode and the value that a load or store moves.
-fn has_op(
-    function: &Function,
-    wanted: impl Fn(&Function, Opcode, Option<ferrozyme_ir::Value>) -> bool,
-) -> bool {
-    all_ops(function).into_iter().any(|op| {
-        let data = &function.ops[op];
-        let moved = match data.opcode {
-            Opcode::Store => data.operands.first(),
-            _ => data.results.first(),
-        };
-        wanted(function, data.opcode, moved.copied())
-    })
+impl Search {
+    fn reaches(
+        &mut self,
+        module: &Module,
+        function: FunctionId,
+        wanted: impl Fn(FunctionId, &OpData) -> bool,
+    ) -> bool {
+        let mut seen = FxHashSet::from_iter([function]);
+        let mut pending = vec![function];
+        while let Some(id) = pending.pop() {
+            match self.known.get(&id) {
+                Some(false) => continue,
+                Some(true) => {
+                    self.known.insert(function, true);
+                    return true;
+                }
+                None => {}
+            }
+            let code = &module.functions[id];
+            for op in all_ops(code) {
+                let data = &code.ops[op];
+                if wanted(id, data) {
+                    self.known.insert(id, true);
+                    self.known.insert(function, true);
+                    return true;
+                }
+                if let Payload::Callee(callee) = data.payload
+                    && seen.insert(callee)
+                {
+                    pending.push(callee);
+                }
+            }
+        }
+        self.known.extend(seen.into_iter().map(|id| (id, false)));
+        false
+    }
 }

@@ -258,18 +258,19 @@ fn fail(module: &mut Module, request: &Request) -> Error {
 #[test]
 fn text_of_a_product() {
     check_text(
-        "func @f(%x: f64, %y: f64) -> (f64) {
-           %p = fmul f64 %x, %y
+        "file 0 \"source.rs\"
+         func @f(%x: f64, %y: f64) -> (f64) {
+           %p = fmul contract nnan f64 %x, %y loc(0:3:9)
            %q = fadd f64 %p, 1.0
            return %q
          }",
         1,
         expect![[r#"
             func @f.fwd(%x: f64, %x': f64, %y: f64, %y': f64) -> (f64, f64) {
-              %p = fmul f64 %x, %y
-              %0 = fmul f64 %x', %y
-              %1 = fmul f64 %y', %x
-              %p' = fadd f64 %0, %1
+              %p = fmul nnan contract f64 %x, %y loc(0:3:9)
+              %0 = fmul contract f64 %x', %y loc(0:3:9)
+              %1 = fmul contract f64 %y', %x loc(0:3:9)
+              %p' = fadd contract f64 %0, %1 loc(0:3:9)
               %q = fadd f64 %p, 1.0
               return %q, %p'
             }
@@ -523,9 +524,9 @@ fn allocation_and_release() {
            }
            %s = stack 8 align 8
            store f64 %x, %s align 8
-           %sum = for %i: i64 = 0 to %n step 1 with (%acc: f64 = 1.0) {
-             %q = offset %p, %i * 8
-             %a = load f64 %q align 8
+           %sum = for %j: i64 = 0 to %n step 1 with (%acc: f64 = 1.0) {
+             %r = offset %p, %j * 8
+             %a = load f64 %r align 8
              %b = load f64 %s align 8
              %c = fadd f64 %a, %b
              %next = fmul f64 %acc, %c
@@ -584,13 +585,13 @@ fn linked_list() {
            }
            %some = icmp ne ptr %head, null
            %r = if %some -> (f64) {
-             %sum, %end = loop with (%acc: f64 = 0.0, %node: ptr = %head) {
-               %v = load f64 %node align 8
-               %w = fmul f64 %v, %v
+             %sum, %end = loop with (%acc: f64 = 0.0, %here: ptr = %head) {
+               %u = load f64 %here align 8
+               %w = fmul f64 %u, %u
                %next = fadd f64 %acc, %w
-               %at = offset %node, 1 * 8
-               %rest = load ptr %at align 8
-               free %node
+               %link = offset %here, 1 * 8
+               %rest = load ptr %link align 8
+               free %here
                %more = icmp ne ptr %rest, null
                again %more, %next, %rest
              }
@@ -698,7 +699,7 @@ fn integers_that_transport_floats() {
 }
 
 #[test]
-fn pairs_in_one_integer() {
+fn an_integer_over_a_float_and_an_integer() {
     check(
         "func @f(%x: f64, %y: f64) -> (f64) {
            %p = stack 8 align 8
@@ -708,13 +709,16 @@ fn pairs_in_one_integer() {
            store f32 %zero, %p align 4
            %high = offset %p, 4 * 1
            store i32 7, %high align 4
-           %both = load i64 %p align 8
-           store i64 %both, %q align 8
+           copy %q, %p, 8 align 8
+           store f32 %x32, %q align 4
+           store i64 34359738368, %q align 8
            %a = load f32 %q align 4
            %at = offset %q, 4 * 1
            %k = load i32 %at align 4
            %kf = sitofp i32 %k to f64
-           %wide = fpext f32 %a to f64
+           %low = load f32 %p align 4
+           %both = fadd f32 %a, %low
+           %wide = fpext f32 %both to f64
            %ky = fmul f64 %kf, %y
            %r = fadd f64 %wide, %ky
            return %r
@@ -823,6 +827,30 @@ fn memory_made_without_derivatives_gets_them_later() {
            %c = fmul f64 %a, %b
            free %p
            return %c
+         }",
+        &[Float(1.1)],
+    );
+}
+
+#[test]
+fn memory_made_with_integers_gets_floats_later() {
+    check(
+        "func @new() -> (ptr) {
+           %p = alloc 16 align 8
+           %at = offset %p, 1 * 8
+           store i64 3, %at align 8
+           return %p
+         }
+         func @f(%x: f64) -> (f64) {
+           %p = call @new()
+           store f64 %x, %p align 8
+           %at = offset %p, 1 * 8
+           %n = load i64 %at align 8
+           %k = sitofp i64 %n to f64
+           %v = load f64 %p align 8
+           %r = fmul f64 %v, %k
+           free %p
+           return %r
          }",
         &[Float(1.1)],
     );
@@ -1107,7 +1135,8 @@ fn unsuitable_requests_are_refused() {
         activity `active` cannot be used for argument of type i64
         width 0 is not possible in this mode
         width 4294967295 is more than 4096
-        the function has no body to differentiate"#]].assert_eq(&messages.join("\n"));
+        the function has no body to differentiate"#]]
+    .assert_eq(&messages.join("\n"));
 }
 
 #[test]
@@ -1135,7 +1164,7 @@ fn calls_without_derivative_are_refused() {
 fn constant_memory_in_a_structure_for_a_callee_is_refused() {
     // The callee gets a shadow structure and follows the pointers there; one of them would lead to the primal.
     check_error(
-        "func @dot(%pair: ptr) -> (f64) noinline {
+        "func @dot(%pair: ptr) -> (f64) memory(read) noinline {
            %p = load ptr %pair align 8
            %at = offset %pair, 1 * 8
            %q = load ptr %at align 8
@@ -1156,7 +1185,7 @@ fn constant_memory_in_a_structure_for_a_callee_is_refused() {
         expect![[r#"
             derivatives would flow through the memory of argument 1, which is declared `const`
               in @f
-              help: declare argument 1 `dup` and give it a shadow, or keep active values out of its memory"#]],
+              help: declare argument 1 `dup` and give it a shadow, or keep its memory apart from that of active arguments"#]],
     );
 }
 

@@ -15,7 +15,7 @@
 //! Memory that holds nothing but integers stands for its own shadow: what is stored to both is the same.
 
 use crate::activity::{Activities, reachable_from};
-use crate::objects::{Class, Kind, Objects};
+use crate::objects::{Class, Kind, Objects, Source};
 use crate::request::Activity;
 use ferrozyme_ir::{Function, Module, Op, Opcode, Payload, Value, all_ops};
 use rustc_hash::FxHashSet;
@@ -26,6 +26,7 @@ pub(super) fn find_shadowed(
     function: &Function,
     objects: &Objects,
     activities: &Activities,
+    args: &[Activity],
     results: &[Activity],
 ) -> FxHashSet<Class> {
     let mut shadowing = Shadowing {
@@ -47,7 +48,7 @@ pub(super) fn find_shadowed(
     if end.opcode == Opcode::Return {
         for (&value, &activity) in end.operands.iter().zip(results) {
             if activity != Activity::Const {
-                shadowing.expose(value);
+                shadowing.expose_to_caller(value, args);
             }
         }
     }
@@ -144,7 +145,23 @@ impl Shadowing<'_> {
         }
     }
 
-    /// All that a pointer leads to gets a shadow, but for what cannot hold floats.
+    /// All that a result leads to gets a shadow. Memory that was made here may hold integers so far; the caller may have more in
+    /// mind. Only what comes from an argument without shadow and cannot hold floats stands for itself.
+    fn expose_to_caller(&mut self, pointer: Value, args: &[Activity]) {
+        let Some((class, _)) = self.objects.class_of(self.function, pointer) else {
+            return;
+        };
+        for class in reachable_from(self.objects, class) {
+            let constant = self.objects.sources(class).any(|source| {
+                matches!(source, Source::Param(index) if args.get(index as usize) == Some(&Activity::Const))
+            });
+            if !constant || may_hold_floats(self.objects, class) {
+                self.shadowed.insert(class);
+            }
+        }
+    }
+
+    /// All that an argument leads to gets a shadow, but for what cannot hold floats.
     fn expose(&mut self, pointer: Value) {
         let Some((class, _)) = self.objects.class_of(self.function, pointer) else {
             return;

@@ -44,8 +44,14 @@ pub(super) fn differentiate(session: &mut Session<'_>, index: usize) -> Result<F
         &key.results,
     )?;
     let primal = &session.module.functions[key.function];
-    let shadowed =
-        shadowing::find_shadowed(session.module, primal, &objects, &activities, &key.results);
+    let shadowed = shadowing::find_shadowed(
+        session.module,
+        primal,
+        &objects,
+        &activities,
+        &key.args,
+        &key.results,
+    );
     check_given_shadows(primal, &objects, &shadowed, &key.args)?;
     let function = primal.clone();
     let companions = Companions::new(session.width());
@@ -234,12 +240,15 @@ impl Sweep<'_, '_> {
                     let shadow = self.session.shadow_of_global(global, lane, index)?;
                     lanes.push(self.function.constant(Type::PTR, shadow));
                 }
+                self.set_companions(value, &lanes);
                 Ok(lanes)
             }
             Some(&Constant::Function(function)) => {
                 let table = self.session.function_table(function, self.index);
                 let table = self.function.constant(Type::PTR, Constant::Global(table));
-                Ok(self.same_in_all_lanes(table))
+                let lanes = self.same_in_all_lanes(table);
+                self.set_companions(value, &lanes);
+                Ok(lanes)
             }
             None if self.has_shadow(value) => Err(self.lost_shadow(op)),
             _ => Ok(self.same_in_all_lanes(value)),
