@@ -100,7 +100,7 @@ pub fn analyse_activity(
         given: FxHashSet::default(),
         changed: false,
     };
-    analysis.seed(args);
+    analysis.seed(args, results);
     let ops = all_ops(analysis.function);
     let order = order_of_flow(analysis.function);
     analysis.repeat(|analysis| {
@@ -222,7 +222,15 @@ impl Analysis<'_> {
                 ))
     }
 
-    fn seed(&mut self, args: &[Activity]) {
+    fn seed(&mut self, args: &[Activity], results: &[Activity]) {
+        // The caller wants a shadow of what a returned pointer leads to, whatever is there.
+        let terminator = self.function.terminator(self.function.body());
+        let returned = &self.function.ops[terminator].operands;
+        for (&operand, &activity) in returned.iter().zip(results) {
+            if activity == Activity::Duplicated && self.function.ty(operand).is_ptr() {
+                self.give_shadow(operand);
+            }
+        }
         for (&arg, &activity) in self.function.arguments().iter().zip(args) {
             match activity {
                 Activity::Const => {}
@@ -232,14 +240,17 @@ impl Analysis<'_> {
                 Activity::Duplicated if self.function.ty(arg).is_float() => {
                     self.varied.values.insert(arg);
                 }
-                Activity::Duplicated => {
-                    for class in self.reachable(arg) {
-                        self.varied.classes.insert(class);
-                        self.useful.classes.insert(class);
-                        self.given.insert(class);
-                    }
-                }
+                Activity::Duplicated => self.give_shadow(arg),
             }
+        }
+    }
+
+    /// Everything that a pointer leads to has a shadow that the caller knows.
+    fn give_shadow(&mut self, pointer: Value) {
+        for class in self.reachable(pointer) {
+            self.varied.classes.insert(class);
+            self.useful.classes.insert(class);
+            self.given.insert(class);
         }
     }
 
@@ -253,11 +264,6 @@ impl Analysis<'_> {
         for (&operand, &activity) in data.operands.iter().zip(results) {
             match activity {
                 Activity::Const => {}
-                _ if self.function.ty(operand).is_ptr() => {
-                    for class in self.reachable(operand) {
-                        self.useful.classes.insert(class);
-                    }
-                }
                 _ => {
                     self.useful.values.insert(operand);
                 }
@@ -274,9 +280,21 @@ impl Analysis<'_> {
     }
 
     fn mark_varied_class(&mut self, class: Class) {
-        if self.varied.classes.insert(class) {
+        if !self.is_never_written(class) && self.varied.classes.insert(class) {
             self.changed = true;
         }
+    }
+
+    /// Whether all memory of a class is constant, or only read according to the parameters that lead there.
+    fn is_never_written(&self, class: Class) -> bool {
+        let mut sources = self.objects.sources(class).peekable();
+        sources.peek().is_some()
+            && sources.all(|source| match source {
+                Source::Global(global) => self.module.globals[global].constant,
+                Source::Param(index) => self.function.params[index as usize].facts.readonly,
+                Source::Function(_) => true,
+                _ => false,
+            })
     }
 
     fn mark_tainted(&mut self, value: Value) {

@@ -45,7 +45,7 @@ pub(crate) enum Step {
         /// Where the shadow is.
         shadow: Value,
     },
-    /// Adds what is in the shadow to the adjoint of the added value.
+    /// Adds what is in the shadow to the adjoint of the added value, and the adjoint of the old value to the shadow.
     AtomicAdd {
         /// Where the shadow is.
         shadow: Value,
@@ -564,13 +564,6 @@ impl Augmenter<'_> {
         if !self.works.contains(op) || !self.augmented.function.ty(data.operands[1]).is_float() {
             return Ok(());
         }
-        if self.sweep.activities.is_active(data.results[0]) {
-            return Err(self.error(
-                op,
-                "the old value of an active atomic addition is used",
-                "use a load before the addition, or leave the old value unused",
-            ));
-        }
         let shadow = self.shadow(op, data.operands[0])?;
         self.augmented.steps.insert(op, Step::AtomicAdd { shadow });
         Ok(())
@@ -751,7 +744,18 @@ impl Augmenter<'_> {
             b.op(Opcode::Fill, &[to_shadow, byte, bytes], data.payload, &[]);
             return Ok(());
         }
-        let cells = self.cells(op, to, None)?;
+        let zero = matches!(
+            self.augmented.function.constant_of(byte),
+            Some(Constant::Bits(0))
+        );
+        let cells = if zero {
+            self.cells_of(
+                op,
+                Cells::of_zeros(self.sweep.objects, &self.augmented.function, to),
+            )?
+        } else {
+            self.cells(op, to, None)?
+        };
         let mut b = self.builder(region, op);
         memory::fill_other_fields(&mut b, &cells, to_shadow, byte, bytes);
         if cells.has_floats() {
@@ -767,7 +771,12 @@ impl Augmenter<'_> {
 
     /// What the bytes from a pointer on are, to which something is copied.
     fn cells(&mut self, op: Op, to: Value, from: Option<Value>) -> Result<Cells, Error> {
-        Cells::at(self.sweep.objects, &self.augmented.function, to, from).map_err(|problem| {
+        let cells = Cells::at(self.sweep.objects, &self.augmented.function, to, from);
+        self.cells_of(op, cells)
+    }
+
+    fn cells_of(&mut self, op: Op, cells: Result<Cells, String>) -> Result<Cells, Error> {
+        cells.map_err(|problem| {
             self.error(
                 op,
                 &format!("cannot tell what the bytes of active memory are: {problem}"),
@@ -976,7 +985,13 @@ impl Augmenter<'_> {
             return Ok(());
         }
         let data = self.augmented.function.ops[op].clone();
-        let table = self.shadow(op, data.operands[0])?;
+        let table = match self.augmented.function.constant_of(data.operands[0]) {
+            Some(Constant::Function(function)) => {
+                let table = self.callees.shadow_of_function(*function)?;
+                self.function().constant(Type::PTR, table)
+            }
+            _ => self.shadow(op, data.operands[0])?,
+        };
         let args = &data.operands[1..];
         self.refuse_carried_floats(op, args)?;
         let mut operands = Vec::new();

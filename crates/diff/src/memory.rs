@@ -9,7 +9,7 @@
 //!   reverse sweep:   %from'.f64 += %to'.f64;  %to'.f64 ← 0
 //! ```
 
-use crate::objects::{Kind, Objects};
+use crate::objects::{self, Kind, Objects};
 use ferrozyme_ir::{
     Alignment, Builder, Function, IntPredicate, Opcode, Payload, Scalar, Type, Value,
 };
@@ -32,8 +32,20 @@ pub(crate) struct Cells {
 struct CellField {
     /// Where it starts.
     offset: u64,
-    /// The type to move it by.
-    scalar: Scalar,
+    /// How many bytes it has.
+    bytes: u64,
+    /// What it is.
+    what: What,
+}
+
+/// What a field is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum What {
+    Float(Scalar),
+    /// A pointer or an integer.
+    Other,
+    /// Bytes of which nothing is known, and which are set to zero.
+    Unknown,
 }
 
 impl Cells {
@@ -53,18 +65,39 @@ impl Cells {
                 .class_of(function, pointer)
                 .is_none_or(|(class, _)| objects.is_local(class))
         };
-        let all_known = is_local(to) || from.is_some_and(is_local);
-        let cells = objects.cells(class, start);
+        let unknown = if is_local(to) || from.is_some_and(is_local) {
+            Unknown::Ignored
+        } else {
+            Unknown::Refused
+        };
+        Cells::read(&objects.cells(class, start), unknown)
+    }
+
+    /// What the bytes from a pointer on are that are set to zero.
+    ///
+    /// Zero is the same in every type, and so is the derivative of what is set to it; nothing more need be known.
+    pub(crate) fn of_zeros(
+        objects: &Objects,
+        function: &Function,
+        to: Value,
+    ) -> Result<Cells, String> {
+        let (class, start) = objects
+            .class_of(function, to)
+            .ok_or("the pointer leads to no known memory")?;
+        Cells::read(&objects.cells(class, start), Unknown::Kept)
+    }
+
+    fn read(cells: &objects::Cells, unknown: Unknown) -> Result<Cells, String> {
         let base = cells.head_bytes();
-        let read = |fields: &[crate::objects::Bytes], base: u64| {
+        let read = |fields: &[objects::Bytes], base: u64| {
             let mut found = Vec::new();
             for field in fields {
-                let scalar = match field.kind {
-                    Kind::Float(scalar) => scalar,
-                    Kind::Pointer(_) => Scalar::Ptr,
-                    Kind::Integer => Scalar::Int((field.bytes * 8).min(128) as u8),
+                let what = match field.kind {
+                    Kind::Float(scalar) => What::Float(scalar),
+                    Kind::Pointer(_) | Kind::Integer => What::Other,
                     Kind::Padding => continue,
-                    Kind::Unknown if all_known => continue,
+                    Kind::Unknown | Kind::Conflict(_) if unknown == Unknown::Kept => What::Unknown,
+                    Kind::Unknown if unknown == Unknown::Ignored => continue,
                     Kind::Unknown => {
                         return Err(format!("nothing says what is at offset {}", field.offset));
                     }
@@ -75,12 +108,15 @@ impl Cells {
                         ));
                     }
                 };
-                let offset = field.offset as u64 - base;
-                found.push(CellField { offset, scalar });
+                found.push(CellField {
+                    offset: field.offset as u64 - base,
+                    bytes: field.bytes,
+                    what,
+                });
             }
             Ok(found)
         };
-        if cells.head.is_empty() && cells.body.is_empty() && !all_known {
+        if cells.head.is_empty() && cells.body.is_empty() && unknown == Unknown::Refused {
             return Err("nothing says what is there".to_owned());
         }
         Ok(Cells {
@@ -95,20 +131,32 @@ impl Cells {
         self.head.iter().chain(&self.body)
     }
 
-    /// Whether there are floats among the fields.
+    /// Whether there are floats among the fields, or may be.
     pub(crate) fn has_floats(&self) -> bool {
-        self.fields().any(|field| field.scalar.is_float())
+        self.fields().any(|field| field.what != What::Other)
     }
 
     fn has_others(&self) -> bool {
-        self.fields().any(|field| !field.scalar.is_float())
+        self.fields().any(|field| field.what == What::Other)
     }
 
     /// Whether all bytes are floats of one type, one after the other.
     fn is_uniform(&self) -> bool {
         self.head.is_empty()
-            && matches!(&self.body[..], [field] if field.offset == 0 && field.scalar.bytes() == self.period)
+            && matches!(&self.body[..], [field] if matches!(field.what, What::Float(_)) && field.bytes == self.period)
     }
+}
+
+/// What to do about bytes of which nothing is known.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Unknown {
+    Ignored,
+    Kept,
+    Refused,
+}
+
+fn is_float(what: What) -> bool {
+    matches!(what, What::Float(_))
 }
 
 /// Forward sweep of a copy: pointers and integers of the shadow.
@@ -142,13 +190,12 @@ pub(crate) fn copy_other_fields(
     } else {
         from
     };
-    let others = |scalar: Scalar| !scalar.is_float();
-    for_each_field(b, cells, bytes, others, &mut |b, scalar, at| {
-        let (align, ty) = (Alignment::ONE, Type::scalar_of(scalar));
+    let others = |what: What| what == What::Other;
+    for_each_field(b, cells, bytes, others, &mut |b, field, at| {
         let from = b.offset(source, at, 1);
-        let value = b.load(ty, from, align);
         let to = b.offset(to, at, 1);
-        b.store(value, to, align);
+        let width = b.i64(field.bytes as i64);
+        b.copy(to, from, width, Alignment::ONE);
     });
     if overlapping {
         b.free(source);
@@ -174,7 +221,10 @@ pub(crate) fn return_floats(
     } else {
         to
     };
-    for_each_field(b, cells, bytes, Scalar::is_float, &mut |b, scalar, at| {
+    for_each_field(b, cells, bytes, is_float, &mut |b, field, at| {
+        let What::Float(scalar) = field.what else {
+            unreachable!("only floats are asked for")
+        };
         let ty = Type::scalar_of(scalar);
         let align = field_alignment(cells, scalar);
         let taken_at = b.offset(taken, at, 1);
@@ -200,10 +250,19 @@ pub(crate) fn zero_floats(b: &mut Builder<'_>, cells: &Cells, to: Value, bytes: 
         b.fill(to, zero, bytes, Alignment::ONE);
         return;
     }
-    for_each_field(b, cells, bytes, Scalar::is_float, &mut |b, scalar, at| {
+    let wanted = |what: What| what != What::Other;
+    for_each_field(b, cells, bytes, wanted, &mut |b, field, at| {
         let to = b.offset(to, at, 1);
-        let zero = b.zero(Type::scalar_of(scalar));
-        b.store(zero, to, field_alignment(cells, scalar));
+        match field.what {
+            What::Float(scalar) => {
+                let zero = b.zero(Type::scalar_of(scalar));
+                b.store(zero, to, field_alignment(cells, scalar));
+            }
+            _ => {
+                let (zero, width) = (b.zero(Type::I8), b.i64(field.bytes as i64));
+                b.fill(to, zero, width, Alignment::ONE);
+            }
+        }
     });
 }
 
@@ -222,10 +281,10 @@ pub(crate) fn fill_other_fields(
         b.fill(to, byte, bytes, Alignment::ONE);
         return;
     }
-    let others = |scalar: Scalar| !scalar.is_float();
-    for_each_field(b, cells, bytes, others, &mut |b, scalar, at| {
+    let others = |what: What| what == What::Other;
+    for_each_field(b, cells, bytes, others, &mut |b, field, at| {
         let to = b.offset(to, at, 1);
-        let width = b.i64(scalar.bytes() as i64);
+        let width = b.i64(field.bytes as i64);
         b.fill(to, byte, width, Alignment::ONE);
     });
 }
@@ -250,16 +309,16 @@ fn for_each_field(
     b: &mut Builder<'_>,
     cells: &Cells,
     bytes: Value,
-    wanted: impl Fn(Scalar) -> bool,
-    visit: &mut dyn FnMut(&mut Builder<'_>, Scalar, Value),
+    wanted: impl Fn(What) -> bool,
+    visit: &mut dyn FnMut(&mut Builder<'_>, CellField, Value),
 ) {
     let length = b.function.int_of(bytes);
     for &field in &cells.head {
-        if wanted(field.scalar) {
+        if wanted(field.what) {
             visit_guarded(b, field, None, bytes, length, visit);
         }
     }
-    if !cells.body.iter().any(|field| wanted(field.scalar)) {
+    if !cells.body.iter().any(|field| wanted(field.what)) {
         return;
     }
     let period = b.i64(cells.period as i64);
@@ -283,11 +342,11 @@ fn for_each_field(
             start = b.binary(Opcode::Add, start, before);
         }
         for &field in &cells.body {
-            if !wanted(field.scalar) {
+            if !wanted(field.what) {
                 continue;
             }
             if whole {
-                visit(b, field.scalar, start);
+                visit(b, field, start);
             } else {
                 visit_guarded(b, field, Some(start), bytes, None, visit);
             }
@@ -303,9 +362,9 @@ fn visit_guarded(
     start: Option<Value>,
     bytes: Value,
     length: Option<i128>,
-    visit: &mut dyn FnMut(&mut Builder<'_>, Scalar, Value),
+    visit: &mut dyn FnMut(&mut Builder<'_>, CellField, Value),
 ) {
-    let end = i128::from(field.offset + field.scalar.bytes());
+    let end = i128::from(field.offset + field.bytes);
     let offset = b.i64(field.offset as i64);
     let at = match start {
         Some(start) => b.binary(Opcode::Add, start, offset),
@@ -313,16 +372,16 @@ fn visit_guarded(
     };
     if let (None, Some(length)) = (start, length) {
         if end <= length {
-            visit(b, field.scalar, at);
+            visit(b, field, at);
         }
         return;
     }
-    let width = b.i64(field.scalar.bytes() as i64);
+    let width = b.i64(field.bytes as i64);
     let end = b.binary(Opcode::Add, at, width);
     let inside = b.icmp(IntPredicate::Sle, end, bytes);
     let (_, then_region, else_region) = b.if_else(inside, &[]);
     b.inside(then_region, |b| {
-        visit(b, field.scalar, at);
+        visit(b, field, at);
         b.yields(&[]);
     });
     b.inside(else_region, |b| b.yields(&[]));

@@ -20,7 +20,7 @@ use crate::augment::{Augmented, CallStep, CallTarget, Step};
 use crate::memory;
 use crate::plan::{Decision, Plan, active_operands, live_regions, offset_chain};
 use crate::rules::{self, Primal};
-use crate::tape::{LoopStorage, Tape, linear_index, trip_count};
+use crate::tape::{Tape, linear_index, trip_count};
 use ferrozyme_ir::entity::{EntityRef, SecondaryMap};
 use ferrozyme_ir::{
     Alignment, Builder, Function, Op, OpData, Opcode, Payload, Region, Structure, Type, Value,
@@ -269,51 +269,27 @@ impl Mirror<'_, '_> {
 
     /// Reads a saved value of the present iteration, if it is one.
     fn read_slot(&mut self, value: Value) -> Option<Value> {
+        let tape = self.forward.tape;
         let region = self.structure.region_of_value(self.source, value)?;
         let around = self.loop_around(region)?;
-        let storage = self.forward.tape.loops.get(&around)?;
-        let slot = *storage.slots.get(&value)?;
-        let storage = storage.clone();
-        let address = self.slot_address(around, &storage, value, slot.offset);
-        let ty = self.source.ty(value);
-        let loaded = self.b.load(ty, address, Alignment::natural(ty));
-        self.name_after(loaded, value);
-        Some(loaded)
-    }
-
-    fn slot_address(
-        &mut self,
-        around: Op,
-        storage: &LoopStorage,
-        value: Value,
-        offset: u64,
-    ) -> Value {
-        let memory = self.lookup(storage.memory);
-        if self.source.ops[around].opcode == Opcode::Loop {
-            let record = self
-                .b
-                .offset(memory, self.numbers[&around], storage.record as i64);
-            return match offset {
-                0 => record,
-                _ => self.b.offset_bytes(record, offset as i64),
-            };
+        let storage = tape.loops.get(&around)?;
+        if !storage.slots.contains_key(&value) {
+            return None;
         }
+        let memory = self.lookup(storage.memory);
         let numbers: Vec<Value> = storage.nest.iter().map(|op| self.numbers[op]).collect();
         let extents: Vec<Value> = storage
             .extents
             .iter()
             .map(|&extent| self.lookup(extent))
             .collect();
+        let total = storage.total.map(|total| self.lookup(total));
         let index = linear_index(&mut self.b, &numbers, &extents);
-        let array = match (offset, storage.total) {
-            (0, _) | (_, None) => memory,
-            (_, Some(total)) => {
-                let total = self.lookup(total);
-                self.b.offset(memory, total, offset as i64)
-            }
-        };
-        self.b
-            .offset(array, index, self.source.ty(value).bytes() as i64)
+        let ty = self.source.ty(value);
+        let address = storage.address(&mut self.b, value, ty, memory, index, total);
+        let loaded = self.b.load(ty, address, Alignment::natural(ty));
+        self.name_after(loaded, value);
+        Some(loaded)
     }
 
     fn loop_around(&self, region: Region) -> Option<Op> {
@@ -447,12 +423,18 @@ impl Mirror<'_, '_> {
 
     fn reverse_atomic_add(&mut self, op: Op, shadow: Value) {
         let data = &self.source.ops[op];
-        let value = data.operands[1];
-        if self.forward.activities.is_active(value) {
-            let (ty, align) = (self.adjoint_type(value), alignment(data));
-            let shadow = self.lookup(shadow);
-            let adjoint = self.b.load(ty, shadow, align);
-            self.accumulate(value, adjoint);
+        let (value, old) = (data.operands[1], self.adjoints[data.results[0]]);
+        if old.is_none() && !self.forward.activities.is_active(value) {
+            return;
+        }
+        let ty = self.source.ty(value);
+        let align = alignment(data);
+        let shadow = self.lookup(shadow);
+        let adjoint = self.b.load(ty, shadow, align);
+        self.accumulate(value, adjoint);
+        if let Some(old) = old {
+            let sum = self.b.binary(Opcode::Fadd, adjoint, old);
+            self.b.store(sum, shadow, align);
         }
     }
 

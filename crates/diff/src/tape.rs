@@ -49,19 +49,50 @@ pub(crate) struct LoopStorage {
     pub memory: Value,
     /// The trip counts of the nest's loops but the first: values around the nest.
     pub extents: Vec<Value>,
-    /// How many elements each array has, if there is more than one array; for a general loop there is none.
+    /// How many elements each array has, if there is more than one array.
     pub total: Option<Value>,
-    /// What is saved: each value, and where it stands.
-    pub slots: FxHashMap<Value, Slot>,
-    /// Bytes of one record, for a general loop.
+    /// What is saved, and where: in a record, its offset; otherwise, bytes per iteration of the arrays before its own.
+    pub slots: FxHashMap<Value, u64>,
+    /// Bytes of one record; 0 if each value has an array of its own.
     pub record: u64,
 }
 
-/// Where one saved value stands.
-#[derive(Clone, Copy)]
-pub(crate) struct Slot {
-    /// Counted nest: bytes per iteration of the arrays before this one. General loop: offset in the record.
-    pub offset: u64,
+impl LoopStorage {
+    /// The address of a saved value of the iteration with this index.
+    pub(crate) fn address(
+        &self,
+        b: &mut Builder<'_>,
+        value: Value,
+        ty: Type,
+        memory: Value,
+        index: Value,
+        total: Option<Value>,
+    ) -> Value {
+        let offset = self.slots[&value] as i64;
+        if self.record > 0 {
+            let record = b.offset(memory, index, self.record as i64);
+            return match offset {
+                0 => record,
+                _ => b.offset_bytes(record, offset),
+            };
+        }
+        let array = match total {
+            Some(total) if offset > 0 => b.offset(memory, total, offset),
+            _ => memory,
+        };
+        b.offset(array, index, ty.bytes() as i64)
+    }
+}
+
+/// Where each value stands behind those before it.
+fn slots_of(values: &[Value], widths: &[u64]) -> FxHashMap<Value, u64> {
+    let mut end = 0;
+    let mut slots = FxHashMap::default();
+    for (&value, &width) in values.iter().zip(widths) {
+        slots.insert(value, end);
+        end += width;
+    }
+    slots
 }
 
 /// A saved range of memory.
@@ -419,9 +450,19 @@ impl Saver<'_> {
             .iter()
             .map(|&v| self.function.ty(v).bytes())
             .collect();
-        let record: u64 = widths.iter().sum();
-        let several = values.len() > 1;
-        let (memory, extents, total, starts) = self.build_before(nest[0], |b| {
+        // Values of one type get an array each, which is what vector units like. Values of different types are kept as
+        // records, so that it can still be told what each byte is when this code is differentiated again.
+        let scalar = self.function.ty(values[0]).scalar();
+        let uniform = values
+            .iter()
+            .all(|&v| self.function.ty(v).scalar() == scalar);
+        let sum: u64 = widths.iter().sum();
+        let record = if uniform {
+            sum
+        } else {
+            sum.next_multiple_of(8)
+        };
+        let (memory, counts, total) = self.build_before(nest[0], |b| {
             let counts: Vec<Value> = bounds
                 .iter()
                 .map(|&[from, to, step]| trip_count(b, from, to, step))
@@ -433,54 +474,40 @@ impl Saver<'_> {
             let bytes = b.binary(Opcode::Mul, total, width);
             let memory = b.alloc(bytes, Alignment::new(16).expect("a power of two"), false);
             b.function.set_name(memory, "saved");
-            let mut offset = 0;
-            let starts: Vec<Value> = widths
-                .iter()
-                .map(|&width| {
-                    let start = match offset {
-                        0 => memory,
-                        _ => b.offset(memory, total, offset as i64),
-                    };
-                    offset += width;
-                    start
-                })
-                .collect();
-            (memory, counts[1..].to_vec(), total, starts)
+            (memory, counts, total)
         });
-        let numbers: Vec<Value> = nest.iter().map(|&op| self.number(op)).collect();
+        let storage = LoopStorage {
+            memory,
+            extents: counts[1..].to_vec(),
+            total: (uniform && values.len() > 1).then_some(total),
+            slots: slots_of(values, &widths),
+            record: if uniform { 0 } else { record },
+            nest,
+        };
+        let numbers: Vec<Value> = storage.nest.iter().map(|&op| self.number(op)).collect();
         let body = self.function.ops[op].regions[0];
-        let index = self.build_at_start(body, |b| linear_index(b, &numbers, &extents));
-        let mut slots = FxHashMap::default();
-        let mut offset = 0;
-        for ((&value, &width), &start) in values.iter().zip(&widths).zip(&starts) {
-            slots.insert(value, Slot { offset });
-            offset += width;
+        let index = self.build_at_start(body, |b| linear_index(b, &numbers, &storage.extents));
+        for &value in values {
             self.build_behind_definition(value, |b| {
-                let slot = b.offset(start, index, width as i64);
-                b.store(value, slot, Alignment::natural(b.ty(value)));
+                let ty = b.ty(value);
+                let slot = storage.address(b, value, ty, memory, index, storage.total);
+                b.store(value, slot, Alignment::natural(ty));
             });
         }
+        let outermost = storage.nest[0];
+        let code = self.before[&outermost];
         for value in [memory]
             .into_iter()
-            .chain(extents.iter().copied())
-            .chain(several.then_some(total))
+            .chain(storage.extents.iter().copied())
+            .chain(storage.total)
         {
-            let code = self.before[&nest[0]];
-            self.convey_new(value, nest[0], code);
+            self.convey_new(value, outermost, code);
         }
         self.tape
             .released_after
-            .entry(nest[0])
+            .entry(outermost)
             .or_default()
             .push(memory);
-        let storage = LoopStorage {
-            nest,
-            memory,
-            extents,
-            total: several.then_some(total),
-            slots,
-            record: 0,
-        };
         self.tape.loops.insert(op, storage);
     }
 
@@ -497,13 +524,11 @@ impl Saver<'_> {
     }
 
     fn save_in_records(&mut self, op: Op, values: &[Value]) {
-        let mut slots = FxHashMap::default();
-        let mut record = 0;
-        for &value in values {
-            slots.insert(value, Slot { offset: record });
-            record += self.function.ty(value).bytes();
-        }
-        let record = record.next_multiple_of(8);
+        let widths: Vec<u64> = values
+            .iter()
+            .map(|&v| self.function.ty(v).bytes())
+            .collect();
+        let record = widths.iter().sum::<u64>().next_multiple_of(8);
         let body = self.function.ops[op].regions[0];
         let number = self.trips[&op].number;
         // Two more carried values: the buffer and for how many records it has room.
@@ -521,28 +546,23 @@ impl Saver<'_> {
         let memory = self.function.add_result(op, Type::PTR);
         self.function.add_result(op, Type::I64);
         self.function.set_name(memory, "saved");
-        for &value in values {
-            let offset = slots[&value].offset as i64;
-            self.build_behind_definition(value, |b| {
-                let slot = b.offset(buffer, number, record as i64);
-                let slot = if offset == 0 {
-                    slot
-                } else {
-                    b.offset_bytes(slot, offset)
-                };
-                b.store(value, slot, Alignment::natural(b.ty(value)));
-            });
-        }
-        self.convey(memory);
-        self.tape.released_after.entry(op).or_default().push(memory);
         let storage = LoopStorage {
             nest: vec![op],
             memory,
             extents: Vec::new(),
             total: None,
-            slots,
+            slots: slots_of(values, &widths),
             record,
         };
+        for &value in values {
+            self.build_behind_definition(value, |b| {
+                let ty = b.ty(value);
+                let slot = storage.address(b, value, ty, buffer, number, None);
+                b.store(value, slot, Alignment::natural(ty));
+            });
+        }
+        self.convey(memory);
+        self.tape.released_after.entry(op).or_default().push(memory);
         self.tape.loops.insert(op, storage);
     }
 
