@@ -7,6 +7,9 @@
 //! long as they are few; of many, those at constant offsets go into a tree of intervals, and the others count as touching
 //! everything behind the root. Of the writes of other roots it only matters how late the last one comes.
 
+mod interval_tree;
+
+use self::interval_tree::IntervalTree;
 use crate::alias::{Access, Aliases, Footprint};
 use crate::pointers::{Object, object_kind};
 use ferrozyme_ir::{Function, Module, Op, Region, Value};
@@ -453,107 +456,6 @@ impl Group {
         if !intervals.is_empty() {
             self.constant = Some(IntervalTree::of(&intervals));
         }
-    }
-}
-
-/// Answers which interval, of those that meet a given one, stands last in the text.
-struct IntervalTree {
-    /// The ends of all intervals, sorted. Slot `i` is what lies between bounds `i` and `i + 1`.
-    bounds: Vec<i64>,
-    /// How many leaves the tree has: a power of two.
-    leaves: usize,
-    /// For each node, the last interval that covers all of it.
-    covering: Vec<Option<(u32, Op)>>,
-    /// For each node, the last interval that meets it.
-    meeting: Vec<Option<(u32, Op)>>,
-}
-
-impl IntervalTree {
-    fn of(intervals: &[(i64, i64, u32, Op)]) -> IntervalTree {
-        let mut bounds: Vec<i64> = intervals
-            .iter()
-            .flat_map(|&(start, end, ..)| [start, end])
-            .collect();
-        bounds.sort_unstable();
-        bounds.dedup();
-        let leaves = bounds.len().next_power_of_two();
-        let mut tree = IntervalTree {
-            bounds,
-            leaves,
-            covering: vec![None; 2 * leaves],
-            meeting: vec![None; 2 * leaves],
-        };
-        for &(start, end, order, op) in intervals {
-            let first = tree.bounds.partition_point(|&bound| bound < start);
-            let last = tree.bounds.partition_point(|&bound| bound < end);
-            tree.insert(1, 0, leaves, first, last, (order, op));
-        }
-        tree
-    }
-
-    fn latest_of_all(&self) -> Option<(u32, Op)> {
-        self.meeting[1]
-    }
-
-    fn latest(&self, start: i64, end: i64) -> Option<(u32, Op)> {
-        // The first slot that ends behind `start`, and the first that starts at or behind `end`.
-        let first = self
-            .bounds
-            .partition_point(|&bound| bound <= start)
-            .saturating_sub(1);
-        let last = self.bounds.partition_point(|&bound| bound < end);
-        self.query(1, 0, self.leaves, first, last)
-    }
-
-    fn insert(
-        &mut self,
-        node: usize,
-        low: usize,
-        high: usize,
-        first: usize,
-        last: usize,
-        entry: (u32, Op),
-    ) {
-        if first >= high || last <= low {
-            return;
-        }
-        self.meeting[node] = later(self.meeting[node], Some(entry));
-        if first <= low && high <= last {
-            self.covering[node] = later(self.covering[node], Some(entry));
-            return;
-        }
-        let middle = (low + high) / 2;
-        self.insert(2 * node, low, middle, first, last, entry);
-        self.insert(2 * node + 1, middle, high, first, last, entry);
-    }
-
-    fn query(
-        &self,
-        node: usize,
-        low: usize,
-        high: usize,
-        first: usize,
-        last: usize,
-    ) -> Option<(u32, Op)> {
-        if first >= high || last <= low {
-            return None;
-        }
-        if first <= low && high <= last {
-            return self.meeting[node];
-        }
-        let middle = (low + high) / 2;
-        let below = later(
-            self.query(2 * node, low, middle, first, last),
-            self.query(2 * node + 1, middle, high, first, last),
-        );
-        later(self.covering[node], below)
-    }
-}
-
-fn later(a: Option<(u32, Op)>, b: Option<(u32, Op)>) -> Option<(u32, Op)> {
-    match (a, b) {
-        (Some(x), Some(y)) => Some(if x.0 >= y.0 { x } else { y }),
-        (x, y) => x.or(y),
     }
 }
 

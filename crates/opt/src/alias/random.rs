@@ -10,7 +10,7 @@ use ferrozyme_ir::{
 use rustc_hash::FxHashSet;
 
 /// The programs of one run of the tests; `FERROZYME_ALIAS_PROGRAMS` asks for another number.
-const PROGRAMS: u64 = 3000;
+const PROGRAMS: u64 = 2000;
 
 #[test]
 fn no_proof_is_refuted() {

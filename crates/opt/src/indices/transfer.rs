@@ -1,0 +1,203 @@
+//! What the result of one integer operation is in terms of its operands.
+
+use super::{Indices, is_index};
+use crate::interval::Interval;
+use crate::symbolic::Symbolic;
+use ferrozyme_ir::{Flags, OpData, Opcode, Value};
+
+/// Factors beyond this are taken to be meant to wrap around.
+const LARGE_FACTOR: u64 = 1 << 32;
+
+impl Indices<'_> {
+    /// The expression and interval of an operation's only result.
+    pub(super) fn transfer(
+        &self,
+        data: &OpData,
+        result: Value,
+    ) -> (Option<Symbolic>, Option<Interval>) {
+        if !is_index(self.function, result) {
+            return (None, None);
+        }
+        let bits = self.function.ty(result).scalar().bits();
+        let interval = self.transfer_interval(data, bits);
+        let expression = self.transfer_expression(data, result, bits);
+        (expression, interval)
+    }
+
+    fn transfer_expression(&self, data: &OpData, result: Value, bits: u32) -> Option<Symbolic> {
+        if !data
+            .operands
+            .iter()
+            .all(|&operand| is_index(self.function, operand))
+        {
+            return None;
+        }
+        let operand = |index: usize| self.expression(data.operands[index]);
+        match data.opcode {
+            Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Shl => {
+                let exact = data.flags.contains(Flags::NSW);
+                if bits < 64 && !exact && !self.fits(data, bits) {
+                    return None;
+                }
+                let combined = match data.opcode {
+                    Opcode::Add => operand(0).add(&operand(1)),
+                    Opcode::Sub => operand(0).sub(&operand(1)),
+                    Opcode::Mul => operand(0).mul(&operand(1)),
+                    _ => {
+                        let amount = operand(1).is_constant()?;
+                        if amount < 0 || amount >= i64::from(bits.min(62)) {
+                            return None;
+                        }
+                        operand(0).scale(1 << amount)
+                    }
+                }?;
+                let large = combined
+                    .terms()
+                    .iter()
+                    .any(|term| term.coefficient.unsigned_abs() > LARGE_FACTOR);
+                (exact || !large).then_some(combined)
+            }
+            // Where the low bits of one side are zero, `or` with a small constant is a sum.
+            Opcode::Or if bits == 64 => {
+                let (left, right) = (operand(0), operand(1));
+                let low = right.is_constant().filter(|&low| low >= 0)?;
+                let free = left.common_divisor() | left.constant_part().unsigned_abs();
+                let zeros = free.trailing_zeros();
+                (zeros < 63 && low < 1 << zeros).then(|| left.plus(low))?
+            }
+            Opcode::Sext => Some(operand(0)),
+            Opcode::Zext if self.interval_of_value(data.operands[0]).min >= 0 => Some(operand(0)),
+            Opcode::TruncInt => {
+                let source = self.interval_of_value(data.operands[0]);
+                let kept = source.is_within(Interval::of_bits(bits));
+                (kept || data.flags.contains(Flags::NSW)).then(|| operand(0))
+            }
+            Opcode::Select => {
+                let (a, b) = (operand(1), operand(2));
+                (a == b && self.function.ty(result) == self.function.ty(data.operands[1]))
+                    .then_some(a)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the expression of an operation's result is its value as a number.
+    pub(super) fn computes_exactly(&self, data: &OpData) -> bool {
+        let wraps = match data.opcode {
+            Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Shl => {
+                !data.flags.contains(Flags::NSW) && !self.fits(data, 64)
+            }
+            _ => false,
+        };
+        !wraps && data.operands.iter().all(|&operand| self.is_exact(operand))
+    }
+
+    pub(super) fn is_exact(&self, value: Value) -> bool {
+        // What is not taken apart is its own expression.
+        let info = &self.info[value];
+        info.expression.is_none() || info.exact
+    }
+
+    /// Whether the exact result of an operation surely fits into its type.
+    fn fits(&self, data: &OpData, bits: u32) -> bool {
+        self.exact_interval(data)
+            .is_some_and(|interval| interval.is_within(Interval::of_bits(bits)))
+    }
+
+    /// The interval of a sum, difference, product or shift as if integers had no limit.
+    fn exact_interval(&self, data: &OpData) -> Option<Interval> {
+        let &[a, b] = data.operands.first_chunk()?;
+        let (a, b) = (self.interval_of_value(a), self.interval_of_value(b));
+        Some(match data.opcode {
+            Opcode::Add => a + b,
+            Opcode::Sub => a + -b,
+            Opcode::Mul => a * b,
+            Opcode::Shl if b.min == b.max && (0..63).contains(&b.min) => {
+                a * Interval::point(1 << b.min)
+            }
+            _ => return None,
+        })
+    }
+
+    fn transfer_interval(&self, data: &OpData, bits: u32) -> Option<Interval> {
+        let of_type = Interval::of_bits(bits);
+        let operand = |index: usize| self.interval_of_value(data.operands[index]);
+        let interval = match data.opcode {
+            Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Shl => {
+                let exact = self.exact_interval(data)?;
+                if data.flags.contains(Flags::NSW) {
+                    exact.intersect(of_type)
+                } else if exact.is_within(of_type) {
+                    exact
+                } else {
+                    return None;
+                }
+            }
+            Opcode::Select if data.operands.len() == 3 => operand(1).union(operand(2)),
+            Opcode::Sext => operand(0),
+            Opcode::Zext => {
+                let source = operand(0);
+                let width = self.function.ty(data.operands[0]).scalar().bits();
+                if source.min >= 0 {
+                    source
+                } else {
+                    Interval::new(0, (1i128 << width.min(64)) - 1)
+                }
+            }
+            Opcode::TruncInt if operand(0).is_within(of_type) => operand(0),
+            Opcode::Smin => {
+                let (a, b) = (operand(0), operand(1));
+                Interval::new(a.min.min(b.min), a.max.min(b.max))
+            }
+            Opcode::Smax => {
+                let (a, b) = (operand(0), operand(1));
+                Interval::new(a.min.max(b.min), a.max.max(b.max))
+            }
+            Opcode::Umin | Opcode::Umax if operand(0).min >= 0 && operand(1).min >= 0 => {
+                operand(0).union(operand(1))
+            }
+            Opcode::And if operand(0).min >= 0 || operand(1).min >= 0 => {
+                let limit = |interval: Interval| {
+                    if interval.min >= 0 {
+                        interval.max
+                    } else {
+                        i128::MAX
+                    }
+                };
+                Interval::new(0, limit(operand(0)).min(limit(operand(1))))
+            }
+            Opcode::Urem if operand(1).min > 0 => Interval::new(0, operand(1).max - 1),
+            Opcode::Srem if operand(1).min > 0 => {
+                let limit = operand(1).max - 1;
+                let lowest = if operand(0).min >= 0 { 0 } else { -limit };
+                Interval::new(lowest, limit)
+            }
+            Opcode::Udiv | Opcode::Sdiv if operand(0).min >= 0 && operand(1).min > 0 => {
+                Interval::new(
+                    operand(0).min / operand(1).max,
+                    operand(0).max / operand(1).min,
+                )
+            }
+            Opcode::Lshr | Opcode::Ashr => {
+                let amount = operand(1);
+                let (a, known) = (operand(0), amount.min == amount.max);
+                if !known || !(0..i128::from(bits)).contains(&amount.min) {
+                    return None;
+                }
+                let amount = amount.min as u32;
+                if a.min >= 0 || data.opcode == Opcode::Ashr {
+                    Interval::new(a.min >> amount, a.max >> amount)
+                } else if amount > 0 {
+                    Interval::new(0, (1i128 << (bits - amount)) - 1)
+                } else {
+                    return None;
+                }
+            }
+            Opcode::Ctpop | Opcode::Ctlz | Opcode::Cttz if bits >= 8 => {
+                Interval::new(0, i128::from(bits))
+            }
+            _ => return None,
+        };
+        Some(interval.intersect(of_type))
+    }
+}
