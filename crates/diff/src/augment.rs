@@ -690,7 +690,7 @@ impl Augmenter<'_> {
         let [to, from, bytes] = data.operands[..] else {
             unreachable!("a verified copy has three operands")
         };
-        if !self.has_shadow(to) {
+        if !self.has_shadow(to) || self.augmented.function.int_of(bytes) == Some(0) {
             return Ok(());
         }
         let to_shadow = self.shadow(op, to)?;
@@ -788,7 +788,13 @@ impl Augmenter<'_> {
     // ---- calls
 
     fn activity_of(&self, value: Value) -> Activity {
-        if self.has_shadow(value) {
+        let function = &self.augmented.function;
+        // A pointer that leads nowhere is its own shadow, and the callee may choose between it and others.
+        let nowhere = || {
+            function.ty(value) == Type::PTR
+                && self.sweep.objects.class_of(function, value).is_none()
+        };
+        if self.has_shadow(value) || nowhere() {
             Activity::Duplicated
         } else if self.sweep.activities.is_active(value) {
             Activity::Active
@@ -826,6 +832,7 @@ impl Augmenter<'_> {
         let layouts = data
             .operands
             .iter()
+            .chain(&data.results)
             .map(|&v| self.layout_behind(v))
             .collect();
         let caller = self.augmented.function.name.clone();
@@ -836,7 +843,7 @@ impl Augmenter<'_> {
         let mut operands = Vec::new();
         for &arg in &data.operands {
             operands.push(arg);
-            if self.has_shadow(arg) {
+            if self.activity_of(arg) == Activity::Duplicated {
                 operands.push(self.shadow(op, arg)?);
             }
         }
@@ -863,8 +870,9 @@ impl Augmenter<'_> {
         function.ops[op].payload = Payload::Callee(derivative.augmented);
         function.ops[op].operands = operands.into();
         for &result in &data.results {
-            if self.has_shadow(result) {
-                let shadow = self.function().add_result(op, Type::PTR);
+            if self.activity_of(result) == Activity::Duplicated {
+                let ty = self.augmented.function.ty(result);
+                let shadow = self.function().add_result(op, ty);
                 self.set_shadow(result, shadow);
             }
         }

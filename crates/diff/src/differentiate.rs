@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::globals;
 use crate::objects::{Objects, ObjectsCache};
 use crate::overwritten::find_overwritten;
-use crate::plan::{Plan, Surroundings, plan};
+use crate::plan::{Decision, Plan, Surroundings, plan};
 use crate::request::{Activity, Request};
 use crate::reverse::{Forward, reverse};
 use crate::rules;
@@ -398,12 +398,15 @@ impl<'m> Session<'m> {
         let source = &study.augmented.function;
         let declared = &self.module.functions[derivative.reverse];
         let mut params = declared.params.clone();
+        let pointers_from_tape = saves_pointers(study);
         for (param, original) in params
             .iter_mut()
             .zip(&source.params)
             .take(derivative.uses.len())
         {
             param.facts = original.facts.clone();
+            // What is reached through a pointer from the tape may be reached through a parameter as well.
+            param.facts.noalias &= !pointers_from_tape;
         }
         let mut target = Function::define(declared.name.clone(), params, declared.results.clone());
         let body = target.body();
@@ -559,6 +562,18 @@ fn forward<'a>(study: &'a Study, tape: &'a Tape) -> Forward<'a> {
         plan: &study.plan,
         tape,
     }
+}
+
+/// Whether the tape holds pointers that were computed from parameters.
+fn saves_pointers(study: &Study) -> bool {
+    let function = &study.augmented.function;
+    study.plan.decisions.iter().any(|(value, &decision)| {
+        decision == Decision::Save
+            && function.ty(value).is_ptr()
+            && !function.def_op(value).is_some_and(|(op, _)| {
+                matches!(function.ops[op].opcode, Opcode::Alloc | Opcode::Stack)
+            })
+    })
 }
 
 /// The arguments whose gradients are results.

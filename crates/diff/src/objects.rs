@@ -299,7 +299,8 @@ impl CellShape {
 }
 
 impl Objects {
-    /// Analyses a function. `layouts` says what is known of the memory behind its parameters on top of their declared facts.
+    /// Analyses a function. `layouts` says what is known of the memory behind its parameters on top of their declared facts,
+    /// and then what is known of the memory behind its results.
     ///
     /// A function without body has parameters that point to nothing known.
     pub fn analyse(

@@ -33,7 +33,9 @@ impl Sweep<'_, '_> {
     }
 
     fn activity_of(&self, value: Value) -> Activity {
-        if self.function.ty(value).is_ptr() && self.has_shadow(value) {
+        // A pointer that leads nowhere is its own shadow, and the callee may choose between it and others.
+        let nowhere = || self.objects.class_of(&self.function, value).is_none();
+        if self.function.ty(value) == Type::PTR && (self.has_shadow(value) || nowhere()) {
             Activity::Duplicated
         } else if self.has_companions(value) {
             Activity::Active
@@ -68,7 +70,12 @@ impl Sweep<'_, '_> {
             function: callee,
             args: data.operands.iter().map(|&v| self.activity_of(v)).collect(),
             results: data.results.iter().map(|&v| self.activity_of(v)).collect(),
-            layouts: data.operands.iter().map(|&v| self.layout_of(v)).collect(),
+            layouts: data
+                .operands
+                .iter()
+                .chain(&data.results)
+                .map(|&v| self.layout_of(v))
+                .collect(),
             primal: true,
         };
         if self.module().functions[callee].body.is_none() {

@@ -204,12 +204,20 @@ impl Gather<'_> {
     fn start(&mut self, context: Option<Context<'_>>) {
         for b in 0..self.bodies.len() {
             let function = self.bodies[b].function;
-            for &ty in &function.results {
+            for (index, &ty) in function.results.iter().enumerate() {
                 let cell = ty.is_int().then(|| self.graph.new_cell(ty.bytes()));
-                self.bodies[b].results.push(Outlet {
-                    pointer: Pointer::default(),
-                    cell,
-                });
+                let mut pointer = Pointer::default();
+                // Behind the layouts of the parameters stand those of the results.
+                if let Some(Context::Layouts(layouts)) = context
+                    && let Some(Some(layout)) = layouts.get(function.params.len() + index)
+                {
+                    let class = self.graph.new_class(None);
+                    let span = Span::exact(0);
+                    let target = Target { class, span };
+                    self.describe(target, layout);
+                    pointer.target = Some(target);
+                }
+                self.bodies[b].results.push(Outlet { pointer, cell });
             }
             let Some(body) = function.body else { continue };
             for (index, &argument) in function.regions[body].args.iter().enumerate() {
