@@ -118,6 +118,21 @@ impl Inputs {
         Ok(inputs)
     }
 
+    /// Whether some memory has no derivative.
+    pub fn has_constant_memory(&self) -> bool {
+        let arguments = self.arguments.iter().zip(&self.active);
+        let mut arrays =
+            arguments.filter(|(argument, _)| matches!(argument, Argument::Array { .. }));
+        arrays.any(|(_, active)| !active)
+    }
+
+    /// Gives all memory a derivative.
+    pub fn activate_memory(&mut self) {
+        for (argument, active) in self.arguments.iter().zip(&mut self.active) {
+            *active |= matches!(argument, Argument::Array { .. });
+        }
+    }
+
     /// Sets what has no derivative to zero in a direction.
     pub fn restrict(&self, direction: &mut State) {
         for (argument, &active) in self.arguments.iter().zip(&self.active) {

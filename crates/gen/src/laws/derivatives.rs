@@ -54,6 +54,13 @@ pub fn check(
     if !any(FORWARD) && !any(REVERSE) {
         return Ok(());
     }
+    // Memory that is declared constant must not flow together with other memory (through `select`, say). Whether it does
+    // is the compiler's to say; then everything has a shadow.
+    let mut shadowed = inputs.clone();
+    if inputs.has_constant_memory() && refuses_constant_memory(subject, inputs) {
+        shadowed.activate_memory();
+    }
+    let inputs = &shadowed;
     let mut random = Random::new(subject.seed ^ 0x6469_7265_6374_696f);
     let mut v = inputs.state.random_like(&mut random);
     inputs.restrict(&mut v);
@@ -141,6 +148,17 @@ pub fn check(
         }
     }
     Ok(())
+}
+
+/// Whether either mode refuses the program because of memory that is declared constant.
+fn refuses_constant_memory(subject: &Subject, inputs: &Inputs) -> bool {
+    let request = request(inputs, &subject.module, subject.main, 1);
+    let forward = differentiate_forward(&mut subject.module.clone(), &request);
+    let reverse = differentiate_reverse(&mut subject.module.clone(), &request);
+    [forward.err(), reverse.err()]
+        .iter()
+        .flatten()
+        .any(|error| error.message.contains("declared `const`"))
 }
 
 /// A program, its inputs, a direction, and weights of its outputs.
