@@ -23,8 +23,15 @@ pub struct Facts<'a, 'f> {
 
 #[derive(Default)]
 struct Bounds {
-    lower: SmallVec<[Symbolic; 2]>,
-    upper: SmallVec<[Symbolic; 2]>,
+    lower: Side,
+    upper: Side,
+}
+
+/// What a variable is known to be at least, or at most.
+#[derive(Default)]
+struct Side {
+    number: Option<i64>,
+    expressions: SmallVec<[Symbolic; 2]>,
 }
 
 /// A variable that is no value of the function: a counter in another iteration, a number of iterations.
@@ -94,8 +101,14 @@ impl<'a, 'f> Facts<'a, 'f> {
             } else {
                 &mut bounds.upper
             };
-            if !side.contains(&bound) {
-                side.push(bound);
+            // Of several numbers only the best is of use; trying all would double the work at each step of a proof.
+            let best = |a: i64, b: i64| if factor > 0 { a.max(b) } else { a.min(b) };
+            match bound.is_constant() {
+                Some(number) => {
+                    side.number = Some(side.number.map_or(number, |other| best(number, other)));
+                }
+                None if side.expressions.contains(&bound) => {}
+                None => side.expressions.push(bound),
             }
         }
     }
@@ -240,15 +253,21 @@ impl<'a, 'f> Facts<'a, 'f> {
             return false;
         };
         let own = self.interval_of_variable(variable);
-        let (number, symbolic) = match (sign, self.bounds.get(&variable)) {
-            (Sign::NotNegative, bounds) => (own.lower(), bounds.map(|bounds| &bounds.lower)),
-            (Sign::NotPositive, bounds) => (own.upper(), bounds.map(|bounds| &bounds.upper)),
+        let bounds = self.bounds.get(&variable);
+        let rising = sign == Sign::NotNegative;
+        let (own, side) = if rising {
+            (own.lower(), bounds.map(|bounds| &bounds.lower))
+        } else {
+            (own.upper(), bounds.map(|bounds| &bounds.upper))
         };
-        let number = number
-            .and_then(|number| i64::try_from(number).ok())
-            .map(Symbolic::constant);
-        let candidates = symbolic.into_iter().flatten().chain(number.as_ref());
-        for bound in candidates {
+        let own = own.and_then(|number| i64::try_from(number).ok());
+        let number = match (own, side.and_then(|side| side.number)) {
+            (Some(a), Some(b)) => Some(if rising { a.max(b) } else { a.min(b) }),
+            (a, b) => a.or(b),
+        };
+        let number = number.map(Symbolic::constant);
+        let expressions = side.into_iter().flat_map(|side| &side.expressions);
+        for bound in expressions.chain(number.as_ref()) {
             let reduced = factor.mul(bound).and_then(|product| product.add(&rest));
             if let Some(reduced) = reduced
                 && self.prove(&reduced, budget)
