@@ -502,7 +502,7 @@ impl Sweep<'_, '_> {
     fn check_bitcast(&self, op: Op) -> Result<(), Error> {
         let data = &self.function.ops[op];
         let (from, to) = (data.operands[0], data.results[0]);
-        if !self.is_active(to) && !(self.is_active(from) && self.function.ty(to).is_float()) {
+        if !self.is_active(to) {
             return Ok(());
         }
         let (from_ty, to_ty) = (self.function.ty(from), self.function.ty(to));
