@@ -181,7 +181,8 @@ impl<'m> Session<'m> {
         }
     }
 
-    fn check(&self, request: &Request) -> Result<(), Error> {
+    /// Checks the request, and finds out what calls leave alone, which the analyses want to know.
+    fn check(&mut self, request: &Request) -> Result<(), Error> {
         let function = &self.module.functions[request.function];
         request.check(function, true).map_err(|message| {
             Error::of_function(
@@ -197,6 +198,7 @@ impl<'m> Session<'m> {
                 "make its body available, or give a derivative rule for it",
             ));
         }
+        ferrozyme_opt::infer_facts(self.module, request.function);
         Ok(())
     }
 

@@ -80,6 +80,9 @@ pub fn differentiate_forward(module: &mut Module, request: &Request) -> Result<F
                 "give each argument and each result an activity that fits its type, and a width from 1 on",
             )
         })?;
+    if module.functions[request.function].body.is_some() {
+        ferrozyme_opt::infer_facts(module, request.function);
+    }
     let mut session = Session {
         module,
         width: request.width,

@@ -99,6 +99,9 @@ pub(crate) struct Plan {
     pub decisions: SecondaryMap<Value, Decision>,
     /// Ranges of memory that may be saved.
     pub ranges: Vec<RangePlan>,
+    /// For loads that are repeated on a saved range: where they read, in bytes from the root of the range, unless the address
+    /// is made of offsets from that root.
+    pub range_offsets: FxHashMap<Value, Symbolic>,
     /// Why values that are saved are not recomputed.
     pub reasons: FxHashMap<Value, Reason>,
 }
@@ -135,6 +138,7 @@ pub(crate) fn plan(
         ranges: Vec::new(),
         range_nodes: Vec::new(),
         loads_from_range: FxHashMap::default(),
+        range_offsets: FxHashMap::default(),
         reasons: FxHashMap::default(),
         stack_in_use: all_ops(function)
             .into_iter()
@@ -282,6 +286,7 @@ struct Planner<'a> {
     ranges: Vec<RangePlan>,
     range_nodes: Vec<(u32, u32)>,
     loads_from_range: FxHashMap<Value, u32>,
+    range_offsets: FxHashMap<Value, Symbolic>,
     reasons: FxHashMap<Value, Reason>,
     /// Whether memory of this function's stack is in use.
     stack_in_use: bool,
@@ -458,9 +463,22 @@ impl<'a> Planner<'a> {
             return Recipe::From(vec![address], 1);
         };
         match self.range_for(op, reason) {
-            Some(range) => Recipe::FromRange(range, offset_chain(self.function, address).indices()),
+            Some(range) => Recipe::FromRange(range, self.way_into_range(op, address, range)),
             None => Recipe::Never(reason),
         }
+    }
+
+    /// The values that say where a load reads in a saved range.
+    fn way_into_range(&mut self, op: Op, address: Value, range: u32) -> Vec<Value> {
+        let chain = offset_chain(self.function, address);
+        if chain.root == self.ranges[range as usize].root {
+            return chain.indices();
+        }
+        // The alias analysis sees further, for instance through pointers that a loop counts up.
+        let offset = self.clobbers.aliases().pointers().offset(address);
+        let variables = offset.variables().collect();
+        self.range_offsets.insert(self.function.result(op), offset);
+        variables
     }
 
     fn why_not_reload(&self, op: Op, address: Value) -> Option<Reason> {
@@ -512,6 +530,9 @@ impl<'a> Planner<'a> {
         let aliases = self.clobbers.aliases();
         let reads = aliases.reads(op);
         let access = reads.accesses.first()?;
+        if !self.indices().can_emit(&access.offset) {
+            return None;
+        }
         let mut best: Option<(u64, RangePlan)> = None;
         for &nest in &loops {
             if self.clobbers.clobbered_in_loop(op, nest) {
@@ -591,6 +612,7 @@ impl<'a> Planner<'a> {
         let mut plan = Plan {
             decisions: SecondaryMap::new(),
             ranges: self.ranges,
+            range_offsets: self.range_offsets,
             reasons: self.reasons,
         };
         for value in self.order {

@@ -25,6 +25,7 @@ use ferrozyme_ir::entity::{EntityRef, SecondaryMap};
 use ferrozyme_ir::{
     Alignment, Builder, Function, Op, OpData, Opcode, Payload, Region, Structure, Type, Value,
 };
+use ferrozyme_opt::symbolic::Symbolic;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -250,12 +251,16 @@ impl Mirror<'_, '_> {
     fn read_range(&mut self, op: Op, range: u32) {
         let data = &self.source.ops[op];
         let result = data.results[0];
-        let chain = offset_chain(self.source, data.operands[0]);
         let saved = self.forward.tape.ranges[&range];
         let mut address = self.lookup(saved.root);
-        for (index, scale) in chain.offsets {
-            let index = self.lookup(index);
-            address = self.b.offset(address, index, scale);
+        if let Some(offset) = self.forward.plan.range_offsets.get(&result) {
+            let bytes = self.evaluate(offset);
+            address = self.b.offset(address, bytes, 1);
+        } else {
+            for (index, scale) in offset_chain(self.source, data.operands[0]).offsets {
+                let index = self.lookup(index);
+                address = self.b.offset(address, index, scale);
+            }
         }
         let Payload::Align(align) = data.payload else {
             unreachable!("a verified load has an alignment")
@@ -265,6 +270,24 @@ impl Mirror<'_, '_> {
         let value = self.b.load(self.source.ty(result), address, align);
         self.name_after(value, result);
         self.known.insert(result, value);
+    }
+
+    /// Builds the value of an index expression over values of the forward sweep.
+    fn evaluate(&mut self, expression: &Symbolic) -> Value {
+        let mut sum = self.b.i64(expression.constant_part());
+        for term in expression.terms() {
+            let mut product = self.b.i64(term.coefficient);
+            for &variable in &term.monomial {
+                let factor = self.lookup(variable);
+                let factor = match self.b.ty(factor) {
+                    Type::I64 => factor,
+                    _ => self.b.cast(Opcode::Sext, factor, Type::I64),
+                };
+                product = self.b.binary(Opcode::Mul, product, factor);
+            }
+            sum = self.b.binary(Opcode::Add, sum, product);
+        }
+        sum
     }
 
     /// Reads a saved value of the present iteration, if it is one.

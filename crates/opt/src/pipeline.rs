@@ -1,7 +1,7 @@
 //! The passes in the order in which they serve each other, and by name.
 
 use crate::{
-    InlinePolicy, count_loops, forward_stores, hoist_invariants, inline_calls,
+    InlinePolicy, count_loops, forward_stores, hoist_invariants, infer_facts, inline_calls,
     merge_common_subexpressions, normalise_loops, promote_stack, remove_dead_code,
     remove_dead_stores, rewrite_induction, select_branches, simplify,
 };
@@ -24,6 +24,7 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("normalise_loops", normalise_loops),
     ("inline", inline_by_default),
     ("select_branches", select_branches),
+    ("infer_facts", infer_facts),
     ("optimise", optimise),
 ];
 

@@ -1,0 +1,251 @@
+//! Finds out which pointer parameters are only read, from the bodies of functions.
+//!
+//! ```text
+//! func @first(%x: ptr) -> (f64) {          func @first(%x: ptr readonly) -> (f64) {
+//!   %a = load f64 %x align 8           →     %a = load f64 %x align 8
+//!   return %a                                return %a
+//! }                                        }
+//! ```
+//!
+//! A parameter is only read if nothing is written or released through a pointer that may stem from it, here or in a function that
+//! it is passed to. Recursive functions are taken to keep the promise until the contrary is found. A parameter whose
+//! address gets into memory keeps no promise, since a pointer found there may lead back to it.
+
+use crate::alias::Aliases;
+use ferrozyme_ir::{FunctionId, Module, Op, Opcode, Payload, Type, Value, all_ops};
+use rustc_hash::FxHashMap;
+
+/// Marks parameters of a function and of all that it calls `readonly` where that is so; says how many.
+pub fn infer_facts(module: &mut Module, function: FunctionId) -> usize {
+    let functions = reachable(module, function);
+    // Where a pointer goes: for each parameter, whether it is written through, and to which parameters of callees it is passed.
+    let mut written: FxHashMap<(FunctionId, usize), bool> = FxHashMap::default();
+    let mut passed: Vec<((FunctionId, usize), (FunctionId, usize))> = Vec::new();
+    for &id in &functions {
+        examine(module, id, &mut written, &mut passed);
+    }
+    // What a callee writes through, its callers write through.
+    loop {
+        let before = written.values().filter(|flag| **flag).count();
+        for (from, to) in &passed {
+            if written.get(to).copied().unwrap_or(true) {
+                written.insert(*from, true);
+            }
+        }
+        if written.values().filter(|flag| **flag).count() == before {
+            break;
+        }
+    }
+    let mut changes = 0;
+    for ((id, index), flag) in written {
+        let facts = &mut module.functions[id].params[index].facts;
+        if !flag && !facts.readonly {
+            facts.readonly = true;
+            changes += 1;
+        }
+    }
+    changes
+}
+
+/// A function and all functions with bodies that it can reach by direct calls.
+fn reachable(module: &Module, function: FunctionId) -> Vec<FunctionId> {
+    let mut found = vec![function];
+    let mut seen = rustc_hash::FxHashSet::from_iter([function]);
+    let mut next = 0;
+    while let Some(&id) = found.get(next) {
+        next += 1;
+        let data = &module.functions[id];
+        for op in all_ops(data) {
+            if let Payload::Callee(callee) = data.ops[op].payload
+                && module.functions[callee].body.is_some()
+                && seen.insert(callee)
+            {
+                found.push(callee);
+            }
+        }
+    }
+    found.retain(|&id| module.functions[id].body.is_some());
+    found
+}
+
+fn examine(
+    module: &Module,
+    id: FunctionId,
+    written: &mut FxHashMap<(FunctionId, usize), bool>,
+    passed: &mut Vec<((FunctionId, usize), (FunctionId, usize))>,
+) {
+    let function = &module.functions[id];
+    let aliases = Aliases::new(module, function);
+    let params: FxHashMap<Value, usize> = function
+        .arguments()
+        .iter()
+        .enumerate()
+        .filter(|&(_, &arg)| function.ty(arg) == Type::PTR)
+        .map(|(index, &arg)| (arg, index))
+        .collect();
+    for &index in params.values() {
+        written.entry((id, index)).or_insert(false);
+    }
+    for op in all_ops(function) {
+        let data = &function.ops[op];
+        if data.opcode == Opcode::Call {
+            examine_call(module, id, op, &aliases, &params, written, passed);
+            continue;
+        }
+        for (position, &operand) in data.operands.iter().enumerate() {
+            if function.ty(operand).is_ptr() && !is_harmless(data.opcode, position) {
+                for index in parameters_behind(&aliases, &params, operand) {
+                    written.insert((id, index), true);
+                }
+            }
+        }
+    }
+}
+
+/// Whether an operation with a pointer at this place neither writes through it nor lets it get out of sight.
+fn is_harmless(opcode: Opcode, position: usize) -> bool {
+    match opcode {
+        Opcode::Load | Opcode::Icmp | Opcode::Offset | Opcode::Select => true,
+        Opcode::Copy | Opcode::Move => position == 1,
+        Opcode::For | Opcode::Loop | Opcode::Yield | Opcode::Again => true,
+        _ => false,
+    }
+}
+
+fn examine_call(
+    module: &Module,
+    id: FunctionId,
+    op: Op,
+    aliases: &Aliases<'_>,
+    params: &FxHashMap<Value, usize>,
+    written: &mut FxHashMap<(FunctionId, usize), bool>,
+    passed: &mut Vec<((FunctionId, usize), (FunctionId, usize))>,
+) {
+    let function = aliases.function();
+    let data = &function.ops[op];
+    let Payload::Callee(callee) = data.payload else {
+        return;
+    };
+    let target = &module.functions[callee];
+    for (position, &arg) in data.operands.iter().enumerate() {
+        if !function.ty(arg).is_ptr() || target.params[position].facts.readonly {
+            continue;
+        }
+        for index in parameters_behind(aliases, params, arg) {
+            if target.body.is_some() {
+                passed.push(((id, index), (callee, position)));
+            } else {
+                written.insert((id, index), true);
+            }
+        }
+    }
+}
+
+/// The parameters that a pointer may stem from; all of them if that is not known.
+fn parameters_behind(
+    aliases: &Aliases<'_>,
+    params: &FxHashMap<Value, usize>,
+    pointer: Value,
+) -> Vec<usize> {
+    let root = aliases.pointers().root(pointer);
+    let bases = aliases.pointers().bases(aliases.function(), root);
+    if bases.anything {
+        return params.values().copied().collect();
+    }
+    bases
+        .objects
+        .iter()
+        .filter_map(|object| params.get(object).copied())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ferrozyme_ir::parse_module;
+
+    /// Which parameters of `@f` are found to be only read.
+    fn readonly_of(text: &str) -> Vec<bool> {
+        let mut module = parse_module(text).expect("the text is well-formed");
+        let f = module.function_named("f").expect("the function exists");
+        infer_facts(&mut module, f);
+        let params = &module.functions[f].params;
+        params.iter().map(|param| param.facts.readonly).collect()
+    }
+
+    #[test]
+    fn reading_is_harmless_and_writing_is_not() {
+        let found = readonly_of(
+            "func @f(%x: ptr, %y: ptr, %n: i64) {
+               %p = offset %x, %n * 8
+               %a = load f64 %p align 8
+               %q = offset %y, %n * 8
+               store f64 %a, %q align 8
+               return
+             }",
+        );
+        assert_eq!(found, [true, false, false]);
+    }
+
+    #[test]
+    fn writes_through_carried_pointers_count() {
+        let found = readonly_of(
+            "func @f(%x: ptr, %n: i64) {
+               %e = for %i: i64 = 0 to %n step 1 with (%p: ptr = %x) {
+                 store f64 0.0, %p align 8
+                 %q = offset %p, 8
+                 yield %q
+               }
+               return
+             }",
+        );
+        assert_eq!(found, [false, false]);
+    }
+
+    #[test]
+    fn callees_are_looked_into_and_recursion_is_trusted_until_it_writes() {
+        let recursion = |store: &str| {
+            readonly_of(&format!(
+                "func @f(%x: ptr, %n: i64) -> (f64) {{
+                   {store}
+                   %m = sub i64 %n, 1
+                   %r = call @g(%x, %m)
+                   return %r
+                 }}
+                 func @g(%x: ptr, %n: i64) -> (f64) {{
+                   %done = icmp slt i64 %n, 0
+                   %r = if %done -> (f64) {{
+                     yield 0.0
+                   }} else {{
+                     %s = call @f(%x, %n)
+                     yield %s
+                   }}
+                   return %r
+                 }}"
+            ))
+        };
+        assert_eq!(recursion(""), [true, false]);
+        assert_eq!(recursion("store f64 0.0, %x align 8"), [false, false]);
+    }
+
+    #[test]
+    fn what_gets_out_of_sight_is_not_trusted() {
+        let returned = readonly_of("func @f(%x: ptr) -> (ptr) { return %x }");
+        assert_eq!(returned, [false]);
+        let stored = readonly_of(
+            "func @f(%x: ptr, %y: ptr) {
+               store ptr %x, %y align 8
+               return
+             }",
+        );
+        assert_eq!(stored, [false, false]);
+        let unknown = readonly_of(
+            "declare @g(ptr)
+             func @f(%x: ptr) {
+               call @g(%x)
+               return
+             }",
+        );
+        assert_eq!(unknown, [false]);
+    }
+}
