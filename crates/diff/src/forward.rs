@@ -92,6 +92,7 @@ pub fn differentiate_forward(module: &mut Module, request: &Request) -> Result<F
         by_function: FxHashMap::default(),
         runs_other_code: Search::default(),
         layouts_matter: Search::default(),
+        calls_pointers: Search::default(),
     };
     let layouts = vec![None; request.args.len()];
     let key = Key {
@@ -138,6 +139,7 @@ struct Session<'m> {
     by_function: FxHashMap<FunctionId, Vec<usize>>,
     runs_other_code: Search,
     layouts_matter: Search,
+    calls_pointers: Search,
 }
 
 impl Session<'_> {

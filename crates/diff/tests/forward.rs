@@ -961,6 +961,45 @@ fn tables_of_functions() {
 }
 
 #[test]
+fn functions_as_arguments() {
+    check(
+        "func @square(%x: f64) -> (f64) {
+           %r = fmul f64 %x, %x
+           return %r
+         }
+         func @twice(%g: ptr, %x: f64) -> (f64) noinline {
+           %a = call_indirect %g(f64 %x) -> (f64)
+           %b = call_indirect %g(f64 %a) -> (f64)
+           return %b
+         }
+         func @f(%x: f64) -> (f64) {
+           %r = call @twice(@square, %x)
+           return %r
+         }",
+        &[Float(1.1)],
+    );
+}
+
+#[test]
+fn tables_behind_tables() {
+    check(
+        "global @outer: 8 bytes align 8 const layout [ptr] = zero { 0: @inner }
+         global @inner: 8 bytes align 8 const layout [ptr] = zero { 0: @square }
+         func @square(%x: f64) -> (f64) {
+           %r = fmul f64 %x, %x
+           return %r
+         }
+         func @f(%x: f64) -> (f64) {
+           %table = load ptr @outer align 8
+           %g = load ptr %table align 8
+           %r = call_indirect %g(f64 %x) -> (f64)
+           return %r
+         }",
+        &[Float(1.1)],
+    );
+}
+
+#[test]
 fn inactive_functions_are_called_as_they_are() {
     check(
         "func @log_it(%x: f64) -> (f64) inactive {

@@ -14,6 +14,7 @@
 //!
 //! Memory that holds nothing but integers stands for its own shadow: what is stored to both is the same.
 
+use super::Search;
 use crate::activity::{Activities, reachable_from};
 use crate::objects::{Class, Kind, Objects, Source};
 use crate::request::Activity;
@@ -21,8 +22,11 @@ use ferrozyme_ir::{Function, Module, Op, Opcode, Payload, Value, all_ops};
 use rustc_hash::FxHashSet;
 
 /// The memory of a function that has shadows: what its own derivative needs, and what others expect.
+///
+/// `calls_pointers` tells which functions call others through pointers, themselves or by what they call.
 pub(super) fn find_shadowed(
     module: &Module,
+    calls_pointers: &mut Search,
     function: &Function,
     objects: &Objects,
     activities: &Activities,
@@ -55,7 +59,7 @@ pub(super) fn find_shadowed(
     loop {
         let before = shadowing.shadowed.len();
         for &call in &calls {
-            shadowing.visit_call(call);
+            shadowing.visit_call(call, calls_pointers);
         }
         shadowing.follow_pointers_back();
         if shadowing.shadowed.len() == before {
@@ -120,7 +124,7 @@ struct Shadowing<'a> {
 }
 
 impl Shadowing<'_> {
-    fn visit_call(&mut self, op: Op) {
+    fn visit_call(&mut self, op: Op, calls_pointers: &mut Search) {
         let active = is_active_call(
             self.module,
             self.function,
@@ -138,6 +142,15 @@ impl Shadowing<'_> {
             Opcode::CallIndirect => (&data.operands[1..], true),
             _ => (&data.operands[..], false),
         };
+        if let Payload::Callee(callee) = data.payload
+            && calls_pointers.reaches(self.module, callee, |_, op| {
+                op.opcode == Opcode::CallIndirect
+            })
+        {
+            for &pointer in pointers {
+                self.give_tables(pointer);
+            }
+        }
         for &value in pointers.iter().chain(&data.results) {
             if all || has_shadow(self.function, self.objects, &self.shadowed, value) {
                 self.expose(value);
@@ -156,6 +169,20 @@ impl Shadowing<'_> {
                 matches!(source, Source::Param(index) if args.get(index as usize) == Some(&Activity::Const))
             });
             if !constant || may_hold_floats(self.objects, class) {
+                self.shadowed.insert(class);
+            }
+        }
+    }
+
+    /// Functions that are known here get shadows, their tables of derivatives, where a callee may find and call them.
+    fn give_tables(&mut self, pointer: Value) {
+        let Some((class, _)) = self.objects.class_of(self.function, pointer) else {
+            return;
+        };
+        for class in reachable_from(self.objects, class) {
+            let is_function = |source| matches!(source, Source::Function(_));
+            let mut sources = self.objects.sources(class).peekable();
+            if sources.peek().is_some() && sources.all(is_function) {
                 self.shadowed.insert(class);
             }
         }

@@ -46,6 +46,7 @@ pub(super) fn differentiate(session: &mut Session<'_>, index: usize) -> Result<F
     let primal = &session.module.functions[key.function];
     let shadowed = shadowing::find_shadowed(
         session.module,
+        &mut session.calls_pointers,
         primal,
         &objects,
         &activities,
