@@ -1242,6 +1242,61 @@ fn bytes_moved_from_anywhere_in_a_description_are_torn_between_its_kinds() {
     );
 }
 
+#[test]
+fn memory_moved_within_itself_is_alike_at_every_step() {
+    check(
+        "func @f(%p: ptr, %q: ptr, %n: i64) {
+           %p8 = offset %p, 8 * 1
+           store f64 1.0, %p align 8
+           move %p8, %p, %n align 8
+           %q16 = offset %q, 16 * 1
+           store f64 1.0, %q align 8
+           move %q16, %q, 40 align 8
+           return
+         }",
+        expect![[r#"
+            objects of @f
+            class0: parameter %p, every 8 bytes from 0 on
+              0: f64
+            class1: parameter %q
+              0: f64
+              8: unknown (8 bytes)
+              16: f64
+              24: unknown (8 bytes)
+              32: f64
+              40: unknown (8 bytes)
+              48: f64
+              %p: class0 at 0
+              %q: class1 at 0
+              %p8: class0 at 8
+              %q16: class1 at 16
+        "#]],
+    );
+}
+
+#[test]
+fn copies_in_a_circle_come_to_an_end() {
+    check(
+        "func @f(%p: ptr, %q: ptr, %n: i64) {
+           %q8 = offset %q, 8 * 1
+           store f64 1.0, %p align 8
+           copy %q8, %p, %n align 8
+           copy %p, %q, %n align 8
+           return
+         }",
+        expect![[r#"
+            objects of @f
+            class0: parameter %p, every 8 bytes from 0 on
+              0: f64
+            class1: parameter %q, every 8 bytes from 0 on
+              0: f64
+              %p: class0 at 0
+              %q: class1 at 0
+              %q8: class1 at 8
+        "#]],
+    );
+}
+
 /// A function with as many operations as asked, of all sorts that matter here.
 fn long_function(operations: usize) -> String {
     let mut text = String::from(

@@ -27,20 +27,75 @@ impl Gather<'_> {
             self.repeat_alike(to, from, length);
             self.repeat_alike(from, to, length);
         }
-        let mut fields = BTreeSet::new();
-        self.fields_from(to, length, &mut fields);
-        self.fields_from(from, length, &mut fields);
         if exact {
             self.cover(to, length);
             self.cover(from, length);
-            self.fields_from(to, length, &mut fields);
         }
+        let shifted = self.shift_within(to, from);
+        if let Some((start, distance)) = shifted
+            && length > LONG
+        {
+            self.graph.repeat(to.class, start, distance);
+        }
+        let mut known = self.count_fields(to, from);
+        loop {
+            self.link(to, from, length);
+            let count = self.count_fields(to, from);
+            if count <= known {
+                break;
+            }
+            known = count;
+            if self.graph.hurry {
+                // Copies in a circle, each a bit further on: an end is not in sight. To take more fields for the same than must be
+                // is never wrong, and a period puts an end to it.
+                let period = gcd(self.spacing(to), self.spacing(from)).max(1);
+                self.graph.repeat(to.class, to.span.lo, period);
+                self.graph.repeat(from.class, from.span.lo, period);
+            } else if shifted.is_none() {
+                break;
+            }
+        }
+    }
+
+    /// What is copied is the same on both sides.
+    fn link(&mut self, to: Target, from: Target, length: u64) {
+        let mut fields = BTreeSet::new();
+        self.fields_from(to, length, &mut fields);
+        self.fields_from(from, length, &mut fields);
         for (offset, bytes) in fields {
             let bytes = bytes.min(length - offset);
             let there = self.graph.access_span(to, offset as i64, bytes);
             let here = self.graph.access_span(from, offset as i64, bytes);
             self.graph.merge_cells(there, here);
         }
+    }
+
+    /// Where memory is moved within itself, from where on and by how much: what is at one place is then, step by step, at all.
+    fn shift_within(&mut self, to: Target, from: Target) -> Option<(i64, u64)> {
+        let (to, from) = (self.graph.resolve(to), self.graph.resolve(from));
+        let distance = to.span.lo.abs_diff(from.span.lo);
+        (to.class == from.class && distance > 0).then_some((to.span.lo.min(from.span.lo), distance))
+    }
+
+    /// What all distances of the fields behind a place have in common.
+    fn spacing(&mut self, place: Target) -> u64 {
+        let place = self.graph.resolve(place);
+        let node = self.graph.node(place.class);
+        node.fields
+            .range(place.span.lo..)
+            .fold(node.period, |spacing, (offset, _)| {
+                gcd(spacing, offset.abs_diff(place.span.lo))
+            })
+    }
+
+    fn count_fields(&mut self, to: Target, from: Target) -> usize {
+        [to, from]
+            .into_iter()
+            .map(|target| {
+                let (class, _) = self.graph.find(target.class);
+                self.graph.node(class).fields.len()
+            })
+            .sum()
     }
 
     /// `fill` says nothing about the bytes, except that they are there.
