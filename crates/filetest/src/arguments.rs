@@ -81,7 +81,7 @@ fn place(
                 .ok_or_else(|| format!("`&{argument}` names no earlier argument with memory"))?;
             let target = Target {
                 block: base.block,
-                offset: base.offset + offset,
+                offset: base.offset.wrapping_add(*offset),
             };
             let at = arguments.blocks[target.block].at.offset(target.offset);
             Ok((Datum::ptr(at), Some(target)))
@@ -145,7 +145,8 @@ pub fn datum_of(machine: &Machine, ty: Type, value: &Written) -> Result<Datum, S
     match (value, scalar) {
         (Written::Undef, _) => Ok(Datum::undef(ty)),
         (Written::Int(value), Scalar::Int(bits)) => {
-            let fits = bits == 128 || (-(1i128 << (bits - 1))..1i128 << bits).contains(value);
+            // From 127 bits on everything that can be written down fits.
+            let fits = bits >= 127 || (-(1i128 << (bits - 1))..1i128 << bits).contains(value);
             if !fits {
                 return Err(format!("{value} does not fit into {ty}"));
             }

@@ -5,7 +5,12 @@
 pub struct Scanner<'t> {
     whole: &'t str,
     rest: &'t str,
+    /// How many brackets are open.
+    depth: usize,
 }
+
+/// How deep brackets may be nested.
+const DEEPEST: usize = 200;
 
 impl<'t> Scanner<'t> {
     /// At the start of a text.
@@ -13,6 +18,7 @@ impl<'t> Scanner<'t> {
         Scanner {
             whole: text,
             rest: text.trim_start(),
+            depth: 0,
         }
     }
 
@@ -118,6 +124,22 @@ impl<'t> Scanner<'t> {
             items.push(item(self)?);
         }
         Ok(items)
+    }
+
+    /// Reads something within brackets, which may hold brackets in turn, but not without end.
+    pub fn nested<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, String>,
+    ) -> Result<T, String> {
+        if self.depth == DEEPEST {
+            return Err(format!(
+                "brackets are nested more than {DEEPEST} levels deep"
+            ));
+        }
+        self.depth += 1;
+        let result = read(self);
+        self.depth -= 1;
+        result
     }
 
     /// Nothing more may follow.

@@ -76,10 +76,11 @@ pub fn read_values(scanner: &mut Scanner) -> Result<Vec<Written>, String> {
 /// Reads a value.
 pub fn read_value(scanner: &mut Scanner) -> Result<Written, String> {
     if scanner.eat("[") {
-        return read_memory(scanner);
+        return scanner.nested(read_memory);
     }
     if scanner.eat("<") {
-        return Ok(Written::Lanes(scanner.list(">", read_value)?));
+        let lanes = scanner.nested(|scanner| scanner.list(">", read_value))?;
+        return Ok(Written::Lanes(lanes));
     }
     if scanner.eat("&") {
         let mut ahead = *scanner;
@@ -161,10 +162,11 @@ fn read_memory(scanner: &mut Scanner) -> Result<Written, String> {
         None
     };
     if let Some(count) = repeat {
-        if count > MOST_CELLS {
-            return Err(format!("{count} cells are more than {MOST_CELLS}"));
-        }
         let item = items.remove(0);
+        let cells = count.saturating_mul(count_cells(&item.0));
+        if cells > MOST_CELLS {
+            return Err(format!("{cells} cells are more than {MOST_CELLS}"));
+        }
         items = vec![item; count];
     }
     let mut cells = Vec::new();
@@ -186,6 +188,18 @@ fn read_memory(scanner: &mut Scanner) -> Result<Written, String> {
 
 /// No test needs more, and a slip of the finger must not take all memory.
 const MOST_CELLS: usize = 1 << 24;
+
+/// How many cells a value takes, with those that it points to.
+fn count_cells(value: &Written) -> usize {
+    match value {
+        Written::Memory(cells) => {
+            let inner = cells.iter().map(|cell| count_cells(&cell.value));
+            1 + inner.sum::<usize>()
+        }
+        Written::Lanes(lanes) => lanes.len(),
+        _ => 1,
+    }
+}
 
 /// Reads a type: `f64`, `i32`, `ptr`, `<4 x f32>`.
 pub fn read_type(scanner: &mut Scanner) -> Result<Type, String> {
@@ -283,5 +297,15 @@ mod tests {
                 .contains("a value such as")
         );
         assert!(parse_value("[1.0]: f63").unwrap_err().contains("a type"));
+    }
+
+    #[test]
+    fn refuses_what_would_take_all_memory() {
+        let deep = "[".repeat(100_000);
+        assert!(parse_value(&deep).unwrap_err().contains("nested"));
+        let wide = parse_value("[[0.0; 1000000]; 1000000]");
+        assert!(wide.unwrap_err().contains("cells are more than"));
+        let huge = parse_value("[0.0; 99999999999999999999]");
+        assert!(huge.unwrap_err().contains("a whole number"));
     }
 }

@@ -58,7 +58,7 @@ pub(super) struct Differentiate {
     #[arg(long, value_enum, default_value_t = ModeName::Reverse)]
     mode: ModeName,
     /// How many tangents forward mode carries in one sweep.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     width: u32,
     /// The derivative gives the results of the function, too.
     #[arg(long)]

@@ -31,7 +31,7 @@ Examples:
   loopir gradcheck sum.fz --args dup,const --results active --at '([0.5, 1.5], 2)'
 
 A file named `-` is the standard input, so that commands can be chained:
-  loopir differentiate sum.fz --whole | loopir run - @sum_reverse …";
+  loopir differentiate sum.fz --whole --name @df | loopir run - @df '[1.0, 2.0]' '[0.0, 0.0]' 2 1.0";
 
 #[derive(Subcommand, Debug)]
 enum Command {
