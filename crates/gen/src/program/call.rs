@@ -4,13 +4,14 @@
 //! range. The facts on its parameters (`noalias`, `readonly`, ranges) are true because calls respect them.
 
 use super::memory::eight;
+use super::plain_layout;
 use super::rule::write_function_with_rule;
 use super::scope::{Array, Element, Float, Int, POINTEE, SMALL};
 use super::writer::{Shared, Writer};
 use crate::feature::Feature;
 use ferrozyme_ir::{
     Function, FunctionId, IntPredicate, MemoryEffect, Op, Opcode, Param, ParamFacts, Payload,
-    Range, Type, Value,
+    Range, Scalar, Type, Value,
 };
 
 /// How many operations calls at one place may run in all.
@@ -183,6 +184,15 @@ fn write_twins(shared: &mut Shared<'_>, number: usize) {
         write_plain(shared, &name, params.clone(), results.clone(), false);
     }
     let right = shared.helpers.pop().expect("it was just written");
+    // No caller can be seen that would tell what the pointers of such functions point to.
+    let left = shared.helpers.last().expect("it was written before").id;
+    for id in [left, right.id] {
+        for param in &mut shared.module.functions[id].params {
+            if param.ty.is_ptr() {
+                param.facts.layout = Some(plain_layout(Scalar::F64));
+            }
+        }
+    }
     if let Some(left) = shared.helpers.last_mut() {
         left.twin = Some(right.id);
         left.cost = left.cost.max(right.cost);
