@@ -20,7 +20,7 @@ use crate::augment::{Augmented, CallStep, CallTarget, Step};
 use crate::memory;
 use crate::plan::{Decision, Plan, active_operands, live_regions, offset_chain};
 use crate::rules::{self, Primal};
-use crate::tape::{Tape, linear_index, trip_count};
+use crate::tape::{Tape, count_elements, linear_index, trip_count};
 use ferrozyme_ir::entity::{EntityRef, SecondaryMap};
 use ferrozyme_ir::{
     Alignment, Builder, Function, Op, OpData, Opcode, Payload, Region, Structure, Type, Value,
@@ -67,6 +67,7 @@ pub(crate) fn reverse(
         known: known.unwrap_or_default(),
         adjoints: SecondaryMap::with_default(None),
         numbers: FxHashMap::default(),
+        row_starts: FxHashMap::default(),
         b: Builder::new(target, body),
     };
     for &(value, seed) in seeds {
@@ -127,6 +128,8 @@ struct Mirror<'a, 't> {
     adjoints: SecondaryMap<Value, Option<Value>>,
     /// The number of the present iteration of each loop that is being reversed.
     numbers: FxHashMap<Op, Value>,
+    /// For loops that save in rows of different lengths: where the present row starts.
+    row_starts: FxHashMap<Op, Value>,
     b: Builder<'t>,
 }
 
@@ -307,7 +310,10 @@ impl Mirror<'_, '_> {
             .map(|&extent| self.lookup(extent))
             .collect();
         let total = storage.total.map(|total| self.lookup(total));
-        let index = linear_index(&mut self.b, &numbers, &extents);
+        let mut index = linear_index(&mut self.b, &numbers, &extents);
+        if storage.rows.is_some() {
+            index = self.b.binary(Opcode::Add, self.row_starts[&around], index);
+        }
         let ty = self.source.ty(value);
         let address = storage.address(&mut self.b, value, ty, memory, index, total);
         let loaded = self.b.load(ty, address, Alignment::natural(ty));
@@ -598,6 +604,13 @@ impl Mirror<'_, '_> {
             let result = data.results[index];
             initial.push(self.adjoint_or_zero(result));
         }
+        // Rows of different lengths: the reverse starts behind the last one.
+        let rows = self.forward.tape.rows.get(&op).cloned().unwrap_or_default();
+        for saving in &rows {
+            let total = self.forward.tape.loops[saving].total;
+            let total = total.expect("rows of different lengths have a total");
+            initial.push(self.lookup(total));
+        }
         let (one, minus_one) = (self.b.i64(1), self.b.i64(-1));
         let last = self.b.binary(Opcode::Sub, count, one);
         let (mirrored, region) = self.b.for_loop(last, minus_one, minus_one, &initial);
@@ -618,6 +631,10 @@ impl Mirror<'_, '_> {
         }
         self.restore(body);
         let incoming = &args[1 + captures.len()..];
+        for (saving, &end) in rows.iter().zip(&incoming[carried.len()..]) {
+            let start = self.start_of_row(*saving, end);
+            self.row_starts.insert(*saving, start);
+        }
         let mut ends: Vec<Option<Value>> = vec![None; data.results.len()];
         for (&index, &adjoint) in carried.iter().zip(incoming) {
             ends[index] = Some(adjoint);
@@ -629,6 +646,7 @@ impl Mirror<'_, '_> {
             let arg = self.source.regions[body].args[first_arg + index];
             yields.push(self.adjoint_or_zero(arg));
         }
+        yields.extend(rows.iter().map(|saving| self.row_starts[saving]));
         self.b.location = data.location;
         self.b.yields(&yields);
         self.b.region = outer;
@@ -645,6 +663,17 @@ impl Mirror<'_, '_> {
                 self.b.free(memory);
             }
         }
+    }
+
+    /// Where a row starts that ends before an index.
+    fn start_of_row(&mut self, saving: Op, end: Value) -> Value {
+        let nest = self.forward.tape.loops[&saving].nest.clone();
+        let bounds: Vec<[Value; 3]> = nest
+            .iter()
+            .map(|&op| [0, 1, 2].map(|k| self.lookup(self.source.ops[op].operands[k])))
+            .collect();
+        let (_, row) = count_elements(&mut self.b, &bounds);
+        self.b.binary(Opcode::Sub, end, row)
     }
 
     /// The counter of a loop from the number of the iteration.

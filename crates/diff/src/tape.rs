@@ -3,6 +3,8 @@
 //! - A value outside loops stays a value. Out of a branch it comes as one more result of the `if`.
 //! - A value in a nest of counted loops whose trip counts are known before the nest goes into an array with one element for each
 //!   iteration; all arrays that one loop needs are one allocation before the outermost loop of the nest.
+//! - Where the trip counts of such a nest depend on the counter of the counted loop around it (a triangle), the rows lie one behind
+//!   the other in one allocation; a loop before adds up how many there will be.
 //! - A value in a general loop goes into a buffer of records, one for each iteration, which doubles when it is full.
 //! - A range of memory is copied behind the nest that reads it.
 //!
@@ -19,7 +21,7 @@
 use crate::augment::Augmented;
 use crate::plan::{Decision, Plan, RangePlan};
 use ferrozyme_ir::{
-    Alignment, Builder, Function, IntPredicate, Op, Opcode, Region, Structure, Type, Value,
+    Alignment, Builder, Effect, Function, IntPredicate, Op, Opcode, Region, Structure, Type, Value,
     ValueDef, all_ops,
 };
 use ferrozyme_opt::build_trip_count;
@@ -38,6 +40,8 @@ pub(crate) struct Tape {
     pub released_after: FxHashMap<Op, Vec<Value>>,
     /// Values of the body that the reverse sweep reads.
     pub kept: Vec<Value>,
+    /// For each loop: what is saved in rows of different lengths within it, by the loop that saves it.
+    pub rows: FxHashMap<Op, Vec<Op>>,
 }
 
 /// What one loop saves in each iteration.
@@ -49,8 +53,10 @@ pub(crate) struct LoopStorage {
     pub memory: Value,
     /// The trip counts of the nest's loops but the first: values around the nest.
     pub extents: Vec<Value>,
-    /// How many elements each array has, if there is more than one array.
+    /// How many elements each array has, if there is more than one array or the rows differ in length.
     pub total: Option<Value>,
+    /// The loop around the nest in which the rows differ in length, if they do.
+    pub rows: Option<Op>,
     /// What is saved, and where: in a record, its offset; otherwise, bytes per iteration of the arrays before its own.
     pub slots: FxHashMap<Value, u64>,
     /// Bytes of one record; 0 if each value has an array of its own.
@@ -124,6 +130,9 @@ pub(crate) fn save(augmented: &mut Augmented, plan: &Plan) -> Tape {
     saver.splice();
     saver.tape
 }
+
+/// From how deep a chain of operations a bound is computed ahead of its loop.
+const MAX_BOUND_OPERATIONS: usize = 6;
 
 /// How often a counted loop runs, as an `i64` of at least 0.
 pub(crate) fn trip_count(b: &mut Builder<'_>, from: Value, to: Value, step: Value) -> Value {
@@ -462,31 +471,37 @@ impl Saver<'_> {
         } else {
             sum.next_multiple_of(8)
         };
-        let (memory, counts, total) = self.build_before(nest[0], |b| {
-            let counts: Vec<Value> = bounds
-                .iter()
-                .map(|&[from, to, step]| trip_count(b, from, to, step))
-                .collect();
-            let total = counts[1..].iter().fold(counts[0], |total, &count| {
-                b.binary(Opcode::Mul, total, count)
-            });
+        let rows = self.rows_around(nest[0], &bounds);
+        let (counts, row) = self.build_before(nest[0], |b| count_elements(b, &bounds));
+        let outermost = rows.unwrap_or(nest[0]);
+        let total = match rows {
+            Some(around) => self.count_rows(around, &bounds),
+            None => row,
+        };
+        let memory = self.build_before(outermost, |b| {
             let width = b.i64(record as i64);
             let bytes = b.binary(Opcode::Mul, total, width);
             let memory = b.alloc(bytes, Alignment::new(16).expect("a power of two"), false);
             b.function.set_name(memory, "saved");
-            (memory, counts, total)
+            memory
         });
         let storage = LoopStorage {
             memory,
             extents: counts[1..].to_vec(),
-            total: (uniform && values.len() > 1).then_some(total),
+            total: (rows.is_some() || uniform && values.len() > 1).then_some(total),
+            rows,
             slots: slots_of(values, &widths),
             record: if uniform { 0 } else { record },
             nest,
         };
         let numbers: Vec<Value> = storage.nest.iter().map(|&op| self.number(op)).collect();
         let body = self.function.ops[op].regions[0];
-        let index = self.build_at_start(body, |b| linear_index(b, &numbers, &storage.extents));
+        let mut index = self.build_at_start(body, |b| linear_index(b, &numbers, &storage.extents));
+        if let Some(around) = rows {
+            let start = self.carry_row_start(around, storage.nest[0], row);
+            index = self.build_at_start(body, |b| b.binary(Opcode::Add, start, index));
+            self.tape.rows.entry(around).or_default().push(op);
+        }
         for &value in values {
             self.build_behind_definition(value, |b| {
                 let ty = b.ty(value);
@@ -494,14 +509,13 @@ impl Saver<'_> {
                 b.store(value, slot, Alignment::natural(ty));
             });
         }
-        let outermost = storage.nest[0];
         let code = self.before[&outermost];
-        for value in [memory]
-            .into_iter()
-            .chain(storage.extents.iter().copied())
-            .chain(storage.total)
-        {
+        for value in [memory].into_iter().chain(storage.total) {
             self.convey_new(value, outermost, code);
+        }
+        let code = self.before[&storage.nest[0]];
+        for &extent in &storage.extents {
+            self.convey_new(extent, storage.nest[0], code);
         }
         self.tape
             .released_after
@@ -509,6 +523,95 @@ impl Saver<'_> {
             .or_default()
             .push(memory);
         self.tape.loops.insert(op, storage);
+    }
+
+    /// The counted loop right around a nest, if the nest's bounds can be computed from its counter before it runs.
+    fn rows_around(&self, nest: Op, bounds: &[[Value; 3]]) -> Option<Op> {
+        let region = self.structure.region_of(nest)?;
+        let around = self.structure.op_of(region)?;
+        let computable = self.function.ops[around].opcode == Opcode::For
+            && bounds
+                .iter()
+                .flatten()
+                .all(|&bound| self.is_computable(bound, region, MAX_BOUND_OPERATIONS));
+        computable.then_some(around)
+    }
+
+    /// Whether a value follows from a region's counter and from outside of it by a few operations without effect.
+    fn is_computable(&self, value: Value, region: Region, budget: usize) -> bool {
+        let home = self.structure.region_of_value(self.function, value);
+        match self.function.values[value].def {
+            _ if home.is_none_or(|home| !self.structure.is_within(home, region)) => true,
+            ValueDef::Argument { region: of, index } => of == region && index == 0,
+            ValueDef::Result { op, .. } => {
+                let data = &self.function.ops[op];
+                budget > 0
+                    && home == Some(region)
+                    && data.opcode.effect() == Effect::Pure
+                    && data
+                        .operands
+                        .iter()
+                        .all(|&operand| self.is_computable(operand, region, budget - 1))
+            }
+            ValueDef::Constant(_) => true,
+        }
+    }
+
+    /// Builds, before a loop, the sum over its iterations of how many elements a nest within it has.
+    fn count_rows(&mut self, around: Op, bounds: &[[Value; 3]]) -> Value {
+        let [from, to, step] = self.bounds(around);
+        let region = self.function.ops[around].regions[0];
+        let counter = self.function.regions[region].args[0];
+        let mut repeated = FxHashSet::default();
+        for &bound in bounds.iter().flatten() {
+            self.collect_slice(bound, region, &mut repeated);
+        }
+        self.build_before(around, |b| {
+            let zero = b.i64(0);
+            let (op, body) = b.for_loop(from, to, step, &[zero]);
+            let (here, sum) = (
+                b.function.regions[body].args[0],
+                b.function.regions[body].args[1],
+            );
+            b.inside(body, |b| {
+                let mut known = FxHashMap::from_iter([(counter, here)]);
+                let bounds: Vec<[Value; 3]> = bounds
+                    .iter()
+                    .map(|bounds| {
+                        bounds.map(|bound| compute_again(b, &repeated, bound, &mut known))
+                    })
+                    .collect();
+                let (_, row) = count_elements(b, &bounds);
+                let next = b.binary(Opcode::Add, sum, row);
+                b.yields(&[next]);
+            });
+            b.function.result(op)
+        })
+    }
+
+    /// The operations of a region that lead to a value.
+    fn collect_slice(&self, value: Value, region: Region, slice: &mut FxHashSet<Op>) {
+        if let Some((op, _)) = self.function.def_op(value)
+            && self.structure.region_of(op) == Some(region)
+            && slice.insert(op)
+        {
+            for &operand in &self.function.ops[op].operands {
+                self.collect_slice(operand, region, slice);
+            }
+        }
+    }
+
+    /// Makes a loop carry where the present row of a nest within it starts.
+    fn carry_row_start(&mut self, around: Op, nest: Op, row: Value) -> Value {
+        let body = self.function.ops[around].regions[0];
+        let zero = self.function.int(Type::I64, 0);
+        self.function.ops[around].operands.push(zero);
+        let start = self.function.add_argument(body, Type::I64);
+        self.function.add_result(around, Type::I64);
+        let next = self.build_before(nest, |b| b.binary(Opcode::Add, start, row));
+        let end = self.function.terminator(body);
+        self.function.ops[end].operands.push(next);
+        start
     }
 
     /// Builds code right behind the place where a value gets its meaning.
@@ -551,6 +654,7 @@ impl Saver<'_> {
             memory,
             extents: Vec::new(),
             total: None,
+            rows: None,
             slots: slots_of(values, &widths),
             record,
         };
@@ -590,6 +694,49 @@ impl Saver<'_> {
             self.function.regions[region].ops = new;
         }
     }
+}
+
+/// The trip counts of the loops of a nest, and their product.
+pub(crate) fn count_elements(b: &mut Builder<'_>, bounds: &[[Value; 3]]) -> (Vec<Value>, Value) {
+    let counts: Vec<Value> = bounds
+        .iter()
+        .map(|&[from, to, step]| trip_count(b, from, to, step))
+        .collect();
+    let product = counts[1..].iter().fold(counts[0], |product, &count| {
+        b.binary(Opcode::Mul, product, count)
+    });
+    (counts, product)
+}
+
+/// Repeats those of the operations that lead to a value.
+fn compute_again(
+    b: &mut Builder<'_>,
+    repeated: &FxHashSet<Op>,
+    value: Value,
+    known: &mut FxHashMap<Value, Value>,
+) -> Value {
+    if let Some(&known) = known.get(&value) {
+        return known;
+    }
+    let Some((op, index)) = b.function.def_op(value) else {
+        return value;
+    };
+    if !repeated.contains(&op) {
+        return value;
+    }
+    let data = b.function.ops[op].clone();
+    let operands: Vec<Value> = data
+        .operands
+        .iter()
+        .map(|&operand| compute_again(b, repeated, operand, known))
+        .collect();
+    let types: Vec<Type> = data.results.iter().map(|&result| b.ty(result)).collect();
+    let copy = b.op(data.opcode, &operands, data.payload, &types);
+    b.function.ops[copy].flags = data.flags;
+    for (&result, position) in data.results.iter().zip(0..) {
+        known.insert(result, b.function.ops[copy].results[position]);
+    }
+    b.function.ops[copy].results[index]
 }
 
 /// The number of an iteration from the loop's counter.
