@@ -981,6 +981,28 @@ fn functions_as_arguments() {
 }
 
 #[test]
+fn memory_that_a_callee_passes_on_to_unknown_code() {
+    check(
+        "func @first(%x: f64, %p: ptr layout [f64]) -> (f64) {
+           %a = load f64 %p align 8
+           %r = fmul f64 %x, %a
+           return %r
+         }
+         func @apply(%g: ptr, %p: ptr readonly, %x: f64) -> (f64) memory(read) noinline {
+           %r = call_indirect %g(f64 %x, ptr %p) -> (f64)
+           return %r
+         }
+         func @f(%x: f64) -> (f64) {
+           %p = stack 8 align 8
+           store f64 3.0, %p align 8
+           %r = call @apply(@first, %p, %x)
+           return %r
+         }",
+        &[Float(1.1)],
+    );
+}
+
+#[test]
 fn tables_behind_tables() {
     check(
         "global @outer: 8 bytes align 8 const layout [ptr] = zero { 0: @inner }

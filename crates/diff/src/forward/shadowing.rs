@@ -38,6 +38,7 @@ pub(super) fn find_shadowed(
         function,
         objects,
         activities,
+        args,
         shadowed: objects
             .classes()
             .filter(|&class| activities.is_shadowed_class(class))
@@ -52,7 +53,7 @@ pub(super) fn find_shadowed(
     if end.opcode == Opcode::Return {
         for (&value, &activity) in end.operands.iter().zip(results) {
             if activity != Activity::Const {
-                shadowing.expose_to_caller(value, args);
+                shadowing.expose_to_caller(value);
             }
         }
     }
@@ -118,6 +119,7 @@ struct Shadowing<'a> {
     function: &'a Function,
     objects: &'a Objects,
     activities: &'a Activities,
+    args: &'a [Activity],
     shadowed: FxHashSet<Class>,
     /// Memory that code outside reaches through shadow pointers.
     exposed: FxHashSet<Class>,
@@ -149,6 +151,7 @@ impl Shadowing<'_> {
         {
             for &pointer in pointers {
                 self.give_tables(pointer);
+                self.expose_unless_constant(pointer);
             }
         }
         for &value in pointers.iter().chain(&data.results) {
@@ -160,15 +163,12 @@ impl Shadowing<'_> {
 
     /// All that a result leads to gets a shadow. Memory that was made here may hold integers so far; the caller may have more in
     /// mind. Only what comes from an argument without shadow and cannot hold floats stands for itself.
-    fn expose_to_caller(&mut self, pointer: Value, args: &[Activity]) {
+    fn expose_to_caller(&mut self, pointer: Value) {
         let Some((class, _)) = self.objects.class_of(self.function, pointer) else {
             return;
         };
         for class in reachable_from(self.objects, class) {
-            let constant = self.objects.sources(class).any(|source| {
-                matches!(source, Source::Param(index) if args.get(index as usize) == Some(&Activity::Const))
-            });
-            if !constant || may_hold_floats(self.objects, class) {
+            if !self.is_constant_argument(class) || may_hold_floats(self.objects, class) {
                 self.shadowed.insert(class);
             }
         }
@@ -186,6 +186,28 @@ impl Shadowing<'_> {
                 self.shadowed.insert(class);
             }
         }
+    }
+
+    /// A callee that calls unknown code may pass any of its arguments on, and then needs shadows of all they lead to; but what
+    /// comes from an argument without shadow has none to give.
+    fn expose_unless_constant(&mut self, pointer: Value) {
+        let Some((class, _)) = self.objects.class_of(self.function, pointer) else {
+            return;
+        };
+        let reachable = reachable_from(self.objects, class);
+        if !reachable
+            .iter()
+            .any(|&class| self.is_constant_argument(class))
+        {
+            self.expose(pointer);
+        }
+    }
+
+    /// Whether memory comes from an argument without a shadow.
+    fn is_constant_argument(&self, class: Class) -> bool {
+        self.objects.sources(class).any(|source| {
+            matches!(source, Source::Param(index) if self.args.get(index as usize) == Some(&Activity::Const))
+        })
     }
 
     /// All that an argument leads to gets a shadow, but for what cannot hold floats.
