@@ -771,7 +771,14 @@ impl Augmenter<'_> {
 
     /// What the bytes from a pointer on are, to which something is copied.
     fn cells(&mut self, op: Op, to: Value, from: Option<Value>) -> Result<Cells, Error> {
-        let cells = Cells::at(self.sweep.objects, &self.augmented.function, to, from);
+        let bytes = self.augmented.function.ops[op].operands[2];
+        let cells = Cells::at(
+            self.sweep.objects,
+            &self.augmented.function,
+            to,
+            from,
+            bytes,
+        );
         self.cells_of(op, cells)
     }
 

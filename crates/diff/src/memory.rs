@@ -55,6 +55,7 @@ impl Cells {
         function: &Function,
         to: Value,
         from: Option<Value>,
+        bytes: Value,
     ) -> Result<Cells, String> {
         let (class, start) = objects
             .class_of(function, to)
@@ -70,7 +71,14 @@ impl Cells {
         } else {
             Unknown::Refused
         };
-        Cells::read(&objects.cells(class, start), unknown)
+        let length = function
+            .int_of(bytes)
+            .and_then(|length| u64::try_from(length).ok());
+        let cells = objects.cells(class, start);
+        if unknown == Unknown::Refused && !cells.covers(length) {
+            return Err("nothing says what lies behind the fields that are used".to_owned());
+        }
+        Cells::read(&cells, unknown)
     }
 
     /// What the bytes from a pointer on are that are set to zero.
@@ -116,9 +124,6 @@ impl Cells {
             }
             Ok(found)
         };
-        if cells.head.is_empty() && cells.body.is_empty() && unknown == Unknown::Refused {
-            return Err("nothing says what is there".to_owned());
-        }
         Ok(Cells {
             head: read(&cells.head, 0)?,
             head_bytes: base,

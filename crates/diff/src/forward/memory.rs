@@ -206,7 +206,8 @@ impl Sweep<'_, '_> {
 
     /// What the bytes from a pointer on are.
     fn cells(&self, op: Op, to: Value, from: Option<Value>) -> Result<Cells, Error> {
-        Cells::at(&self.objects, &self.function, to, from).map_err(|problem| {
+        let bytes = self.function.ops[op].operands[2];
+        Cells::at(&self.objects, &self.function, to, from, bytes).map_err(|problem| {
             self.error(
                 op,
                 &format!("cannot tell what the bytes of active memory are: {problem}"),
