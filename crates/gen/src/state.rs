@@ -96,8 +96,8 @@ impl State {
     pub fn difference(&self, other: &State, tolerance: f64) -> Option<String> {
         let differs = |a: f64, b: f64| {
             a.to_bits() != b.to_bits() && !(a.is_nan() && b.is_nan()) && {
-                // Not `>`: a NaN on one side differs.
-                !((a - b).abs() <= tolerance)
+                let distance = (a - b).abs();
+                distance.is_nan() || distance > tolerance
             }
         };
         for (position, (&a, &b)) in self.floats.iter().zip(&other.floats).enumerate() {
