@@ -23,8 +23,12 @@
 //! their callers, and each call gets a copy of what was found, so that one callee may serve different layouts.
 //!
 //! What nothing is known of is [`Kind::Unknown`], and what is used in ways that exclude each other is
-//! [`Kind::Conflict`]; neither is ever guessed at. Bytes that are floats by type somewhere but
+//! [`Kind::Conflict`]; neither is ever guessed at. A pointer that is also used in parts is a conflict, but what it leads to is not forgotten:
+//! a pointer that is put together from parts leads to all that they are parts of pointers to. Bytes that are floats by type somewhere but
 //! whose bits somebody looks at as an integer elsewhere are floats.
+//!
+//! The analysis always comes to an end, with work and memory bounded by a multiple of the number of operations: where merging and widening do not settle
+//! within that, all memory becomes one class of conflicts, which is never wrong.
 //!
 //! Two different classes may still be the same memory where both come from outside: the caller may pass one object
 //! twice. See [`Objects::may_overlap`].
@@ -272,6 +276,7 @@ struct CellShape {
     parts: Option<(u32, u32)>,
     float: Option<Scalar>,
     integer: graph::Integer,
+    /// Also where the whole pointer leads of which these bytes are a part.
     pointer: Option<Place>,
     padding: bool,
     contradiction: Option<Contradiction>,
@@ -350,7 +355,10 @@ impl Objects {
             ValueDef::Constant(_) => None,
             _ => match self.values[value] {
                 Trace::Pointer(place) => Some(place),
-                Trace::Cell(cell) => self.shape.cells[cell as usize].pointer,
+                Trace::Cell(cell) => {
+                    let cell = &self.shape.cells[cell as usize];
+                    cell.pointer.filter(|_| cell.bytes >= Scalar::Ptr.bytes())
+                }
                 Trace::Nothing => None,
             },
         }

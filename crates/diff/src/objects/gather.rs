@@ -6,8 +6,14 @@
 //! The walk is repeated until nothing changes: pointers carried around loops and stored in memory grow from
 //! round to round, by widening only a few times. What integers are is collected last, in one more round, because whether arithmetic works on a number or
 //! on an address is known only when all pointers are.
+//!
+//! That the walk comes to an end rests on this: each operation makes new classes once at most, classes and cells are only merged and split,
+//! periods only shrink, and offsets that go on growing are widened, after [`LIMIT`] rounds to all offsets. Should it still take more than
+//! [`ROUNDS`] rounds, or more classes and cells than a multiple of the number of operations, then the walk is given up, and
+//! the answer is that all memory is one class in which nothing can be told ([`collapse`]). It is the right answer to any program, and costs one more walk.
 
 mod call;
+mod collapse;
 mod copy;
 mod instance;
 mod memory;
@@ -73,14 +79,40 @@ pub(super) fn analyse_group(
     finished: &FxHashMap<FunctionId, Arc<Objects>>,
     context: Option<Context<'_>>,
 ) -> Vec<(FunctionId, Objects)> {
-    let mut gather = Gather {
+    let mut gather = gather_of(module, group, finished);
+    gather.start(context);
+    gather.run();
+    freeze::freeze(gather)
+}
+
+/// What is known of a function when its analysis is given up.
+#[cfg(test)]
+pub(super) fn give_up(module: &Module, function: FunctionId) -> Objects {
+    let finished = FxHashMap::default();
+    let mut gather = gather_of(module, &[function], &finished);
+    gather.start(None);
+    gather.collapse();
+    let (_, objects) = freeze::freeze(gather)
+        .pop()
+        .expect("a group of one function has one analysis");
+    objects
+}
+
+fn gather_of<'a>(
+    module: &'a Module,
+    group: &[FunctionId],
+    finished: &'a FxHashMap<FunctionId, Arc<Objects>>,
+) -> Gather<'a> {
+    let bodies: Vec<Body<'a>> = group
+        .iter()
+        .map(|&id| Body::of(id, &module.functions[id]))
+        .collect();
+    Gather {
         module,
         finished,
+        steps: bodies.iter().map(|body| body.steps.len()).sum(),
         graph: Graph::default(),
-        bodies: group
-            .iter()
-            .map(|&id| Body::of(id, &module.functions[id]))
-            .collect(),
+        bodies,
         positions: group.iter().copied().zip(0..).collect(),
         globals: FxHashMap::default(),
         functions: FxHashMap::default(),
@@ -88,14 +120,18 @@ pub(super) fn analyse_group(
         copied: 0,
         late: false,
         last: false,
-    };
-    gather.start(context);
-    gather.run();
-    freeze::freeze(gather)
+    }
 }
 
 /// After how many rounds pointers that still move are taken to point anywhere in their class.
 const LIMIT: u32 = 16;
+
+/// After how many rounds the analysis is given up. Pointers move no more by then; what still changes is merged or split, which takes few.
+const ROUNDS: u32 = 64;
+
+/// How many classes and cells there may be for each operation before the analysis is given up, and how many in any case. A round makes a
+/// cell for each piece of what an operation reads or writes in pieces.
+const SIZE: (usize, usize) = (256, 1 << 18);
 
 /// Fields beyond this offset are not believed.
 const FAR: u64 = 1 << 48;
@@ -112,6 +148,8 @@ pub(super) struct Gather<'a> {
     instances: FxHashMap<instance::Key, Instance>,
     /// How many classes and cells these hold.
     copied: usize,
+    /// How many operations there are to look at.
+    steps: usize,
     /// Whether addresses made of integers that carry none are to be given memory of their own now.
     late: bool,
     /// Whether this is the round in which integers are told.
@@ -251,7 +289,10 @@ impl Gather<'_> {
         loop {
             let before = self.graph.version;
             self.graph.hurry = round >= LIMIT;
-            self.round();
+            if round == ROUNDS || !self.round() {
+                self.collapse();
+                return;
+            }
             round += 1;
             if self.graph.version == before {
                 if self.late {
@@ -261,21 +302,36 @@ impl Gather<'_> {
             }
         }
         self.last = true;
-        self.round();
+        if !self.round() {
+            self.collapse();
+            return;
+        }
         for b in 0..self.bodies.len() {
             self.tell_integers(b);
         }
     }
 
-    fn round(&mut self) {
+    /// Looks at each operation once. False if that takes more memory than the analysis is worth.
+    fn round(&mut self) -> bool {
         for b in 0..self.bodies.len() {
             for index in 0..self.bodies[b].steps.len() {
                 match self.bodies[b].steps[index] {
                     Step::Enter(op) => self.enter(b, op),
                     Step::Leave(op) => self.leave(b, op),
                 }
+                if self.graph.size() > self.budget() {
+                    return false;
+                }
             }
         }
+        true
+    }
+
+    /// How many classes and cells there may be.
+    fn budget(&self) -> usize {
+        let (each, all) = SIZE;
+        let work = self.steps.saturating_add(self.copied);
+        work.saturating_mul(each).saturating_add(all)
     }
 
     // ---- values

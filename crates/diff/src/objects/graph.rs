@@ -51,6 +51,7 @@ pub(super) enum Integer {
 pub(super) struct Evidence {
     pub float: Option<Scalar>,
     pub integer: Integer,
+    /// Where it points, or where the whole pointer does of which these bytes are a part.
     pub pointer: Option<Target>,
     /// How often the pointer's offsets have grown.
     pub growth: u8,
@@ -124,6 +125,11 @@ const FAR: u64 = 1 << 60;
 pub(super) const PATIENCE: u8 = 3;
 
 impl Graph {
+    /// How many classes and cells have been made.
+    pub(super) fn size(&self) -> usize {
+        self.classes.len() + self.cells.len()
+    }
+
     // ---- classes
 
     /// A class of its own.

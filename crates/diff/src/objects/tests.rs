@@ -1370,3 +1370,133 @@ fn copies_of_copies_stay_within_bounds() {
     let objects = Objects::analyse(&module, function, &mut ObjectsCache::new(), None);
     assert!(objects.classes().count() < 200_000);
 }
+
+#[test]
+fn a_pointer_that_is_torn_still_leads_to_its_memory() {
+    check(
+        "func @f(%p: ptr, %x: ptr) -> (f64) {
+           store ptr %x, %p align 8
+           %q = offset %p, 4
+           %half = load i32 %q align 4
+           store i32 %half, %q align 4
+           %y = load ptr %p align 8
+           %v = load f64 %y align 8
+           return %v
+         }",
+        expect![[r#"
+            objects of @f
+            class0: parameter %p
+              0: conflict, part of ptr (4 bytes) x 2
+            class1: parameter %x
+              0: f64
+              %p: class0 at 0
+              %x: class1 at 0
+              %q: class0 at 4
+              %half: conflict, part of ptr
+              %y: class1 at 0
+        "#]],
+    );
+}
+
+#[test]
+fn torn_pointers_come_to_an_end() {
+    // Nothing is ever stored there but null, and what is read overlaps it.
+    check(
+        "declare @keep(ptr layout [1: ptr [f64]; 24])
+         func @f(%p: ptr) -> (ptr) {
+           store ptr null, %p align 8
+           call @keep(%p)
+           %q = offset %p, 1
+           %x = load ptr %q align 1
+           return %x
+         }",
+        expect![[r#"
+            objects of @f
+            class0: parameter %p, escapes, every 24 bytes
+              0: conflict, part of ptr (1 byte)
+              1: conflict, part of ptr (7 bytes)
+              8: conflict, part of ptr (1 byte)
+              9: padding (15 bytes)
+            class1: escapes, unknown origin, every 8 bytes
+              0: f64
+              %p: class0 at 0
+              %q: class0 at 1
+              %x: class1 at 0
+        "#]],
+    );
+    // A list of blocks that leads from one to the next by an address that overlaps others.
+    check(
+        "func @f(%x: ptr, %n: i64) {
+           %first = alloc 16 align 8
+           %last = for %i: i64 = 0 to %n step 1 with (%block: ptr = %first) {
+             %next = offset %block, 1
+             %follower = load ptr %next align 1
+             store ptr %x, %block align 8
+             %count = offset %block, 8
+             store ptr %block, %count align 8
+             yield %follower
+           }
+           store ptr %last, %first align 8
+           return
+         }",
+        expect![[r#"
+            objects of @f
+            class0: parameter %x, alloc %first, loaded as %follower
+              0: conflict, part of ptr (1 byte)
+              1: conflict, part of ptr (7 bytes)
+              8: conflict, part of ptr (1 byte)
+              9: conflict, part of ptr (7 bytes)
+              %x: class0 at 0
+              %first: class0 at 0
+              %last: class0 at 0
+              %block: class0 at 0
+              %next: class0 at 1
+              %follower: class0 at 0
+              %count: class0 at 8
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_given_up_may_be_anything() {
+    let module = module(
+        "global @table: 8 bytes align 8 = zero
+         func @inner(%p: ptr) -> (ptr, i64) {
+           %q = load ptr %p align 8
+           %n = load i64 @table align 8
+           return %q, %n
+         }
+         func @outer(%p: ptr, %other: ptr) -> (f64) {
+           %q, %n = call @inner(%p)
+           %x = load f64 %other align 8
+           return %x
+         }",
+    );
+    let mut ids = module.functions.keys();
+    let (inner, outer) = (ids.next().expect("inner"), ids.next().expect("outer"));
+    let given_up = super::gather::give_up(&module, inner);
+    expect![[r#"
+        objects of @inner
+        class0: parameter %p, global @table, escapes, unknown origin, every 1 bytes
+          0: conflict, part of ptr (1 byte)
+          %p: class0 at 0 + 1z
+          %q: class0 at 0 + 1z
+          %n: conflict, part of ptr
+    "#]]
+    .assert_eq(&given_up.print(&module));
+    // A caller shares the fate of what it hands over, and only of that.
+    let mut cache = ObjectsCache::new();
+    cache.finished.insert(inner, given_up.into());
+    expect![[r#"
+        objects of @outer
+        class0: parameter %p, global @table, escapes, unknown origin, every 1 bytes
+          0: conflict, part of ptr (1 byte)
+        class1: parameter %other
+          0: f64
+          %p: class0 at 0
+          %other: class1 at 0
+          %q: class0 at 0 + 1z
+          %n: conflict, part of ptr
+    "#]]
+    .assert_eq(&cache.get(&module, outer).print(&module));
+}

@@ -117,7 +117,7 @@ impl Gather<'_> {
             let cell = self.graph.access(target.class, offset, bytes);
             match field.scalar {
                 Scalar::Ptr => {
-                    let class = match self.graph.pointer_of(cell) {
+                    let class = match self.graph.address_of(cell) {
                         Some(known) => known,
                         None => Target {
                             class: self.graph.new_class(None),
@@ -155,7 +155,7 @@ impl Gather<'_> {
             let cell = self.graph.access_scalar(target, at as i64, ty.scalar());
             match ty.scalar() {
                 Scalar::Ptr => {
-                    let pointee = match self.graph.pointer_of(cell) {
+                    let pointee = match self.graph.address_of(cell) {
                         Some(pointee) => pointee,
                         None => {
                             let source = (self.bodies[b].id, Source::Loaded(op));
@@ -198,7 +198,7 @@ impl Gather<'_> {
             match ty.scalar() {
                 Scalar::Ptr => {
                     let pointee = self.place_of(b, value).or_else(|| {
-                        self.graph.pointer_of(cell).is_none().then(|| Target {
+                        self.graph.address_of(cell).is_none().then(|| Target {
                             class: self.graph.new_class(None),
                             span: Span::exact(0),
                         })

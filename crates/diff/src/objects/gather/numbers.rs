@@ -233,12 +233,16 @@ impl Gather<'_> {
     }
 
     fn make_address(&mut self, b: usize, op: Op, from: Value, to: Value) {
-        let place = self.place_of(b, from);
+        let cell = self.cell_of(b, from);
+        let place = match cell {
+            Some(cell) => self.graph.address_of(cell),
+            None => self.place_of(b, from),
+        };
         if place.is_some() {
             self.assign(b, to, place);
         } else if self.late {
             let made = self.made_by(b, op, 0, Source::Address(op));
-            if let (Some(made), Some(cell)) = (made, self.cell_of(b, from)) {
+            if let (Some(made), Some(cell)) = (made, cell) {
                 let leaves = self.graph.leaves(cell);
                 if let [leaf] = leaves[..] {
                     self.graph.set_pointer(leaf, made);

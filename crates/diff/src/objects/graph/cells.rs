@@ -2,6 +2,7 @@
 
 use super::{CellId, CellNode, Evidence, Graph, Integer, Target, Task};
 use crate::objects::Contradiction;
+use crate::objects::span::Span;
 use ferrozyme_ir::Scalar;
 use smallvec::SmallVec;
 
@@ -48,10 +49,38 @@ impl Graph {
         self.cells[cell.0 as usize].bytes
     }
 
-    /// Where a cell's bytes point, if they are a pointer.
+    /// Where a cell's bytes point, if they are a pointer, and in one piece.
     pub(in crate::objects) fn pointer_of(&mut self, cell: CellId) -> Option<Target> {
         let root = self.find_cell(cell);
-        self.cell(root).evidence.pointer
+        let node = self.cell(root);
+        node.evidence
+            .pointer
+            .filter(|_| node.bytes >= Scalar::Ptr.bytes())
+    }
+
+    /// Where a pointer made of a cell's bytes may point: to all that its parts are parts of pointers to.
+    pub(in crate::objects) fn address_of(&mut self, cell: CellId) -> Option<Target> {
+        let mut address: Option<Target> = None;
+        for leaf in self.leaves(cell) {
+            let leaf = self.find_cell(leaf);
+            let Some(more) = self.cell(leaf).evidence.pointer else {
+                continue;
+            };
+            let more = self.resolve(more);
+            address = Some(match address {
+                None => more,
+                Some(known) => {
+                    let known = self.resolve(known);
+                    let mut joined = self.join(known, more);
+                    // The halves of two addresses may make a third one.
+                    if (known.class, known.span) != (more.class, more.span) {
+                        joined.span = Span::ANY;
+                    }
+                    joined
+                }
+            });
+        }
+        address
     }
 
     /// A cell that consists of two.
@@ -98,11 +127,10 @@ impl Graph {
 
     pub(super) fn split_leaf(&mut self, root: CellId, at: u64) -> (CellId, CellId) {
         let evidence = self.cell(root).evidence;
+        // Whoever puts the parts of a pointer together again has the pointer: each part remembers where it leads.
         let mut inherited = Evidence {
-            integer: evidence.integer,
-            padding: evidence.padding,
-            contradiction: evidence.contradiction,
-            ..Evidence::default()
+            float: None,
+            ..evidence
         };
         if let Some(float) = evidence.float {
             inherited.contradiction = Some(Contradiction::Torn(float));
@@ -190,6 +218,7 @@ impl Graph {
                     leaf,
                     Evidence {
                         contradiction: Some(Contradiction::Torn(what)),
+                        pointer: evidence.pointer,
                         ..Evidence::default()
                     },
                 );
