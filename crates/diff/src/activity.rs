@@ -13,6 +13,8 @@ use crate::error::Error;
 use crate::objects::{Class, Contradiction, Kind, Objects, Source, ValueKind};
 use crate::request::Activity;
 use crate::rules::{self, Primal, Rule};
+use crate::search::Search;
+use crate::shadowing::{find_shadowed, may_hold_floats};
 use ferrozyme_ir::entity::EntitySet;
 use ferrozyme_ir::{
     Function, FunctionId, MemoryEffect, Module, Op, Opcode, Payload, Region, Value, all_ops,
@@ -58,6 +60,30 @@ impl Activities {
             .is_some_and(|(class, _)| self.active_classes.contains(&class))
     }
 
+    /// Whether a call may write or release shadowed memory that an argument leads to, so that its shadow has to follow.
+    ///
+    /// `readonly` speaks only of the memory right behind the pointer, not of what pointers there lead to.
+    fn may_change_shadow(
+        &self,
+        objects: &Objects,
+        function: &Function,
+        access: &Access,
+        index: usize,
+        arg: Value,
+    ) -> bool {
+        let Some((class, _)) = objects.class_of(function, arg) else {
+            return false;
+        };
+        let leads_on = || {
+            reachable_from(objects, class)[1..]
+                .iter()
+                .any(|further| self.shadowed.contains(further))
+        };
+        self.shadowed.contains(&class)
+            && access.memory == MemoryEffect::Any
+            && (access.writes(index) || leads_on())
+    }
+
     /// Whether a call takes part in differentiation, and so needs its callee's derivative.
     pub fn is_active_call(
         &self,
@@ -73,7 +99,7 @@ impl Activities {
             .iter()
             .any(|&result| self.is_active(result) || self.has_shadow(objects, function, result));
         let args = data.operands.iter().enumerate().any(|(index, &arg)| {
-            self.is_active(arg) || (self.has_shadow(objects, function, arg) && access.writes(index))
+            self.is_active(arg) || self.may_change_shadow(objects, function, &access, index, arg)
         });
         !access.inactive && (results || args)
     }
@@ -114,7 +140,8 @@ pub fn analyse_activity(
             analysis.use_backwards(op);
         }
     });
-    let activities = analysis.conclude();
+    let mut activities = analysis.conclude();
+    analysis.shadow_what_others_expect(&mut activities, args, results);
     analysis.report_problems(&ops, &activities, args)?;
     Ok(activities)
 }
@@ -569,6 +596,38 @@ impl Analysis<'_> {
         }
     }
 
+    /// Callers and callees that get shadow pointers follow them, and must find shadows there.
+    fn shadow_what_others_expect(
+        &self,
+        activities: &mut Activities,
+        args: &[Activity],
+        results: &[Activity],
+    ) {
+        let mut calls_pointers = Search::default();
+        loop {
+            let before = activities.shadowed.len();
+            let shadowed = find_shadowed(
+                self.module,
+                &mut calls_pointers,
+                self.function,
+                self.objects,
+                activities,
+                args,
+                results,
+            );
+            for class in shadowed {
+                if activities.shadowed.insert(class) && may_hold_floats(self.objects, class) {
+                    activities.active_classes.insert(class);
+                }
+            }
+            self.shadow_what_unknown_code_gets(activities);
+            self.shadow_what_leads_there(activities);
+            if activities.shadowed.len() == before {
+                return;
+            }
+        }
+    }
+
     /// Memory that holds pointers to shadowed memory is shadowed, so that there is a place for pointers to the shadow.
     fn shadow_what_leads_there(&self, activities: &mut Activities) {
         for class in self.objects.classes() {
@@ -787,19 +846,6 @@ impl Analysis<'_> {
             ),
         ))
     }
-}
-
-/// Whether floats may lie in memory of a class.
-fn may_hold_floats(objects: &Objects, class: Class) -> bool {
-    let mut fields = objects.fields(class).peekable();
-    // Of memory that nobody looks into nothing is known.
-    fields.peek().is_none()
-        || fields.any(|field| {
-            matches!(
-                field.kind,
-                Kind::Float(_) | Kind::Unknown | Kind::Conflict(_)
-            )
-        })
 }
 
 /// A class and all that pointers in it lead to.

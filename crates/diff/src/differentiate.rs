@@ -153,19 +153,10 @@ impl Callees for Session<'_> {
     }
 
     fn shadow_of_global(&mut self, global: GlobalId) -> Result<Constant, Error> {
-        let mut wanted = Vec::new();
-        let shadow = globals::shadow_global(self.module, global, "shadow", &mut |_, function| {
-            wanted.push(function);
-            Ok(Symbol::Function(function))
-        })?;
-        // Derivatives of functions whose addresses stand there can be made only now, since they need the module.
-        for function in wanted {
-            let table = self.function_table(function)?;
-            for (_, symbol) in &mut self.module.globals[shadow].relocations {
-                if *symbol == Symbol::Function(function) {
-                    *symbol = Symbol::Global(table);
-                }
-            }
+        let (shadow, slots) = globals::add_shadow_global(self.module, global, "shadow")?;
+        for slot in slots {
+            let table = self.function_table(slot.function)?;
+            globals::fill_slot(self.module, slot, Symbol::Global(table));
         }
         Ok(Constant::Global(shadow))
     }

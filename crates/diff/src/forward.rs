@@ -23,24 +23,23 @@
 //! - `forward/sweep.rs`: operations and regions of one function,
 //! - `forward/memory.rs`: loads, stores, allocation, and copies,
 //! - `forward/calls.rs`: calls, and rules that users give,
-//! - `forward/shadowing.rs`: which memory has a shadow,
 //! - `forward/companions.rs`: who is whose companion.
 
 mod calls;
 mod companions;
 mod memory;
-mod shadowing;
 mod sweep;
 
 use crate::error::Error;
 use crate::globals;
 use crate::objects::ObjectsCache;
 use crate::request::{Activity, Request};
+use crate::search::Search;
 use ferrozyme_ir::{
     Alignment, Constant, Function, FunctionId, Global, GlobalId, Layout, MemoryEffect, Module,
-    OpData, Opcode, Param, Payload, Symbol, Type, Value, all_ops, verify_function,
+    Opcode, Param, Symbol, Type, Value, verify_function,
 };
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 /// More directions than this in one sweep are taken for a mistake.
 const MAX_WIDTH: u32 = 4096;
@@ -92,7 +91,6 @@ pub fn differentiate_forward(module: &mut Module, request: &Request) -> Result<F
         by_function: FxHashMap::default(),
         runs_other_code: Search::default(),
         layouts_matter: Search::default(),
-        calls_pointers: Search::default(),
     };
     let layouts = vec![None; request.args.len()];
     let key = Key {
@@ -139,7 +137,6 @@ struct Session<'m> {
     by_function: FxHashMap<FunctionId, Vec<usize>>,
     runs_other_code: Search,
     layouts_matter: Search,
-    calls_pointers: Search,
 }
 
 impl Session<'_> {
@@ -391,48 +388,4 @@ fn companion_param(primal: &Param) -> Param {
     let mut param = primal.clone();
     param.facts.range = None;
     param
-}
-
-/// A search for operations in functions and all that they call, directly or not, which remembers where it found none.
-#[derive(Default)]
-struct Search {
-    known: FxHashMap<FunctionId, bool>,
-}
-
-impl Search {
-    fn reaches(
-        &mut self,
-        module: &Module,
-        function: FunctionId,
-        wanted: impl Fn(FunctionId, &OpData) -> bool,
-    ) -> bool {
-        let mut seen = FxHashSet::from_iter([function]);
-        let mut pending = vec![function];
-        while let Some(id) = pending.pop() {
-            match self.known.get(&id) {
-                Some(false) => continue,
-                Some(true) => {
-                    self.known.insert(function, true);
-                    return true;
-                }
-                None => {}
-            }
-            let code = &module.functions[id];
-            for op in all_ops(code) {
-                let data = &code.ops[op];
-                if wanted(id, data) {
-                    self.known.insert(id, true);
-                    self.known.insert(function, true);
-                    return true;
-                }
-                if let Payload::Callee(callee) = data.payload
-                    && seen.insert(callee)
-                {
-                    pending.push(callee);
-                }
-            }
-        }
-        self.known.extend(seen.into_iter().map(|id| (id, false)));
-        false
-    }
 }

@@ -28,24 +28,6 @@ pub(crate) struct FunctionSlot {
     pub function: FunctionId,
 }
 
-/// The shadow of a global, called `<global>.<suffix>`; `shadow_of_function` says what the addresses of functions become.
-///
-/// # Errors
-/// If a global has no shadow, or `shadow_of_function` fails.
-pub(crate) fn shadow_global(
-    module: &mut Module,
-    global: GlobalId,
-    suffix: &str,
-    shadow_of_function: &mut dyn FnMut(&mut Module, FunctionId) -> Result<Symbol, Error>,
-) -> Result<GlobalId, Error> {
-    let (shadow, slots) = add_shadow_global(module, global, suffix)?;
-    for slot in slots {
-        let symbol = shadow_of_function(module, slot.function)?;
-        fill_slot(module, slot, symbol);
-    }
-    Ok(shadow)
-}
-
 /// The shadow of a global, called `<global>.<suffix>`, as are those of the globals whose addresses it holds.
 ///
 /// The addresses of functions in what is new are listed; the caller replaces them by [`fill_slot`].
@@ -126,6 +108,8 @@ fn find_or_add(
         name,
         bytes: Some(Vec::new()),
         relocations: Vec::new(),
+        // A table of addresses stays one; derivatives may be added to anything else.
+        constant: primal.constant && !primal.relocations.is_empty(),
         ..primal.clone()
     };
     let inactive = primal.inactive;
@@ -139,6 +123,22 @@ fn find_or_add(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The shadow of a global, with the addresses of functions replaced.
+    fn shadow_global(
+        module: &mut Module,
+        global: GlobalId,
+        suffix: &str,
+        shadow_of_function: &mut dyn FnMut(&mut Module, FunctionId) -> Result<Symbol, Error>,
+    ) -> Result<GlobalId, Error> {
+        let (shadow, slots) = add_shadow_global(module, global, suffix)?;
+        for slot in slots {
+            let symbol = shadow_of_function(module, slot.function)?;
+            fill_slot(module, slot, symbol);
+        }
+        Ok(shadow)
+    }
+
     use ferrozyme_ir::{parse_module, verify_module};
 
     fn text(global: &str, module: &Module) -> String {

@@ -16,6 +16,8 @@ mod plan;
 mod request;
 mod reverse;
 pub mod rules;
+mod search;
+mod shadowing;
 mod tape;
 
 pub use activity::{Activities, analyse_activity};

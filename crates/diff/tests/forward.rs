@@ -1246,7 +1246,7 @@ fn constant_memory_in_a_structure_for_a_callee_is_refused() {
         expect![[r#"
             derivatives would flow through the memory of argument 1, which is declared `const`
               in @f
-              help: declare argument 1 `dup` and give it a shadow, or keep its memory apart from that of active arguments"#]],
+              help: declare argument 1 `dup` and give it a shadow, or keep active values out of its memory"#]],
     );
 }
 

@@ -15,12 +15,15 @@ use crate::alias::Aliases;
 use ferrozyme_ir::{FunctionId, Module, Op, Opcode, Payload, Type, Value, all_ops};
 use rustc_hash::FxHashMap;
 
+/// A parameter of a function.
+type Place = (FunctionId, usize);
+
 /// Marks parameters of a function and of all that it calls `readonly` where that is so; says how many.
 pub fn infer_facts(module: &mut Module, function: FunctionId) -> usize {
     let functions = reachable(module, function);
     // Where a pointer goes: for each parameter, whether it is written through, and to which parameters of callees it is passed.
-    let mut written: FxHashMap<(FunctionId, usize), bool> = FxHashMap::default();
-    let mut passed: Vec<((FunctionId, usize), (FunctionId, usize))> = Vec::new();
+    let mut written: FxHashMap<Place, bool> = FxHashMap::default();
+    let mut passed: Vec<(Place, Place)> = Vec::new();
     for &id in &functions {
         examine(module, id, &mut written, &mut passed);
     }
@@ -71,8 +74,8 @@ fn reachable(module: &Module, function: FunctionId) -> Vec<FunctionId> {
 fn examine(
     module: &Module,
     id: FunctionId,
-    written: &mut FxHashMap<(FunctionId, usize), bool>,
-    passed: &mut Vec<((FunctionId, usize), (FunctionId, usize))>,
+    written: &mut FxHashMap<Place, bool>,
+    passed: &mut Vec<(Place, Place)>,
 ) {
     let function = &module.functions[id];
     let aliases = Aliases::new(module, function);
@@ -118,8 +121,8 @@ fn examine_call(
     op: Op,
     aliases: &Aliases<'_>,
     params: &FxHashMap<Value, usize>,
-    written: &mut FxHashMap<(FunctionId, usize), bool>,
-    passed: &mut Vec<((FunctionId, usize), (FunctionId, usize))>,
+    written: &mut FxHashMap<Place, bool>,
+    passed: &mut Vec<(Place, Place)>,
 ) {
     let function = aliases.function();
     let data = &function.ops[op];

@@ -11,9 +11,10 @@
 
 use super::companions::Lanes;
 use super::sweep::Sweep;
-use super::{Key, Session, shadowing, usual_activity};
+use super::{Key, Session, usual_activity};
 use crate::error::Error;
 use crate::request::Activity;
+use crate::shadowing;
 use ferrozyme_ir::{
     Alignment, Builder, Constant, Function, FunctionId, Layout, MemoryEffect, Module, Op, Opcode,
     Payload, Region, Type, Value,

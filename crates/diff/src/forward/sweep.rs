@@ -4,12 +4,13 @@
 //! the copy. Regions that end in `trap` stay as they are: nobody sees a tangent from there.
 
 use super::companions::{Companions, Lanes};
-use super::{Key, Session, shadowing};
+use super::{Key, Session};
 use crate::activity::{Activities, analyse_activity};
 use crate::error::Error;
 use crate::objects::{Bytes, Class, Kind, Objects, Source};
 use crate::request::Activity;
 use crate::rules::{self, Linearisation, Primal, Rule};
+use crate::shadowing;
 use ferrozyme_ir::{
     Builder, Constant, Flags, Function, Module, Op, Opcode, Region, Type, Value, ValueDef, ones,
 };
@@ -44,15 +45,10 @@ pub(super) fn differentiate(session: &mut Session<'_>, index: usize) -> Result<F
         &key.results,
     )?;
     let primal = &session.module.functions[key.function];
-    let shadowed = shadowing::find_shadowed(
-        session.module,
-        &mut session.calls_pointers,
-        primal,
-        &objects,
-        &activities,
-        &key.args,
-        &key.results,
-    );
+    let shadowed = objects
+        .classes()
+        .filter(|&class| activities.is_shadowed_class(class))
+        .collect();
     check_given_shadows(primal, &objects, &shadowed, &key.args)?;
     let function = primal.clone();
     let companions = Companions::new(session.width());

@@ -14,17 +14,17 @@
 //!
 //! Memory that holds nothing but integers stands for its own shadow: what is stored to both is the same.
 
-use super::Search;
 use crate::activity::{Activities, reachable_from};
 use crate::objects::{Class, Kind, Objects, Source};
 use crate::request::Activity;
+use crate::search::Search;
 use ferrozyme_ir::{Function, Module, Op, Opcode, Payload, Value, all_ops};
 use rustc_hash::FxHashSet;
 
 /// The memory of a function that has shadows: what its own derivative needs, and what others expect.
 ///
 /// `calls_pointers` tells which functions call others through pointers, themselves or by what they call.
-pub(super) fn find_shadowed(
+pub(crate) fn find_shadowed(
     module: &Module,
     calls_pointers: &mut Search,
     function: &Function,
@@ -70,7 +70,7 @@ pub(super) fn find_shadowed(
 }
 
 /// Whether a call takes part in differentiation, given which memory has shadows.
-pub(super) fn is_active_call(
+pub(crate) fn is_active_call(
     module: &Module,
     function: &Function,
     objects: &Objects,
@@ -91,7 +91,7 @@ pub(super) fn is_active_call(
 }
 
 /// Whether a pointer, or an integer that carries one, leads to memory with a shadow.
-pub(super) fn has_shadow(
+pub(crate) fn has_shadow(
     function: &Function,
     objects: &Objects,
     shadowed: &FxHashSet<Class>,
@@ -103,7 +103,7 @@ pub(super) fn has_shadow(
 }
 
 /// Whether floats may lie in memory of a class. Of memory that nobody looks into nothing is known.
-pub(super) fn may_hold_floats(objects: &Objects, class: Class) -> bool {
+pub(crate) fn may_hold_floats(objects: &Objects, class: Class) -> bool {
     let mut fields = objects.fields(class).peekable();
     fields.peek().is_none()
         || fields.any(|field| {

@@ -1,0 +1,49 @@
+//! Looks for operations in a function and in all that it calls.
+
+use ferrozyme_ir::{FunctionId, Module, OpData, Payload, all_ops};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// A search for operations in functions and all that they call, directly or not, which remembers where it found none.
+#[derive(Default)]
+pub(crate) struct Search {
+    known: FxHashMap<FunctionId, bool>,
+}
+
+impl Search {
+    /// Whether a function, or something that it calls, has an operation that is wanted; always the same for one search.
+    pub(crate) fn reaches(
+        &mut self,
+        module: &Module,
+        function: FunctionId,
+        wanted: impl Fn(FunctionId, &OpData) -> bool,
+    ) -> bool {
+        let mut seen = FxHashSet::from_iter([function]);
+        let mut pending = vec![function];
+        while let Some(id) = pending.pop() {
+            match self.known.get(&id) {
+                Some(false) => continue,
+                Some(true) => {
+                    self.known.insert(function, true);
+                    return true;
+                }
+                None => {}
+            }
+            let code = &module.functions[id];
+            for op in all_ops(code) {
+                let data = &code.ops[op];
+                if wanted(id, data) {
+                    self.known.insert(id, true);
+                    self.known.insert(function, true);
+                    return true;
+                }
+                if let Payload::Callee(callee) = data.payload
+                    && seen.insert(callee)
+                {
+                    pending.push(callee);
+                }
+            }
+        }
+        self.known.extend(seen.into_iter().map(|id| (id, false)));
+        false
+    }
+}
