@@ -107,11 +107,11 @@ fn gather_of<'a>(
         .iter()
         .map(|&id| Body::of(id, &module.functions[id]))
         .collect();
+    let steps: usize = bodies.iter().map(|body| body.steps.len()).sum();
     Gather {
         module,
         finished,
-        steps: bodies.iter().map(|body| body.steps.len()).sum(),
-        graph: Graph::default(),
+        graph: Graph::of(SIZE + steps * SIZE_OF_EACH),
         bodies,
         positions: group.iter().copied().zip(0..).collect(),
         globals: FxHashMap::default(),
@@ -129,9 +129,12 @@ const LIMIT: u32 = 16;
 /// After how many rounds the analysis is given up. Pointers move no more by then; what still changes is merged or split, which takes few.
 const ROUNDS: u32 = 64;
 
-/// How many classes and cells there may be for each operation before the analysis is given up, and how many in any case. A round makes a
-/// cell for each piece of what an operation reads or writes in pieces.
-const SIZE: (usize, usize) = (256, 1 << 18);
+/// How many classes and cells there may be in any case before the analysis is given up.
+const SIZE: usize = 1 << 18;
+
+/// How many more there may be for each operation, and for each class and cell that calls copy. A round makes a cell for each piece of what
+/// an operation reads or writes in pieces.
+const SIZE_OF_EACH: usize = 256;
 
 /// Fields beyond this offset are not believed.
 const FAR: u64 = 1 << 48;
@@ -148,8 +151,6 @@ pub(super) struct Gather<'a> {
     instances: FxHashMap<instance::Key, Instance>,
     /// How many classes and cells these hold.
     copied: usize,
-    /// How many operations there are to look at.
-    steps: usize,
     /// Whether addresses made of integers that carry none are to be given memory of their own now.
     late: bool,
     /// Whether this is the round in which integers are told.
@@ -309,6 +310,10 @@ impl Gather<'_> {
         for b in 0..self.bodies.len() {
             self.tell_integers(b);
         }
+        // Where something long is made of something short, the fields are more than the cells.
+        if self.graph.is_exhausted() || self.graph.count_leaves() > self.graph.budget as u64 {
+            self.collapse();
+        }
     }
 
     /// Looks at each operation once. False if that takes more memory than the analysis is worth.
@@ -319,19 +324,12 @@ impl Gather<'_> {
                     Step::Enter(op) => self.enter(b, op),
                     Step::Leave(op) => self.leave(b, op),
                 }
-                if self.graph.size() > self.budget() {
+                if self.graph.is_exhausted() {
                     return false;
                 }
             }
         }
         true
-    }
-
-    /// How many classes and cells there may be.
-    fn budget(&self) -> usize {
-        let (each, all) = SIZE;
-        let work = self.steps.saturating_add(self.copied);
-        work.saturating_mul(each).saturating_add(all)
     }
 
     // ---- values

@@ -6,7 +6,7 @@
 //! union-find, too; a cell whose bytes are moved in smaller pieces elsewhere is split in two.
 //!
 //! Merging is done from a list of tasks, not recursively: structures may be deep. [`Graph::solve`] runs until the list
-//! is empty; all public operations call it.
+//! is empty; all public operations call it. It gives up when there are more classes and cells than [`Graph::budget`] allows.
 
 mod access;
 mod cells;
@@ -58,6 +58,16 @@ pub(super) struct Evidence {
     /// The description says that nothing is there.
     pub padding: bool,
     pub contradiction: Option<Contradiction>,
+}
+
+impl Evidence {
+    fn says_something(&self) -> bool {
+        self.float.is_some()
+            || self.integer != Integer::No
+            || self.pointer.is_some()
+            || self.padding
+            || self.contradiction.is_some()
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -114,6 +124,8 @@ pub(super) struct Graph {
     unified: FxHashSet<(ClassId, Span, u64)>,
     /// Grows with every change that can matter to somebody else.
     pub version: u64,
+    /// How many classes and cells there may be; from then on nothing is merged any more, and nothing here is right.
+    pub budget: usize,
     /// Set when the analysis has gone on for long: pointers that still move may then point anywhere in their class.
     pub hurry: bool,
 }
@@ -125,9 +137,17 @@ const FAR: u64 = 1 << 60;
 pub(super) const PATIENCE: u8 = 3;
 
 impl Graph {
-    /// How many classes and cells have been made.
-    pub(super) fn size(&self) -> usize {
-        self.classes.len() + self.cells.len()
+    /// An empty one that may grow to this many classes and cells.
+    pub(super) fn of(budget: usize) -> Graph {
+        Graph {
+            budget,
+            ..Graph::default()
+        }
+    }
+
+    /// Whether there are more classes and cells than there may be.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.classes.len() + self.cells.len() > self.budget
     }
 
     // ---- classes
@@ -280,6 +300,10 @@ impl Graph {
 
     fn solve(&mut self) {
         while let Some(task) = self.tasks.pop() {
+            if self.is_exhausted() {
+                self.tasks.clear();
+                return;
+            }
             match task {
                 Task::Cells(a, b) => self.solve_cells(a, b),
                 Task::Classes(a, b, shift) => self.solve_classes(a, b, shift),

@@ -1500,3 +1500,63 @@ fn what_is_given_up_may_be_anything() {
     "#]]
     .assert_eq(&cache.get(&module, outer).print(&module));
 }
+
+#[test]
+fn memory_that_is_filled_at_once_may_be_huge() {
+    for bytes in [1u64 << 30, 1 << 40] {
+        check(
+            &format!(
+                "func @f(%n: i64) -> (f64) {{
+                   %p = alloc {bytes} align 8
+                   %other = alloc {bytes} align 8
+                   fill %p, 0, {bytes}
+                   copy %other, %p, {bytes}
+                   %sum = for %i: i64 = 0 to %n step 1 with (%a: f64 = 0.0) {{
+                     %q = offset %p, %i * 8
+                     %x = load f64 %q align 8
+                     %b = fadd f64 %a, %x
+                     yield %b
+                   }}
+                   return %sum
+                 }}"
+            ),
+            expect![[r#"
+                objects of @f
+                class0: alloc %p, every 8 bytes from 0 on
+                  0: f64
+                class1: alloc %other, every 8 bytes from 0 on
+                  0: f64
+                  %p: class0 at 0
+                  %other: class1 at 0
+                  %q: class0 at 0 + 8k
+            "#]],
+        );
+    }
+    // Two that go on at paces of their own and are copies of each other: too much to find out.
+    check(
+        "func @f(%n: i64) {
+           %p = alloc 1073741824 align 8
+           %other = alloc 1073741824 align 8
+           copy %other, %p, 1073741824
+           for %i: i64 = 0 to %n step 1 {
+             %q = offset %p, %i * 8
+             store f64 1.0, %q align 8
+             %r = offset %other, %i * 12
+             store f32 1.0, %r align 4
+             yield
+           }
+           return
+         }",
+        expect![[r#"
+            objects of @f
+            class0: alloc %p, alloc %other, escapes, unknown origin, every 1 bytes
+              0: conflict, part of ptr (1 byte)
+              %n: conflict, part of ptr
+              %p: class0 at 0 + 1z
+              %other: class0 at 0 + 1z
+              %i: conflict, part of ptr
+              %q: class0 at 0 + 1z
+              %r: class0 at 0 + 1z
+        "#]],
+    );
+}

@@ -14,7 +14,7 @@ impl Gather<'_> {
     /// Forgets all that was found and takes everything to be possible.
     pub(super) fn collapse(&mut self) {
         let names = self.names();
-        self.graph = Graph::default();
+        self.graph = Graph::of(usize::MAX);
         self.instances.clear();
         self.globals.clear();
         self.functions.clear();
@@ -42,8 +42,10 @@ impl Gather<'_> {
         for b in 0..self.bodies.len() {
             let function = self.bodies[b].function;
             let id = self.bodies[b].id;
-            for index in 0..function.arguments().len() {
-                sources.insert((id, Source::Param(index as u32)));
+            for (index, &argument) in function.arguments().iter().enumerate() {
+                if function.ty(argument).is_ptr() {
+                    sources.insert((id, Source::Param(index as u32)));
+                }
             }
             for op in all_ops(function) {
                 let source = match function.ops[op].opcode {

@@ -236,7 +236,9 @@ impl Gather<'_> {
             node.unknown_origin = shape.unknown_origin;
             node.described = shape.described;
         }
-        self.copied += copier.instance.classes.len() + copier.instance.cells.len();
+        let size = copier.instance.classes.len() + copier.instance.cells.len();
+        self.copied += size;
+        self.graph.budget += size * super::SIZE_OF_EACH;
         copier.instance
     }
 }

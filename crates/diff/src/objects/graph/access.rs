@@ -56,10 +56,29 @@ impl Graph {
         let mut done = 0;
         while done < bytes {
             let (at, room) = self.wrap(root, offset.wrapping_add(done as i64));
-            let length = room.min(bytes - done);
-            self.pieces(root, at, length, &mut pieces);
-            done += length;
+            let turn = self.node(root).period;
+            let turns = (bytes - done).checked_div(turn).unwrap_or(0);
+            if turns > 1 && room <= turn && self.node(root).start <= at {
+                // What goes around many times is one turn, repeated.
+                let mut around = SmallVec::new();
+                self.pieces(root, at, room, &mut around);
+                let first = at - (turn - room) as i64;
+                if room < turn {
+                    self.pieces(root, first, turn - room, &mut around);
+                }
+                let around = self.concatenate_all(around);
+                pieces.push(self.repeated(around, turns));
+                done += turns * turn;
+            } else {
+                let length = room.min(bytes - done);
+                self.pieces(root, at, length, &mut pieces);
+                done += length;
+            }
         }
+        self.concatenate_all(pieces)
+    }
+
+    fn concatenate_all(&mut self, mut pieces: SmallVec<[CellId; 4]>) -> CellId {
         let mut whole = pieces.pop().expect("an access has at least one byte");
         while let Some(piece) = pieces.pop() {
             whole = self.concatenate(piece, whole);

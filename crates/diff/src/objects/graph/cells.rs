@@ -4,6 +4,7 @@ use super::{CellId, CellNode, Evidence, Graph, Integer, Target, Task};
 use crate::objects::Contradiction;
 use crate::objects::span::Span;
 use ferrozyme_ir::Scalar;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 impl Graph {
@@ -125,7 +126,22 @@ impl Graph {
         (left, right)
     }
 
-    pub(super) fn split_leaf(&mut self, root: CellId, at: u64) -> (CellId, CellId) {
+    fn split_leaf(&mut self, root: CellId, at: u64) -> (CellId, CellId) {
+        let inherited = self.evidence_of_parts(root);
+        let left = self.new_cell(at);
+        let right = self.new_cell(self.bytes(root) - at);
+        for part in [left, right] {
+            self.cells[part.0 as usize].evidence = inherited;
+        }
+        let node = &mut self.cells[root.0 as usize];
+        node.parts = Some((left, right));
+        node.evidence = Evidence::default();
+        self.version += 1;
+        (left, right)
+    }
+
+    /// What is known of each part of a cell that is to be split.
+    fn evidence_of_parts(&self, root: CellId) -> Evidence {
         let evidence = self.cell(root).evidence;
         // Whoever puts the parts of a pointer together again has the pointer: each part remembers where it leads.
         let mut inherited = Evidence {
@@ -137,16 +153,7 @@ impl Graph {
         } else if evidence.pointer.is_some() {
             inherited.contradiction = Some(Contradiction::Torn(Scalar::Ptr));
         }
-        let left = self.new_cell(at);
-        let right = self.new_cell(self.bytes(root) - at);
-        for part in [left, right] {
-            self.cells[part.0 as usize].evidence = inherited;
-        }
-        let node = &mut self.cells[root.0 as usize];
-        node.parts = Some((left, right));
-        node.evidence = Evidence::default();
-        self.version += 1;
-        (left, right)
+        inherited
     }
 
     /// Some bytes of a cell.
@@ -182,6 +189,71 @@ impl Graph {
             }
         }
         leaves
+    }
+
+    /// As [`Graph::leaves`], each once: a long cell repeats a short one many times.
+    fn distinct_leaves(&self, cell: CellId) -> Vec<CellId> {
+        let mut leaves = Vec::new();
+        let mut seen = FxHashSet::default();
+        let mut stack = vec![cell];
+        while let Some(cell) = stack.pop() {
+            let root = self.root_cell(cell);
+            if !seen.insert(root) {
+                continue;
+            }
+            match self.cell(root).parts {
+                None => leaves.push(root),
+                Some((left, right)) => stack.extend([right, left]),
+            }
+        }
+        leaves
+    }
+
+    /// How many undivided cells the fields of all classes consist of, if each is counted as often as it occurs.
+    pub(in crate::objects) fn count_leaves(&self) -> u64 {
+        let mut counts: FxHashMap<CellId, u64> = FxHashMap::default();
+        let mut total = 0u64;
+        for &field in self.classes.iter().flat_map(|class| class.fields.values()) {
+            let mut stack = vec![self.root_cell(field)];
+            while let Some(&cell) = stack.last() {
+                let Some((left, right)) = self.cell(cell).parts else {
+                    counts.insert(cell, 1);
+                    stack.pop();
+                    continue;
+                };
+                let (left, right) = (self.root_cell(left), self.root_cell(right));
+                match (counts.get(&left), counts.get(&right)) {
+                    (Some(&a), Some(&b)) => {
+                        counts.insert(cell, a.saturating_add(b));
+                        stack.pop();
+                    }
+                    (None, _) => stack.push(left),
+                    (_, None) => stack.push(right),
+                }
+            }
+            total = total.saturating_add(counts[&self.root_cell(field)]);
+        }
+        total
+    }
+
+    /// A cell that consists of this one so many times. It is made of few others, however many these are.
+    pub(super) fn repeated(&mut self, cell: CellId, times: u64) -> CellId {
+        let mut whole: Option<CellId> = None;
+        let mut power = cell;
+        let mut rest = times;
+        loop {
+            if rest % 2 == 1 {
+                whole = Some(match whole {
+                    None => power,
+                    Some(whole) => self.concatenate(power, whole),
+                });
+            }
+            rest /= 2;
+            if rest == 0 {
+                return whole.unwrap_or(cell);
+            }
+            power = self.concatenate(power, power);
+        }
     }
 
     /// States that a cell's bytes are a float.
@@ -229,7 +301,7 @@ impl Graph {
 
     /// States that a cell's bytes are an integer.
     pub(in crate::objects) fn set_integer(&mut self, cell: CellId, integer: Integer) {
-        for leaf in self.leaves(cell) {
+        for leaf in self.distinct_leaves(cell) {
             self.add_evidence(
                 leaf,
                 Evidence {
@@ -243,7 +315,7 @@ impl Graph {
 
     /// States that a cell's bytes are nothing.
     pub(in crate::objects) fn set_padding(&mut self, cell: CellId) {
-        for leaf in self.leaves(cell) {
+        for leaf in self.distinct_leaves(cell) {
             self.add_evidence(
                 leaf,
                 Evidence {
@@ -316,16 +388,20 @@ impl Graph {
                 self.cells[b.0 as usize].parent = a;
                 self.add_evidence(a, evidence);
             }
-            (Some((left, right)), None) | (None, Some((left, right))) => {
+            (Some(_), None) | (None, Some(_)) => {
                 let (whole, leaf) = if self.cell(a).parts.is_some() {
                     (a, b)
                 } else {
                     (b, a)
                 };
-                let (other_left, other_right) = self.split_leaf(leaf, self.bytes(left));
+                let inherited = self.evidence_of_parts(leaf);
+                self.version += 1;
                 self.cells[leaf.0 as usize].parent = whole;
-                self.tasks.push(Task::Cells(left, other_left));
-                self.tasks.push(Task::Cells(right, other_right));
+                if inherited.says_something() {
+                    for part in self.distinct_leaves(whole) {
+                        self.add_evidence(part, inherited);
+                    }
+                }
             }
             (Some((left, right)), Some((other_left, other_right))) => {
                 self.cells[b.0 as usize].parent = a;
