@@ -31,6 +31,10 @@ features! {
     NegativeStep "for that counts down",
     /// A `for` that counts by more than one.
     LargeStep "for with a larger step",
+    /// A `for` whose step is computed.
+    ComputedStep "for with a computed step",
+    /// A `for` whose counter has 32 bits.
+    NarrowCounter "for with a narrow counter",
     /// A `for` that never runs.
     ZeroTrip "for that never runs",
     /// A loop inside another.
@@ -105,6 +109,20 @@ features! {
     PointerArray "array of pointers",
     /// Structures of a float, an integer and a pointer.
     Structure "structure in memory",
+    /// Structures or arrays of pointers passed to a function.
+    ObjectArgument "structure passed to a function",
+    /// A pointer in memory that is overwritten.
+    PointerOverwritten "pointer in memory overwritten",
+    /// Memory of a global that changes.
+    GlobalMemory "memory in a global",
+    /// An integer in a global that changes.
+    GlobalCounter "counter in a global",
+    /// A product of matrices.
+    MatrixProduct "matrix product",
+    /// A stencil in place.
+    Stencil "stencil in place",
+    /// Memory that grows in a loop.
+    Growing "memory that grows",
     /// A linked list.
     List "linked list",
     /// `copy`.

@@ -14,6 +14,7 @@
 mod call;
 mod control;
 mod memory;
+mod nest;
 mod object;
 mod rule;
 mod scalar;
@@ -73,6 +74,8 @@ pub fn generate(seed: u64, profile: &Profile) -> Program {
         objects: 0,
         indices: Vec::new(),
         tables: Vec::new(),
+        scratch: None,
+        counter: None,
     };
     if !flags.is_empty() {
         shared.features.note(Feature::FastMath);
@@ -120,6 +123,24 @@ fn write_tables(shared: &mut Shared<'_>) {
         shared.tables.push((global, length));
         shared.features.note(Feature::Table);
     }
+    if shared.random.percent(12) {
+        let length = shared.random.between(4, 6);
+        let numbers: Vec<f64> = (0..length)
+            .map(|_| (shared.random.float(-2.0, 2.0) * 8.0).round() / 8.0)
+            .collect();
+        let bytes = numbers.iter().flat_map(|number| number.to_le_bytes());
+        let mut global = constant_global("scratch", bytes.collect(), Scalar::F64);
+        global.constant = false;
+        let global = shared.module.globals.push(global);
+        shared.scratch = Some((global, length));
+        shared.features.note(Feature::GlobalMemory);
+    }
+    if shared.random.percent(10) {
+        let bytes = 0i64.to_le_bytes().to_vec();
+        let mut global = constant_global("counter", bytes, Scalar::Int(64));
+        global.constant = false;
+        shared.counter = Some(shared.module.globals.push(global));
+    }
 }
 
 fn constant_global(name: &str, bytes: Vec<u8>, scalar: Scalar) -> Global {
@@ -147,7 +168,7 @@ fn plain_layout(scalar: Scalar) -> Layout {
 }
 
 impl Writer<'_, '_> {
-    /// Brings the constant globals into scope.
+    /// Brings the globals into scope.
     fn bring_in_tables(&mut self) {
         for (global, length, below) in self.shared.indices.clone() {
             let pointer = self.b().global_address(global);
@@ -169,6 +190,17 @@ impl Writer<'_, '_> {
                 element: Element::Double,
                 writable: false,
                 object,
+            });
+        }
+        if let Some((global, length)) = self.shared.scratch {
+            let pointer = self.b().global_address(global);
+            // Functions reach it without being passed it, so it never counts as memory of its own.
+            self.scope.arrays.push(Array {
+                pointer,
+                length,
+                element: Element::Double,
+                writable: !self.reads_only,
+                object: None,
             });
         }
     }

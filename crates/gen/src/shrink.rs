@@ -352,15 +352,21 @@ impl Search<'_> {
     }
 }
 
-/// Whether a part of a text is `@main`, or defines something that another part mentions.
+/// Whether a part of a text is `@main`, or says something about what another part mentions.
 fn is_needed(section: &str, all: &[&str], main: &str) -> bool {
-    let Some(name) = symbol(section) else {
-        return true;
+    if section.starts_with("file ") {
+        return all.iter().any(|other| other.contains(" loc("));
+    }
+    let (name, rule) = match (symbol(section), section.strip_prefix("rule @")) {
+        (Some(name), _) => (name, false),
+        (None, Some(rest)) => (rest.split(' ').next().unwrap_or_default(), true),
+        (None, None) => return true,
     };
+    // A rule is of use only if its function is called.
     name == main
-        || all
-            .iter()
-            .any(|other| *other != section && mentions(other, name))
+        || all.iter().any(|other| {
+            *other != section && mentions(other, name) && !(rule && symbol(other) == Some(name))
+        })
 }
 
 /// What stands for the results of an operation that is removed.

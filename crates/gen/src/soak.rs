@@ -71,11 +71,8 @@ pub struct Summary {
 pub enum Progress<'p> {
     /// This thread is about to check a program: that of a seed, or a candidate for a smaller one.
     Checks(&'p Subject),
-    /// This thread is done with its program.
-    Finished {
-        /// Whether it broke a law.
-        failed: bool,
-    },
+    /// This thread is done with its program, which may have broken a law.
+    Finished(Option<&'p Failure>),
 }
 
 /// Runs the programs of a plan on the threads of the current pool. `progress` hears of each program, on its thread.
@@ -97,9 +94,7 @@ pub fn soak(plan: &Plan, progress: &(dyn Fn(Progress<'_>) + Sync)) -> Summary {
                 }
                 let failure = try_seed(plan, seed, &mut tally, &mut features, progress);
                 programs.fetch_add(1, Ordering::Relaxed);
-                progress(Progress::Finished {
-                    failed: failure.is_some(),
-                });
+                progress(Progress::Finished(failure.as_ref()));
                 if let Some(failure) = failure {
                     let mut failures = failures.lock().unwrap_or_else(|error| error.into_inner());
                     failures.push(failure);

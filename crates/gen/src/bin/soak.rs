@@ -11,13 +11,14 @@
 use anyhow::{Context, bail};
 use clap::Parser;
 use ferrozyme_gen::laws::{Law, Subject, Tally, check, remember_panics};
-use ferrozyme_gen::soak::{Plan, Progress, describe, read_subject, soak};
+use ferrozyme_gen::shrink::shrink;
+use ferrozyme_gen::soak::{Failure, Plan, Progress, describe, read_subject, soak};
 use ferrozyme_gen::{Profile, generate};
 use ferrozyme_ir::print_module;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::HashMap;
-use std::path::PathBuf;
-use std::process::ExitCode;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
@@ -59,6 +60,9 @@ struct Arguments {
     /// Checks the program of one seed, or of a file.
     #[arg(long, value_name = "SEED|FILE")]
     replay: Option<String>,
+    /// Makes a program small on which the compiler gets stuck, trying each candidate in a process of its own.
+    #[arg(long, value_name = "FILE")]
+    unstick: Option<PathBuf>,
     /// Prints the program of a seed.
     #[arg(long, value_name = "SEED")]
     show: Option<u64>,
@@ -85,6 +89,9 @@ fn main() -> anyhow::Result<ExitCode> {
         print!("{}", print_module(&program.module));
         return Ok(ExitCode::SUCCESS);
     }
+    if let Some(file) = &arguments.unstick {
+        return unstick(&plan, file, &arguments);
+    }
     match &arguments.replay {
         Some(what) => replay(&plan, what, &arguments),
         None => run(&plan, &arguments),
@@ -106,11 +113,15 @@ fn run(plan: &Plan, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     watch.clone().start(patience, arguments.output.clone());
     let progress = |progress: Progress<'_>| {
         watch.note(progress);
-        if let Progress::Finished { failed: failure } = progress {
-            bar.inc(1);
-            if failure {
-                let failures = failed.fetch_add(1, Ordering::Relaxed) + 1;
-                bar.set_message(format!("{failures} failures"));
+        let Progress::Finished(failure) = progress else {
+            return;
+        };
+        bar.inc(1);
+        if let Some(failure) = failure {
+            let failures = failed.fetch_add(1, Ordering::Relaxed) + 1;
+            bar.set_message(format!("{failures} failures"));
+            if let Err(error) = write(failure, &arguments.output) {
+                bar.println(format!("{error:#}"));
             }
         }
     };
@@ -120,16 +131,17 @@ fn run(plan: &Plan, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if summary.failures.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
-    std::fs::create_dir_all(&arguments.output)
-        .with_context(|| format!("{} could not be made", arguments.output.display()))?;
-    for failure in &summary.failures {
-        let name = format!("{}-{}.fz", failure.violation.law, failure.seed);
-        let path = arguments.output.join(name);
-        std::fs::write(&path, &failure.text)
-            .with_context(|| format!("{} could not be written", path.display()))?;
-        println!("{}", path.display());
-    }
+    println!("the programs are in {}", arguments.output.display());
     Ok(ExitCode::FAILURE)
+}
+
+/// Writes a failing program to the directory of failures.
+fn write(failure: &Failure, output: &Path) -> anyhow::Result<()> {
+    std::fs::create_dir_all(output)
+        .with_context(|| format!("{} could not be made", output.display()))?;
+    let path = output.join(format!("{}-{}.fz", failure.violation.law, failure.seed));
+    std::fs::write(&path, &failure.text)
+        .with_context(|| format!("{} could not be written", path.display()))
 }
 
 /// Which programs are under way. A compiler that does not come back, or eats all memory, cannot report itself.
@@ -151,7 +163,7 @@ impl Watch {
                 let entry = (subject.clone(), Instant::now());
                 self.running().insert(thread, entry);
             }
-            Progress::Finished { .. } => {
+            Progress::Finished(_) => {
                 self.running().remove(&thread);
             }
         }
@@ -180,7 +192,7 @@ impl Watch {
                     let _ = std::fs::write(&path, format!("; seed: {}\n{text}", subject.seed));
                     eprintln!("{} ({seconds:.1} s)", path.display());
                 }
-                std::process::exit(3);
+                std::process::exit(STUCK);
             }
         });
     }
@@ -195,6 +207,9 @@ fn resident_bytes() -> u64 {
         .and_then(|pages| pages.parse().ok());
     pages.unwrap_or(0u64) * 4096
 }
+
+/// The exit code when a program takes too long or too much memory.
+const STUCK: i32 = 3;
 
 /// How much memory a run may use.
 const MEMORY_LIMIT: u64 = 4 << 30;
@@ -237,6 +252,53 @@ fn replay(plan: &Plan, what: &str, arguments: &Arguments) -> anyhow::Result<Exit
             Ok(ExitCode::FAILURE)
         }
     }
+}
+
+/// Makes a program small on which the compiler gets stuck, and prints it.
+fn unstick(plan: &Plan, file: &Path, arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let text = std::fs::read_to_string(file)
+        .with_context(|| format!("{} cannot be read", file.display()))?;
+    let subject = match read_subject(&text) {
+        Ok(subject) => subject,
+        Err(message) => bail!("{}: {message}", file.display()),
+    };
+    let program = std::env::current_exe().context("this program cannot be found")?;
+    let scratch = std::env::temp_dir().join(format!("soak-{}", std::process::id()));
+    std::fs::create_dir_all(&scratch)?;
+    let candidate_file = scratch.join("candidate.fz");
+    let laws: Vec<&str> = plan.laws.iter().map(|law| law.name()).collect();
+    let with_seed = |subject: &Subject| {
+        format!(
+            "; seed: {}\n{}",
+            subject.seed,
+            print_module(&subject.module)
+        )
+    };
+    let mut sticks = |candidate: &Subject| {
+        let valid = check(candidate, &[Law::Text, Law::Run], &mut Tally::default()).is_ok();
+        if !valid || std::fs::write(&candidate_file, with_seed(candidate)).is_err() {
+            return false;
+        }
+        let status = Command::new(&program)
+            .arg("--replay")
+            .arg(&candidate_file)
+            .args(["--laws", &laws.join(","), "--shrinking", "0", "--output"])
+            .arg(&scratch)
+            .args(["--patience", &arguments.patience.to_string()])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        status.is_ok_and(|status| status.code() == Some(STUCK))
+    };
+    let stuck = sticks(&subject);
+    if stuck {
+        let small = shrink(&subject, &mut sticks, plan.shrinking);
+        print!("{}", with_seed(&small));
+    } else {
+        println!("the compiler does not get stuck on it");
+    }
+    std::fs::remove_dir_all(&scratch)?;
+    Ok(ExitCode::from(u8::from(stuck)))
 }
 
 fn parse_law(name: &str) -> Result<Law, String> {

@@ -27,6 +27,8 @@ pub(crate) struct Helper {
     cost: u64,
     /// Another function that asks for and gives the same: one of the two is called through a pointer.
     twin: Option<FunctionId>,
+    /// Whether it promises to write nothing that its caller sees.
+    reads_only: bool,
 }
 
 impl Helper {
@@ -42,6 +44,7 @@ impl Helper {
             results,
             cost,
             twin: None,
+            reads_only: false,
         }
     }
 }
@@ -59,6 +62,8 @@ pub(crate) enum Parameter {
         writable: bool,
         noalias: bool,
     },
+    /// An array of pointers or structures.
+    Object { element: Element, length: i64 },
 }
 
 /// What a function gives.
@@ -114,6 +119,22 @@ fn write_reader(shared: &mut Shared<'_>, number: usize) {
 fn write_mutator(shared: &mut Shared<'_>, number: usize) {
     shared.features.note(Feature::Mutator);
     let params = array_params(shared, true);
+    let mut params = params;
+    if shared.random.percent(25) {
+        shared.features.note(Feature::ObjectArgument);
+        // What the object points to may be what the other arguments point to.
+        for param in &mut params {
+            if let Parameter::Array { noalias, .. } = param {
+                *noalias = false;
+            }
+        }
+        let element = shared.random.pick(&[Element::Pointer, Element::Record]);
+        let length = match element {
+            Element::Pointer => 2,
+            _ => 1,
+        };
+        params.push(Parameter::Object { element, length });
+    }
     let results = vec![Outcome::Float; shared.random.below(3)];
     write_plain(shared, &format!("write{number}"), params, results, false);
 }
@@ -411,7 +432,7 @@ impl Writer<'_, '_> {
         let count = self.shared.helpers.len();
         let position = self.random().below(count);
         let helper = self.shared.helpers[position].clone();
-        if helper.cost * weight > WORK {
+        if helper.cost * weight > WORK || self.reads_only && !helper.reads_only {
             return self.new_float();
         }
         let Some(arguments) = self.call_arguments(&helper) else {
@@ -504,6 +525,10 @@ impl Writer<'_, '_> {
             let value = match *param {
                 Parameter::Float => self.small(2),
                 Parameter::Int { max } => self.index(max + 1),
+                Parameter::Object { element, length } => {
+                    let fits = |array: &Array| array.element == element && array.length >= length;
+                    self.pick_array(fits)?.pointer
+                }
                 Parameter::Array {
                     length,
                     writable,
@@ -570,6 +595,7 @@ pub(crate) fn define(
         .iter()
         .map(|param| match *param {
             Parameter::Float => Type::F64.into(),
+            Parameter::Object { .. } => Type::PTR.into(),
             Parameter::Int { max } => Param {
                 ty: Type::I64,
                 facts: ParamFacts {
@@ -623,6 +649,17 @@ fn start<'s, 'p>(
                 writer.name(value, "k");
                 writer.scope.ints.push(Int { value, min: 0, max });
             }
+            Parameter::Object { element, length } => {
+                writer.name(value, "o");
+                // Pointers within may change places. New ones must not come in: they might not live long enough.
+                writer.scope.arrays.push(Array {
+                    pointer: value,
+                    length,
+                    element,
+                    writable: element == Element::Pointer,
+                    object: None,
+                });
+            }
             Parameter::Array {
                 length,
                 writable,
@@ -655,8 +692,10 @@ fn finish(
     }
     writer.b().ret(values);
     let cost = writer.cost;
+    let reads_only = writer.reads_only;
     let function = writer.function;
     let id = writer.shared.module.functions.push(function);
-    let helper = Helper::new(id, params, results, cost);
+    let mut helper = Helper::new(id, params, results, cost);
+    helper.reads_only = reads_only;
     writer.shared.helpers.push(helper);
 }

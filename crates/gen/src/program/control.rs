@@ -9,7 +9,7 @@ use ferrozyme_ir::{IntPredicate, Opcode, Payload, Region, Type, Value};
 struct Bounds {
     from: Value,
     to: Value,
-    step: i64,
+    step: Value,
     /// Limits of the counter.
     min: i64,
     max: i64,
@@ -69,10 +69,11 @@ impl Writer<'_, '_> {
             0 => self.new_float(),
             1 => self.memory_statement(),
             2 => self.object_statement(),
-            3 => match self.random().below(10) {
-                0..=6 => self.counted_loop(),
-                7 | 8 => self.data_loop(),
-                _ => self.loop_with_exits(),
+            3 => match self.random().below(20) {
+                0..=12 => self.counted_loop(),
+                13..=15 => self.data_loop(),
+                16 | 17 => self.loop_with_exits(),
+                _ => self.nest_statement(),
             },
             4 => match self.random().below(8) {
                 0..=4 => self.branch(),
@@ -105,7 +106,7 @@ impl Writer<'_, '_> {
                     .find(|int| int.min >= 0 && int.max <= 8 && int.min < int.max)
             })
             .flatten();
-        match self.random().below(14) {
+        match self.random().below(16) {
             0..=3 => self.constant_bounds(0, length, 1),
             4 => {
                 let from = self.random().between(-2, 2);
@@ -117,6 +118,8 @@ impl Writer<'_, '_> {
                 let step = -self.random().between(1, 3);
                 self.constant_bounds(length, 0, step)
             }
+            14 => self.computed_step(length),
+            15 => self.narrow_bounds(length),
             7 => {
                 // Never runs: empty, or the wrong way round.
                 self.note(Feature::ZeroTrip);
@@ -130,7 +133,7 @@ impl Writer<'_, '_> {
                     Bounds {
                         from: self.int(0),
                         to: int.value,
-                        step: 1,
+                        step: self.int(1),
                         min: 0,
                         max: (int.max - 1).max(0),
                         trips: int.max.max(0),
@@ -172,10 +175,41 @@ impl Writer<'_, '_> {
         Bounds {
             from: self.int(from),
             to: self.int(to),
-            step,
+            step: self.int(step),
             min: from.min(last),
             max: from.max(last),
             trips,
+        }
+    }
+
+    /// A step that is known only when the loop is entered; it is positive.
+    fn computed_step(&mut self, length: i64) -> Bounds {
+        self.note(Feature::ComputedStep);
+        let int = self.small_int();
+        let one = self.int(1);
+        let step = self.b().binary(Opcode::Smax, int.value, one);
+        Bounds {
+            from: self.int(0),
+            to: self.int(length),
+            step,
+            min: 0,
+            max: length - 1,
+            trips: length,
+        }
+    }
+
+    /// A counter of 32 bits.
+    fn narrow_bounds(&mut self, length: i64) -> Bounds {
+        self.note(Feature::NarrowCounter);
+        let narrow =
+            |writer: &mut Self, value: i64| writer.function.int(Type::I32, i128::from(value));
+        Bounds {
+            from: narrow(self, 0),
+            to: narrow(self, length),
+            step: narrow(self, 1),
+            min: 0,
+            max: length - 1,
+            trips: length,
         }
     }
 
@@ -186,7 +220,7 @@ impl Writer<'_, '_> {
             0 => Bounds {
                 from: self.int(0),
                 to: outer.value,
-                step: 1,
+                step: self.int(1),
                 min: 0,
                 max: (outer.max - 1).max(0),
                 trips: outer.max,
@@ -197,7 +231,7 @@ impl Writer<'_, '_> {
                 Bounds {
                     from: self.int(0),
                     to,
-                    step: 1,
+                    step: self.int(1),
                     min: 0,
                     max: outer.max,
                     trips: outer.max + 1,
@@ -208,7 +242,7 @@ impl Writer<'_, '_> {
                 Bounds {
                     from: outer.value,
                     to: self.int(top),
-                    step: 1,
+                    step: self.int(1),
                     min: outer.min,
                     max: top - 1,
                     trips: top - outer.min,
@@ -217,7 +251,7 @@ impl Writer<'_, '_> {
             _ => Bounds {
                 from: outer.value,
                 to: self.int(-1),
-                step: -1,
+                step: self.int(-1),
                 min: 0,
                 max: outer.max,
                 trips: outer.max + 1,
@@ -234,15 +268,19 @@ impl Writer<'_, '_> {
             self.note(Feature::NestedLoop);
         }
         let (carries, initial, arrays) = self.carried(bounds.trips);
-        let step = self.int(bounds.step);
-        let (op, region) = self.b().for_loop(bounds.from, bounds.to, step, &initial);
-        let counter = self.function.regions[region].args[0];
+        let (op, region) = self
+            .b()
+            .for_loop(bounds.from, bounds.to, bounds.step, &initial);
+        let mut counter = self.function.regions[region].args[0];
         self.name(counter, "i");
 
         let (outer, mark) = self.enter(region);
         let weight = self.weight;
         self.weight *= bounds.trips.max(1) as u64;
         self.loops += 1;
+        if self.function.ty(counter) != Type::I64 {
+            counter = self.b().cast(Opcode::Sext, counter, Type::I64);
+        }
         self.add_int(counter, bounds.min, bounds.max);
         let inside = self.function.regions[region].args[1..].to_vec();
         self.take_carried(&inside, &carries, &arrays, bounds.trips, true);
@@ -275,7 +313,7 @@ impl Writer<'_, '_> {
                 1 | 2 => {
                     let stride = self.random().between(1, 2);
                     let fits = |array: &Array| {
-                        array.element == Element::Double && array.length >= (trips - 1) * stride + 1
+                        array.element == Element::Double && array.length > (trips - 1) * stride
                     };
                     if let Some(array) = self.pick_array(fits) {
                         self.note(Feature::CarriedPointer);
@@ -572,7 +610,7 @@ impl Writer<'_, '_> {
         self.arm(then_region, results, false);
         let may_be_empty = results == 0 && self.random().percent(40);
         self.arm(else_region, results, may_be_empty);
-        for value in self.function.ops[op].results.to_vec() {
+        for value in self.function.ops[op].results.clone() {
             self.add_float(value, SMALL);
         }
     }
@@ -614,7 +652,7 @@ impl Writer<'_, '_> {
             let empty = results == 0 && self.random().percent(20);
             self.arm(region, results, empty);
         }
-        for value in self.function.ops[op].results.to_vec() {
+        for value in self.function.ops[op].results.clone() {
             self.add_float(value, SMALL);
         }
     }

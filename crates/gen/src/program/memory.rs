@@ -64,7 +64,9 @@ impl Writer<'_, '_> {
 
     /// One statement on arrays.
     pub(crate) fn memory_statement(&mut self) {
-        match self.random().below(16) {
+        match self.random().below(18) {
+            16 => self.count_in_global(),
+            17 => self.copy_pointers(),
             0..=4 => self.update(),
             5 | 6 => self.store_value(),
             7 => self.use_after_overwriting(),
@@ -269,9 +271,57 @@ impl Writer<'_, '_> {
         let first = self.random().between(0, array.length - 1);
         let count = self.random().between(0, (array.length - first).min(3));
         let to = self.b().offset_bytes(array.pointer, 8 * first);
-        let byte = self.function.int(Type::I8, 0);
+        // Zeros, or the small number whose bytes are all 0x3f.
+        let byte = self.random().pick(&[0, 0, 0, 0x3f]);
+        let byte = self.function.int(Type::I8, byte);
         let bytes = self.int(8 * count);
         self.b().fill(to, byte, bytes, eight());
+    }
+
+    /// Counts in a global, and uses the count as an index.
+    fn count_in_global(&mut self) {
+        let Some(global) = self.shared.counter.filter(|_| !self.reads_only) else {
+            return self.update();
+        };
+        self.note(Feature::GlobalCounter);
+        let address = self.b().global_address(global);
+        let count = self.b().load(Type::I64, address, eight());
+        let step = self.random().between(1, 3);
+        let step = self.int(step);
+        let next = self.b().binary(Opcode::Add, count, step);
+        self.b().store(next, address, eight());
+        let Some(array) = self.pick_writable() else {
+            return;
+        };
+        let limit = self.int(array.length);
+        let index = self.b().binary(Opcode::Urem, count, limit);
+        let value = self.small(1);
+        let address = self.address(array, index);
+        let old = self.b().load(Type::F64, address, eight());
+        let product = self.b().binary(Opcode::Fmul, old, value);
+        let new = self.squash(Float {
+            value: product,
+            bound: SMALL * SMALL,
+        });
+        self.b().store(new, address, eight());
+    }
+
+    /// Copies an array of pointers whole, and fetches one through the copy.
+    fn copy_pointers(&mut self) {
+        let Some(array) = self.pick_array(|array| array.element == Element::Pointer) else {
+            return self.update();
+        };
+        self.note(Feature::MixedCopy);
+        let bytes = self.int(8 * array.length);
+        let pointer = self.b().stack(bytes, eight());
+        self.b().copy(pointer, array.pointer, bytes, eight());
+        let copy = Array {
+            pointer,
+            object: Some(self.shared.new_object()),
+            ..array
+        };
+        self.scope.arrays.push(copy);
+        self.fetch_pointer(copy);
     }
 
     /// Moves a double as an `i64`, as `memcpy` of eight bytes looks after optimisation.

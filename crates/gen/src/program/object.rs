@@ -11,7 +11,8 @@ use ferrozyme_ir::{Alignment, IntPredicate, Opcode, Payload, Type, Value};
 impl Writer<'_, '_> {
     /// One statement that makes an object.
     pub(crate) fn object_statement(&mut self) {
-        match self.random().below(12) {
+        match self.random().below(16) {
+            12..=15 => self.use_object(),
             0..=2 => self.new_array(),
             3 => self.array_from_branch(),
             4 | 5 => self.pointer_array(),
@@ -77,30 +78,15 @@ impl Writer<'_, '_> {
                 let byte = self.function.int(Type::I8, 0);
                 self.b().fill(array.pointer, byte, bytes, eight());
             }
-            _ => self.each_index(array.length, |writer, index| {
-                let value = writer.small(2);
-                let address = writer.address(array, index);
-                writer.b().store(value, address, eight());
-            }),
+            _ => {
+                self.counted(array.length, &[], |writer, index, _| {
+                    let value = writer.small(2);
+                    let address = writer.address(array, index);
+                    writer.b().store(value, address, eight());
+                    Vec::new()
+                });
+            }
         }
-    }
-
-    /// A plain loop over 0..length, without carried values.
-    fn each_index(&mut self, length: i64, body: impl FnOnce(&mut Self, Value)) {
-        let (from, to, step) = (self.int(0), self.int(length), self.int(1));
-        let (_, region) = self.b().for_loop(from, to, step, &[]);
-        let (outer, mark) = self.enter(region);
-        let weight = self.weight;
-        self.weight *= length.max(1) as u64;
-        self.loops += 1;
-        let index = self.function.regions[region].args[0];
-        self.add_int(index, 0, length - 1);
-        body(self, index);
-        self.release(mark);
-        self.b().yields(&[]);
-        self.leave(outer);
-        self.loops -= 1;
-        self.weight = weight;
     }
 
     /// Heap memory of a size that a branch decides, used after it.
@@ -162,7 +148,63 @@ impl Writer<'_, '_> {
             self.b().store(target.pointer, address, eight());
         }
         self.scope.arrays.push(array);
+        if self.random().percent(40) {
+            self.fetch_pointer(array);
+            self.exchange_pointers(array);
+        }
         self.fetch_pointer(array);
+    }
+
+    /// Uses a structure or array of pointers that was made before, perhaps outside of this region.
+    fn use_object(&mut self) {
+        let wanted = |array: &Array| matches!(array.element, Element::Pointer | Element::Record);
+        let Some(array) = self.pick_array(wanted) else {
+            return self.records();
+        };
+        match (array.element, self.random().below(4)) {
+            (Element::Pointer, 0 | 1) if array.writable => self.exchange_pointers(array),
+            (Element::Record, 0) if array.writable => self.change_record(array),
+            (Element::Record, 1 | 2) => self.use_record(array),
+            _ => self.fetch_pointer(array),
+        }
+    }
+
+    /// Exchanges two pointers in memory: what they point to is another in the reverse sweep than at the end.
+    fn exchange_pointers(&mut self, array: Array) {
+        self.note(Feature::PointerOverwritten);
+        let index = self.index(array.length);
+        let left = self.address(array, index);
+        let index = self.index(array.length);
+        let right = self.address(array, index);
+        let a = self.b().load(Type::PTR, left, eight());
+        let b = self.b().load(Type::PTR, right, eight());
+        self.b().store(b, left, eight());
+        self.b().store(a, right, eight());
+        self.fetch_pointer(array);
+    }
+
+    /// Lets a structure point elsewhere, to memory that lives at least as long, or to another element.
+    fn change_record(&mut self, array: Array) {
+        let older: Vec<Value> = (self.scope.arrays.iter())
+            .take_while(|other| other.pointer != array.pointer)
+            .filter(|other| {
+                other.element == Element::Double && other.writable && other.length >= POINTEE
+            })
+            .map(|other| other.pointer)
+            .collect();
+        let index = self.index(array.length);
+        let record = self.address(array, index);
+        if older.is_empty() {
+            let number = self.index(POINTEE);
+            let address = self.field(record, 8);
+            self.b().store(number, address, eight());
+        } else {
+            self.note(Feature::PointerOverwritten);
+            let pointer = self.random().pick(&older);
+            let address = self.field(record, 16);
+            self.b().store(pointer, address, eight());
+        }
+        self.use_record(array);
     }
 
     /// Brings an array into scope whose pointer is read from memory.
@@ -218,6 +260,9 @@ impl Writer<'_, '_> {
             self.copy_of_records(array);
         }
         self.use_record(array);
+        if self.random().percent(20) {
+            self.change_record(array);
+        }
     }
 
     /// Copies structures whole: floats, integers and pointers in one piece.
@@ -282,28 +327,17 @@ impl Writer<'_, '_> {
         }
         self.note(Feature::List);
         self.note(Feature::HeapInLoop);
-        let (from, to, step) = (self.int(0), self.int(length), self.int(1));
         let null = self.function.zero(Type::PTR);
-        let (op, region) = self.b().for_loop(from, to, step, &[null]);
-        let (outer, mark) = self.enter(region);
-        let weight = self.weight;
-        self.weight *= length as u64;
-        self.loops += 1;
-        let counter = self.function.regions[region].args[0];
-        let head = self.function.regions[region].args[1];
-        self.add_int(counter, 0, length - 1);
-        let value = self.small(2);
-        let size = self.int(16);
-        let node = self.b().alloc(size, eight(), false);
-        self.b().store(value, node, eight());
-        let next = self.b().offset_bytes(node, 8);
-        self.b().store(head, next, eight());
-        self.release(mark);
-        self.b().yields(&[node]);
-        self.leave(outer);
-        self.loops -= 1;
-        self.weight = weight;
-        let head = self.function.result(op);
+        let built = self.counted(length, &[null], |writer, _, carried| {
+            let value = writer.small(2);
+            let size = writer.int(16);
+            let node = writer.b().alloc(size, eight(), false);
+            writer.b().store(value, node, eight());
+            let next = writer.b().offset_bytes(node, 8);
+            writer.b().store(carried[0], next, eight());
+            vec![node]
+        });
+        let head = built[0];
         self.name(head, "head");
 
         let changed = self.random().percent(50);
@@ -408,13 +442,14 @@ impl Writer<'_, '_> {
             object: Some(self.shared.new_object()),
         };
         let factor = self.random().between(1, 5);
-        self.each_index(length, |writer, index| {
+        self.counted(length, &[], |writer, index, _| {
             let factor = writer.int(factor);
             let product = writer.b().binary(Opcode::Mul, index, factor);
             let limit = writer.int(below);
             let number = writer.b().binary(Opcode::Urem, product, limit);
             let address = writer.address(array, index);
             writer.b().store(number, address, eight());
+            Vec::new()
         });
         self.scope.arrays.push(array);
     }

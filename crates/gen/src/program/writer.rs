@@ -5,7 +5,7 @@ use super::scope::{Array, Element, Float, Int, Mark, Scope};
 use crate::feature::{Feature, Features};
 use crate::profile::Profile;
 use crate::random::Random;
-use ferrozyme_ir::{Builder, Flags, Function, Location, Module, Region, Type, Value};
+use ferrozyme_ir::{Builder, Flags, Function, Location, MemoryEffect, Module, Region, Type, Value};
 
 /// How often the innermost operation of a function may run, at most.
 const WORK: u64 = 400;
@@ -29,6 +29,10 @@ pub(crate) struct Shared<'p> {
     pub(crate) objects: u32,
     pub(crate) indices: Vec<(ferrozyme_ir::GlobalId, i64, i64)>,
     pub(crate) tables: Vec<(ferrozyme_ir::GlobalId, i64)>,
+    /// A global array of doubles that may be written.
+    pub(crate) scratch: Option<(ferrozyme_ir::GlobalId, i64)>,
+    /// A global integer that may be written.
+    pub(crate) counter: Option<ferrozyme_ir::GlobalId>,
 }
 
 impl Shared<'_> {
@@ -55,6 +59,8 @@ pub(crate) struct Writer<'s, 'p> {
     pub(crate) cost: u64,
     /// How many operations the function may have before statements stop.
     pub(crate) limit: usize,
+    /// Whether the function promises to write nothing that its caller sees.
+    pub(crate) reads_only: bool,
     location: Option<Location>,
 }
 
@@ -62,6 +68,7 @@ impl<'s, 'p> Writer<'s, 'p> {
     /// Starts at the body of a function.
     pub(crate) fn new(shared: &'s mut Shared<'p>, function: Function) -> Writer<'s, 'p> {
         let region = function.body();
+        let reads_only = function.facts.memory != MemoryEffect::Any;
         Writer {
             shared,
             function,
@@ -72,6 +79,7 @@ impl<'s, 'p> Writer<'s, 'p> {
             weight: 1,
             cost: 0,
             limit: 0,
+            reads_only,
             location: None,
         }
     }
