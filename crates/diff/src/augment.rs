@@ -16,7 +16,7 @@
 //! sweep takes for it, with the values it needs.
 
 use crate::activity::Activities;
-use crate::deferral;
+use crate::deferral::{self, ListKey};
 use crate::error::Error;
 use crate::memory::{self, Cells};
 use crate::objects::{Kind, Objects, ValueKind};
@@ -29,6 +29,7 @@ use ferrozyme_ir::{
     Param, Payload, Region, Type, Value, ValueDef,
 };
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// What the reverse sweep does for an operation.
 #[derive(Clone, Debug)]
@@ -122,14 +123,20 @@ pub(crate) struct CalleeDerivative {
     pub reverse: FunctionId,
     /// For each parameter of the reverse sweep before the seeds, whether it is used.
     pub uses: Vec<bool>,
-    /// For each allocator, the forward sweep takes a list of memory to be released later.
-    pub families: Vec<Box<str>>,
+    /// The lists of memory to be released later that the forward sweep takes.
+    pub lists: Vec<ListKey>,
 }
 
 /// Finds or makes derivatives of callees.
 pub(crate) trait Callees {
     /// The module, for looking things up.
     fn module(&mut self) -> &mut Module;
+
+    /// The lists of memory to be released later that the forward sweep of a function uses.
+    fn lists(&mut self, function: FunctionId, split: bool) -> Vec<ListKey>;
+
+    /// What a function alone tells of its memory, whoever calls it.
+    fn own_objects(&mut self, function: FunctionId) -> Arc<Objects>;
 
     /// The derivative of a function for these activities.
     fn split(
@@ -185,8 +192,8 @@ pub(crate) struct Augmented {
     pub steps: FxHashMap<Op, Step>,
     /// The counter of each general loop that is to be reversed.
     pub trips: FxHashMap<Op, Trips>,
-    /// For each allocator, the list of memory to be released after the reverse sweep.
-    pub pending: Vec<(Box<str>, Value)>,
+    /// The lists of memory to be released after the reverse sweep.
+    pub pending: Vec<(ListKey, Value)>,
 }
 
 /// How a general loop counts its iterations.
@@ -211,12 +218,14 @@ pub(crate) fn augment(
     let mut works = EntitySet::new();
     let body = primal.body();
     find_work(callees.module(), &primal, sweep, body, &mut works);
-    let families = deferral::families(callees.module(), function, sweep.split);
+    let lists = callees.lists(function, sweep.split);
+    let own_objects = callees.own_objects(function);
     let mut augmenter = Augmenter {
         callees,
         sweep,
         works,
-        families,
+        lists,
+        own_objects,
         augmented: Augmented {
             function: primal,
             shadows: SecondaryMap::with_default(None.into()),
@@ -282,8 +291,10 @@ struct Augmenter<'a> {
     sweep: &'a Sweep<'a>,
     /// Operations with a part in the reverse sweep.
     works: EntitySet<Op>,
-    /// The allocators whose memory the function may release.
-    families: Vec<Box<str>>,
+    /// The lists that memory is put on to be released later.
+    lists: Vec<ListKey>,
+    /// What the function alone tells of its memory, by which it is put on lists.
+    own_objects: Arc<Objects>,
     augmented: Augmented,
 }
 
@@ -379,12 +390,12 @@ impl Augmenter<'_> {
             }
         }
         if self.sweep.lists == Lists::Caller {
-            for family in self.families.clone() {
+            for key in self.lists.clone() {
                 let function = &mut self.augmented.function;
                 function.params.push(Type::PTR.into());
                 let list = function.add_argument(body, Type::PTR);
                 function.set_name(list, "pending");
-                self.augmented.pending.push((family, list));
+                self.augmented.pending.push((key, list));
             }
         }
     }
@@ -396,14 +407,14 @@ impl Augmenter<'_> {
         let ops = std::mem::take(&mut self.function().regions[region].ops);
         let is_body = self.augmented.function.body() == region;
         if is_body && self.sweep.lists != Lists::Caller {
-            for family in self.families.clone() {
+            for key in self.lists.clone() {
                 let mut b = Builder::new(&mut self.augmented.function, region);
                 let list = match self.sweep.lists {
                     Lists::Stack => deferral::new_list(&mut b),
                     _ => deferral::new_heap_list(&mut b),
                 };
                 b.function.set_name(list, "pending");
-                self.augmented.pending.push((family, list));
+                self.augmented.pending.push((key, list));
             }
         }
         let releases = deferral::paired_releases(&self.augmented.function, &ops);
@@ -617,18 +628,24 @@ impl Augmenter<'_> {
 
     /// Puts off the release of memory until the reverse sweep is over.
     fn defer(&mut self, region: Region, op: Op, family: &str, pointers: &[Value]) {
-        let list = self
-            .augmented
-            .pending
-            .iter()
-            .find(|(of, _)| **of == *family)
-            .map(|(_, list)| *list)
-            .expect("the function's families include all that it puts off");
+        let function = &self.augmented.function;
+        let key = ListKey::of(&self.own_objects, function, pointers[0], family);
+        let list = self.list(&key);
         let defer = deferral::defer_function(self.callees.module());
         let mut b = self.builder(region, op);
         for &pointer in pointers {
             b.call(defer, &[list, pointer], &[]);
         }
+    }
+
+    /// A list of memory to be released later.
+    fn list(&self, key: &ListKey) -> Value {
+        self.augmented
+            .pending
+            .iter()
+            .find(|(other, _)| other == key)
+            .map(|(_, list)| *list)
+            .expect("a function's lists include all that it and its callees use")
     }
 
     /// Memory like that of an allocation, all zeros.
@@ -863,15 +880,8 @@ impl Augmenter<'_> {
             .zip(&derivative.uses)
             .map(|(&arg, &used)| used.then_some(arg))
             .collect();
-        for family in &derivative.families {
-            let list = self
-                .augmented
-                .pending
-                .iter()
-                .find(|(of, _)| of == family)
-                .map(|(_, list)| *list)
-                .expect("a caller's families include those of its callees");
-            operands.push(list);
+        for key in &derivative.lists {
+            operands.push(self.list(key));
         }
         let function = self.function();
         function.ops[op].payload = Payload::Callee(derivative.augmented);

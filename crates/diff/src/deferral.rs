@@ -4,11 +4,14 @@
 //! [`paired_releases`]. Every other release is put off by noting the address in a list, which is worked off after the reverse
 //! sweep. A list is 24 bytes: where its entries are, how many there are, and for how many there is room.
 
+use crate::objects::{Kind, Objects, ObjectsCache};
 use ferrozyme_ir::{
     Alignment, Builder, Function, FunctionId, Module, Op, Opcode, Payload, Type, Value,
     for_each_op, parse_module,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeSet;
+use std::fmt::Write;
 
 /// The releases in a list of operations whose memory was made in the same list, and those allocations: each leads to the
 /// other. Both happen equally often.
@@ -35,18 +38,64 @@ pub(crate) fn paired_releases(function: &Function, ops: &[Op]) -> FxHashMap<Op, 
     pairs
 }
 
-/// The allocators whose memory the forward sweep of a function, or of what it calls, puts off to release.
+/// Which list memory goes to that is to be released later.
+///
+/// Memory of different allocators and of different layouts is kept apart: a list of pointers to memory of which it cannot be told
+/// what it holds could not be differentiated again.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct ListKey {
+    /// The allocator.
+    pub family: Box<str>,
+    /// The layout, in words.
+    layout: Box<str>,
+}
+
+impl ListKey {
+    /// The list for what a pointer leads to, by what the function alone tells of it.
+    pub(crate) fn of(
+        objects: &Objects,
+        function: &Function,
+        pointer: Value,
+        family: &str,
+    ) -> ListKey {
+        let mut layout = String::new();
+        if let Some((class, _)) = objects.class_of(function, pointer) {
+            let _ = write!(layout, "every {}", objects.period(class));
+            for field in objects.fields(class) {
+                let _ = match field.kind {
+                    Kind::Float(scalar) => write!(layout, ", {}: {scalar}", field.offset),
+                    Kind::Pointer(_) => write!(layout, ", {}: ptr", field.offset),
+                    Kind::Integer => write!(layout, ", {}: integer", field.offset),
+                    Kind::Padding | Kind::Unknown | Kind::Conflict(_) => Ok(()),
+                };
+            }
+        }
+        ListKey {
+            family: family.into(),
+            layout: layout.into(),
+        }
+    }
+}
+
+/// The lists that the forward sweep of a function, or of what it calls, puts memory on that is to be released later.
 ///
 /// That is memory that is released without having been made in the same list of operations. Besides, where the reverse sweep is
 /// another function (`split`, as it is for all callees), memory of the stack moves to the heap.
-pub(crate) fn families(module: &Module, function: FunctionId, split: bool) -> Vec<Box<str>> {
-    let mut found: Vec<Box<str>> = Vec::new();
+pub(crate) fn lists_of(
+    module: &Module,
+    cache: &mut ObjectsCache,
+    function: FunctionId,
+    split: bool,
+) -> Vec<ListKey> {
+    let mut found: BTreeSet<ListKey> = BTreeSet::new();
     let mut seen = FxHashSet::from_iter([(function, split)]);
     let mut pending = vec![(function, split)];
     while let Some((id, split)) = pending.pop() {
         let function = &module.functions[id];
         let Some(body) = function.body else { continue };
         let mut regions = vec![body];
+        // Pointers that are put off, and their allocators.
+        let mut put_off: Vec<(Value, Box<str>)> = Vec::new();
         for_each_op(function, body, &mut |region, op| {
             let data = &function.ops[op];
             regions.extend(&data.regions);
@@ -56,30 +105,32 @@ pub(crate) fn families(module: &Module, function: FunctionId, split: bool) -> Ve
                 }
                 _ => {}
             }
-            if data.opcode == Opcode::Stack
-                && split
-                && region != body
-                && !found.contains(&"".into())
-            {
-                found.push("".into());
+            if data.opcode == Opcode::Stack && split && region != body {
+                put_off.push((data.results[0], "".into()));
             }
         });
         for region in regions {
             let ops = &function.regions[region].ops;
             let paired = paired_releases(function, ops);
             for op in ops {
-                if let (Opcode::Free, Payload::Family(family)) =
-                    (function.ops[*op].opcode, &function.ops[*op].payload)
+                let data = &function.ops[*op];
+                if let (Opcode::Free, Payload::Family(family)) = (data.opcode, &data.payload)
                     && !paired.contains_key(op)
-                    && !found.contains(family)
                 {
-                    found.push(family.clone());
+                    put_off.push((data.operands[0], family.clone()));
                 }
             }
         }
+        if !put_off.is_empty() {
+            let objects = cache.get(module, id);
+            found.extend(
+                put_off
+                    .iter()
+                    .map(|(pointer, family)| ListKey::of(&objects, function, *pointer, family)),
+            );
+        }
     }
-    found.sort();
-    found
+    found.into_iter().collect()
 }
 
 /// How many bytes a list has.

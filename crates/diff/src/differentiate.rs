@@ -6,7 +6,7 @@
 
 use crate::activity::{Activities, analyse_activity};
 use crate::augment::{Augmented, CalleeDerivative, Callees, Lists, Sweep, augment};
-use crate::deferral;
+use crate::deferral::{self, ListKey};
 use crate::error::Error;
 use crate::globals;
 use crate::objects::{Objects, ObjectsCache};
@@ -21,6 +21,7 @@ use ferrozyme_ir::{
     Symbol, Type, Value,
 };
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// The two functions of split reverse mode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -108,6 +109,14 @@ struct Session<'m> {
 impl Callees for Session<'_> {
     fn module(&mut self) -> &mut Module {
         self.module
+    }
+
+    fn lists(&mut self, function: FunctionId, split: bool) -> Vec<ListKey> {
+        deferral::lists_of(self.module, &mut self.objects, function, split)
+    }
+
+    fn own_objects(&mut self, function: FunctionId) -> Arc<Objects> {
+        self.objects.get(self.module, function)
     }
 
     fn split(
@@ -295,8 +304,8 @@ impl<'m> Session<'m> {
         if let Some(done) = self.splits.get(&key) {
             return Ok(done.clone());
         }
-        let families = deferral::families(self.module, key.function, true);
-        let derivative = self.declare(&key, families);
+        let lists = self.lists(key.function, true);
+        let derivative = self.declare(&key, lists);
         self.splits.insert(key.clone(), derivative.clone());
         self.in_progress.push(key.clone());
         let built = self.build_split(&key, &derivative);
@@ -309,7 +318,7 @@ impl<'m> Session<'m> {
     }
 
     /// Declares both functions, so that recursive calls find them.
-    fn declare(&mut self, key: &SplitKey, families: Vec<Box<str>>) -> CalleeDerivative {
+    fn declare(&mut self, key: &SplitKey, lists: Vec<ListKey>) -> CalleeDerivative {
         let primal = &self.module.functions[key.function];
         let name = primal.name.clone();
         let mut params: Vec<Param> = Vec::new();
@@ -341,7 +350,7 @@ impl<'m> Session<'m> {
         let arg_types: Vec<Type> = primal.params.iter().map(|param| param.ty).collect();
         let gradients = of(Activity::Active, &arg_types, &key.args);
         if key.lists == Lists::Caller {
-            params.extend(families.iter().map(|_| Param::from(Type::PTR)));
+            params.extend(lists.iter().map(|_| Param::from(Type::PTR)));
         }
         let augmented_name = self.module.fresh_name(&format!("{name}.augmented"));
         let augmented =
@@ -357,7 +366,7 @@ impl<'m> Session<'m> {
             augmented,
             reverse,
             uses,
-            families,
+            lists,
         }
     }
 
@@ -435,12 +444,12 @@ impl<'m> Session<'m> {
         for &(value, seed) in &seeds {
             name_derivative(&mut target, source, value, seed);
         }
-        let lists: Vec<(Box<str>, Value)> = match key.lists {
+        let lists: Vec<(ListKey, Value)> = match key.lists {
             Lists::Heap => study
                 .augmented
                 .pending
                 .iter()
-                .map(|(family, list)| (family.clone(), known[list]))
+                .map(|(key, list)| (key.clone(), known[list]))
                 .collect(),
             _ => Vec::new(),
         };
@@ -498,9 +507,9 @@ impl<'m> Session<'m> {
         target
     }
 
-    fn release_lists(&mut self, target: &mut Function, lists: &[(Box<str>, Value)], on_heap: bool) {
-        for (family, list) in lists {
-            let release = deferral::release_function(self.module, family);
+    fn release_lists(&mut self, target: &mut Function, lists: &[(ListKey, Value)], on_heap: bool) {
+        for (key, list) in lists {
+            let release = deferral::release_function(self.module, &key.family);
             let mut b = Builder::at_body(target);
             b.call(release, &[*list], &[]);
             if on_heap {
