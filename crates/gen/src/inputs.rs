@@ -38,6 +38,8 @@ pub struct Inputs {
     pub arguments: Vec<Argument>,
     /// Which of them have derivatives.
     pub active: Vec<bool>,
+    /// Which of the float results have derivatives.
+    pub active_results: Vec<bool>,
     /// The values of float arguments and of the memory.
     pub state: State,
     /// Whether pointers share memory.
@@ -72,6 +74,7 @@ impl Inputs {
         let mut inputs = Inputs {
             arguments: Vec::new(),
             active: Vec::new(),
+            active_results: Vec::new(),
             state: State::default(),
             aliased,
         };
@@ -115,6 +118,12 @@ impl Inputs {
             inputs.arguments.push(argument);
             inputs.active.push(active);
         }
+        let results = function.results.iter().filter(|ty| ty.is_float()).count();
+        inputs.active_results = vec![true; results];
+        // Of several results, one may have no derivative.
+        if results > 1 && random.percent(20) {
+            inputs.active_results[random.below(results)] = false;
+        }
         Ok(inputs)
     }
 
@@ -133,6 +142,15 @@ impl Inputs {
         }
     }
 
+    /// Which of the float arguments have derivatives.
+    pub fn active_floats(&self) -> Vec<bool> {
+        let arguments = self.arguments.iter().zip(&self.active);
+        arguments
+            .filter(|(argument, _)| matches!(argument, Argument::Float(..)))
+            .map(|(_, &active)| active)
+            .collect()
+    }
+
     /// Sets what has no derivative to zero in a direction.
     pub fn restrict(&self, direction: &mut State) {
         for (argument, &active) in self.arguments.iter().zip(&self.active) {
@@ -140,6 +158,15 @@ impl Inputs {
                 Argument::Float(_, position) if !active => direction.floats[position] = 0.0,
                 Argument::Array { block, .. } if !active => direction.blocks[block].fill(0.0),
                 _ => {}
+            }
+        }
+    }
+
+    /// Sets results that have no derivative to zero in outputs, or in weights of them.
+    pub fn restrict_results(&self, outputs: &mut State) {
+        for (float, &active) in outputs.floats.iter_mut().zip(&self.active_results) {
+            if !active {
+                *float = 0.0;
             }
         }
     }

@@ -77,7 +77,11 @@ laws! {
     /// The optimised reverse derivative is the reverse derivative.
     OptimisedReverse "optimised-reverse",
     /// Forward over reverse gives a symmetric second derivative that agrees with differences of the gradient.
-    SecondOrder "second-order",
+    ForwardOverReverse "forward-over-reverse",
+    /// Reverse over forward gives the same second derivative.
+    ReverseOverForward "reverse-over-forward",
+    /// Reverse over reverse gives the same second derivative.
+    ReverseOverReverse "reverse-over-reverse",
 }
 
 impl fmt::Display for Law {

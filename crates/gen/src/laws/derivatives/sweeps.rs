@@ -19,22 +19,20 @@ pub(super) fn request(inputs: &Inputs, module: &Module, main: FunctionId, width:
                 Argument::Int(..) => Activity::Const,
             })
             .collect(),
-        results: result_activities(module, main),
+        results: result_activities(module, main, inputs),
         primal: true,
         width,
     }
 }
 
-fn result_activities(module: &Module, function: FunctionId) -> Vec<Activity> {
-    let results = &module.functions[function].results;
+fn result_activities(module: &Module, main: FunctionId, inputs: &Inputs) -> Vec<Activity> {
+    let mut active = inputs.active_results.iter();
+    let results = &module.functions[main].results;
     results
         .iter()
-        .map(|ty| {
-            if ty.is_float() {
-                Activity::Active
-            } else {
-                Activity::Const
-            }
+        .map(|ty| match ty.is_float() && active.next() == Some(&true) {
+            true => Activity::Active,
+            false => Activity::Const,
         })
         .collect()
 }
@@ -64,18 +62,17 @@ pub(super) fn forward_sweep(
     }
     let results = machine.call(derivative, &arguments)?;
     machine.check_leaks()?;
-    let floats = floats_of(&results);
-    let count = floats.len() / (1 + directions.len());
+    let mut floats = floats_of(&results);
+    let changes = floats.split_off(inputs.active_results.len());
     let primal = State {
-        floats: floats[..count].to_vec(),
+        floats,
         blocks: read(&machine, &blocks, &point.blocks)?,
     };
     let mut tangents = Vec::new();
     for (number, shadow) in shadows.iter().enumerate() {
+        let of_this = changes.iter().copied().skip(number).step_by(shadows.len());
         tangents.push(State {
-            floats: (0..count)
-                .map(|result| floats[count + result * directions.len() + number])
-                .collect(),
+            floats: spread(&inputs.active_results, of_this),
             blocks: read(&machine, shadow, &point.blocks)?,
         });
     }
@@ -94,17 +91,17 @@ pub(super) fn reverse_sweep(
     let blocks = place(&mut machine, &point.blocks);
     let shadows = place(&mut machine, &weights.blocks);
     let mut arguments = duplicated(inputs, point, &blocks, &shadows);
-    arguments.extend(seeds(module, derivative, &arguments, weights));
+    arguments.extend(seeds(module, derivative, &arguments, inputs, weights));
     let results = machine.call(derivative, &arguments)?;
     machine.check_leaks()?;
     let mut floats = floats_of(&results);
-    let gradients = floats.split_off(weights.floats.len());
+    let gradients = floats.split_off(inputs.active_results.len());
     let primal = State {
         floats,
         blocks: read(&machine, &blocks, &point.blocks)?,
     };
     let gradient = State {
-        floats: spread(inputs, &gradients),
+        floats: spread(&inputs.active_floats(), gradients),
         blocks: read(&machine, &shadows, &point.blocks)?,
     };
     Ok((primal, gradient))
@@ -141,78 +138,19 @@ pub(super) fn split_sweep(
     for (&shadow, block) in shadows.iter().zip(&weights.blocks) {
         machine.write_f64s(shadow, block)?;
     }
-    arguments.extend(seeds(module, reverse, &arguments, weights));
+    arguments.extend(seeds(module, reverse, &arguments, inputs, weights));
     arguments.extend(tape);
     let gradients = machine.call(reverse, &arguments)?;
     machine.check_leaks()?;
     let gradient = State {
-        floats: spread(inputs, &floats_of(&gradients)),
+        floats: spread(&inputs.active_floats(), floats_of(&gradients)),
         blocks: read(&machine, &shadows, &point.blocks)?,
     };
     Ok(SplitSweep { primal, gradient })
 }
 
-/// The request for the forward derivative of a combined reverse derivative, weights held constant.
-pub(super) fn hessian_request(inputs: &Inputs, module: &Module, reverse: FunctionId) -> Request {
-    let mut args = Vec::new();
-    for (argument, &active) in inputs.arguments.iter().zip(&inputs.active) {
-        match argument {
-            _ if !active => args.push(Activity::Const),
-            Argument::Array { .. } => args.extend([Activity::Duplicated; 2]),
-            Argument::Float(..) => args.push(Activity::Active),
-            Argument::Int(..) => args.push(Activity::Const),
-        }
-    }
-    let params = module.functions[reverse].params.len();
-    args.resize(params, Activity::Const);
-    Request {
-        function: reverse,
-        args,
-        results: result_activities(module, reverse),
-        primal: false,
-        width: 1,
-    }
-}
-
-/// Runs the forward derivative of a combined reverse derivative: how the gradient changes along a direction.
-pub(super) fn hessian_sweep(
-    module: &Module,
-    derivative: FunctionId,
-    inputs: &Inputs,
-    point: &State,
-    weights: &State,
-    direction: &State,
-) -> Result<State, Fault> {
-    let mut machine = new_machine(module);
-    let blocks = place(&mut machine, &point.blocks);
-    let block_tangents = place(&mut machine, &direction.blocks);
-    let shadows = place(&mut machine, &weights.blocks);
-    let shadow_tangents = place(&mut machine, &weights.zero_like().blocks);
-    let mut arguments = Vec::new();
-    for (argument, &active) in inputs.arguments.iter().zip(&inputs.active) {
-        arguments.push(datum(argument, point, &blocks));
-        if !active {
-            continue;
-        }
-        arguments.push(datum(argument, direction, &block_tangents));
-        if let Argument::Array { .. } = argument {
-            arguments.push(datum(argument, weights, &shadows));
-            arguments.push(datum(argument, weights, &shadow_tangents));
-        }
-    }
-    arguments.extend(seeds(module, derivative, &arguments, weights));
-    let results = machine.call(derivative, &arguments)?;
-    machine.check_leaks()?;
-    // The tangents of the program's own results come first, those of the gradient behind them.
-    let tangents = floats_of(&results).split_off(weights.floats.len());
-    Ok(State {
-        floats: spread(inputs, &tangents),
-        blocks: read(&machine, &shadow_tangents, &point.blocks)?,
-    })
-}
-
 /// The arguments, those with memory followed by their shadow.
-fn duplicated(
+pub(super) fn duplicated(
     inputs: &Inputs,
     point: &State,
     blocks: &[Pointer],
@@ -228,24 +166,31 @@ fn duplicated(
     arguments
 }
 
-/// The weights of the results, in the types of the parameters that follow those already given.
-fn seeds(module: &Module, function: FunctionId, given: &[Datum], weights: &State) -> Vec<Datum> {
+/// The weights of the active results, in the types of the parameters that follow those already given.
+pub(super) fn seeds(
+    module: &Module,
+    function: FunctionId,
+    given: &[Datum],
+    inputs: &Inputs,
+    weights: &State,
+) -> Vec<Datum> {
     let params = module.functions[function].params.iter().skip(given.len());
+    let active = weights.floats.iter().zip(&inputs.active_results);
+    let active = active.filter(|&(_, &active)| active);
     params
-        .zip(&weights.floats)
-        .filter_map(|(param, &weight)| Datum::float(param.ty.scalar(), weight))
+        .zip(active)
+        .filter_map(|(param, (&weight, _))| Datum::float(param.ty.scalar(), weight))
         .collect()
 }
 
-/// The gradients of active floats at their places among all float arguments.
-fn spread(inputs: &Inputs, gradients: &[f64]) -> Vec<f64> {
-    let mut gradients = gradients.iter().copied();
-    let arguments = inputs.arguments.iter().zip(&inputs.active);
-    arguments
-        .filter_map(|(argument, &active)| match argument {
-            Argument::Float(..) if active => Some(gradients.next().unwrap_or(f64::NAN)),
-            Argument::Float(..) => Some(0.0),
-            _ => None,
+/// Numbers for those that are active at their places among all, zeros between them.
+pub(super) fn spread(active: &[bool], numbers: impl IntoIterator<Item = f64>) -> Vec<f64> {
+    let mut numbers = numbers.into_iter();
+    active
+        .iter()
+        .map(|&active| match active {
+            true => numbers.next().unwrap_or(f64::NAN),
+            false => 0.0,
         })
         .collect()
 }
