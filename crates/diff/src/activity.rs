@@ -17,7 +17,8 @@ use crate::search::Search;
 use crate::shadowing::{find_shadowed, may_hold_floats};
 use ferrozyme_ir::entity::EntitySet;
 use ferrozyme_ir::{
-    Function, FunctionId, MemoryEffect, Module, Op, Opcode, Payload, Region, Value, all_ops,
+    Constant, Function, FunctionId, GlobalId, MemoryEffect, Module, Op, OpData, Opcode, Payload,
+    Region, Symbol, Value, all_ops,
 };
 use rustc_hash::FxHashSet;
 
@@ -26,6 +27,8 @@ pub struct Activities {
     active: EntitySet<Value>,
     active_classes: FxHashSet<Class>,
     shadowed: FxHashSet<Class>,
+    /// Calls that may reach floats in globals, whatever their arguments are.
+    calls_on_globals: FxHashSet<Op>,
 }
 
 impl Activities {
@@ -101,7 +104,7 @@ impl Activities {
         let args = data.operands.iter().enumerate().any(|(index, &arg)| {
             self.is_active(arg) || self.may_change_shadow(objects, function, &access, index, arg)
         });
-        !access.inactive && (results || args)
+        !access.inactive && (results || args || self.calls_on_globals.contains(&op))
     }
 }
 
@@ -124,6 +127,7 @@ pub fn analyse_activity(
         useful: Flow::default(),
         tainted: EntitySet::new(),
         given: FxHashSet::default(),
+        calls_on_globals: find_calls_on_globals(module, &module.functions[function]),
         changed: false,
     };
     analysis.seed(args, results);
@@ -207,6 +211,8 @@ struct Analysis<'a> {
     tainted: EntitySet<Value>,
     /// Memory whose shadow the caller gives.
     given: FxHashSet<Class>,
+    /// Calls that may reach floats in globals.
+    calls_on_globals: FxHashSet<Op>,
     changed: bool,
 }
 
@@ -250,6 +256,14 @@ impl Analysis<'_> {
     }
 
     fn seed(&mut self, args: &[Activity], results: &[Activity]) {
+        // What is in a global may come from an active value elsewhere, and go to one.
+        for class in self.objects.classes() {
+            let is_active_global = |source| matches!(source, Source::Global(global) if may_carry_derivatives(self.module, global));
+            if self.objects.sources(class).any(is_active_global) {
+                self.varied.classes.insert(class);
+                self.useful.classes.insert(class);
+            }
+        }
         // The caller wants a shadow of what a returned pointer leads to, whatever is there.
         let terminator = self.function.terminator(self.function.body());
         let returned = &self.function.ops[terminator].operands;
@@ -428,7 +442,7 @@ impl Analysis<'_> {
                         .iter()
                         .any(|class| self.varied.classes.contains(class)))
         });
-        if !varied {
+        if !varied && !self.calls_on_globals.contains(&op) {
             return;
         }
         for &result in &data.results {
@@ -548,7 +562,7 @@ impl Analysis<'_> {
                 .iter()
                 .any(|class| self.useful.classes.contains(class))
         });
-        if !useful {
+        if !useful && !self.calls_on_globals.contains(&op) {
             return;
         }
         for (index, &arg) in data.operands.iter().enumerate() {
@@ -585,6 +599,7 @@ impl Analysis<'_> {
             active,
             active_classes,
             shadowed,
+            calls_on_globals: self.calls_on_globals.clone(),
         };
         loop {
             let before = activities.shadowed.len();
@@ -846,6 +861,66 @@ impl Analysis<'_> {
             ),
         ))
     }
+}
+
+/// Whether values with derivatives may be kept in a global.
+fn may_carry_derivatives(module: &Module, global: GlobalId) -> bool {
+    let global = &module.globals[global];
+    let may_hold_floats = global
+        .layout
+        .as_ref()
+        .is_none_or(|layout| layout.fields.iter().any(|field| field.scalar.is_float()));
+    !global.constant && !global.inactive && may_hold_floats
+}
+
+/// The calls of a function whose callees may read or write floats in globals, themselves or by what they call.
+///
+/// Code behind pointers may do so too; it matters only if other code that is seen here works on globals as well.
+fn find_calls_on_globals(module: &Module, function: &Function) -> FxHashSet<Op> {
+    let names_global = |code: &Function, operands: &[Value]| {
+        operands.iter().any(|&operand| {
+            matches!(code.constant_of(operand), Some(Constant::Global(global))
+                if may_lead_to_derivatives(module, *global))
+        })
+    };
+    let ops = all_ops(function);
+    let calls = |search: &mut Search, wanted: &dyn Fn(FunctionId, &OpData) -> bool| {
+        let mut found = FxHashSet::default();
+        for &op in &ops {
+            if let (Opcode::Call, Payload::Callee(callee)) =
+                (function.ops[op].opcode, &function.ops[op].payload)
+                && !module.functions[*callee].facts.inactive
+                && module.functions[*callee].facts.memory != MemoryEffect::None
+                && search.reaches(module, *callee, wanted)
+            {
+                found.insert(op);
+            }
+        }
+        found
+    };
+    let mut found = calls(&mut Search::default(), &|id, data| {
+        names_global(&module.functions[id], &data.operands)
+    });
+    let here = ops
+        .iter()
+        .any(|&op| names_global(function, &function.ops[op].operands));
+    if here || !found.is_empty() {
+        found.extend(calls(&mut Search::default(), &|_, data| {
+            data.opcode == Opcode::CallIndirect
+        }));
+        let indirect = |op: &Op| function.ops[*op].opcode == Opcode::CallIndirect;
+        found.extend(ops.into_iter().filter(indirect));
+    }
+    found
+}
+
+/// Whether a global may hold values with derivatives, or addresses of others that may.
+fn may_lead_to_derivatives(module: &Module, global: GlobalId) -> bool {
+    may_carry_derivatives(module, global)
+        || module.globals[global]
+            .relocations
+            .iter()
+            .any(|(_, symbol)| matches!(symbol, Symbol::Global(_)))
 }
 
 /// A class and all that pointers in it lead to.

@@ -180,6 +180,19 @@ pub(crate) enum Lists {
     Heap,
     /// The caller has them, and passes them behind all other arguments.
     Caller,
+    /// The caller calls through a pointer, and passes one list for all.
+    Shared,
+}
+
+impl Lists {
+    /// Those of a function's lists that are passed to it.
+    pub(crate) fn passed(self, lists: &[ListKey]) -> Vec<ListKey> {
+        match self {
+            Lists::Stack | Lists::Heap => Vec::new(),
+            Lists::Caller => lists.to_vec(),
+            Lists::Shared => vec![ListKey::shared()],
+        }
+    }
 }
 
 /// The forward sweep.
@@ -389,14 +402,12 @@ impl Augmenter<'_> {
                 self.set_shadow(arg, shadow);
             }
         }
-        if self.sweep.lists == Lists::Caller {
-            for key in self.lists.clone() {
-                let function = &mut self.augmented.function;
-                function.params.push(Type::PTR.into());
-                let list = function.add_argument(body, Type::PTR);
-                function.set_name(list, "pending");
-                self.augmented.pending.push((key, list));
-            }
+        for key in self.sweep.lists.passed(&self.lists) {
+            let function = &mut self.augmented.function;
+            function.params.push(Type::PTR.into());
+            let list = function.add_argument(body, Type::PTR);
+            function.set_name(list, "pending");
+            self.augmented.pending.push((key, list));
         }
     }
 
@@ -406,7 +417,7 @@ impl Augmenter<'_> {
         }
         let ops = std::mem::take(&mut self.function().regions[region].ops);
         let is_body = self.augmented.function.body() == region;
-        if is_body && self.sweep.lists != Lists::Caller {
+        if is_body && matches!(self.sweep.lists, Lists::Stack | Lists::Heap) {
             for key in self.lists.clone() {
                 let mut b = Builder::new(&mut self.augmented.function, region);
                 let list = match self.sweep.lists {
@@ -643,7 +654,7 @@ impl Augmenter<'_> {
         self.augmented
             .pending
             .iter()
-            .find(|(other, _)| other == key)
+            .find(|(other, _)| other == key || self.sweep.lists == Lists::Shared)
             .map(|(_, list)| *list)
             .expect("a function's lists include all that it and its callees use")
     }
@@ -1037,6 +1048,7 @@ impl Augmenter<'_> {
             .collect();
         let needed = operands.iter().copied().map(Some).collect();
         operands.insert(0, augmented);
+        operands.push(self.list(&ListKey::shared()));
         self.function().ops[op].operands = operands.into();
         for &result in &data.results {
             if self.augmented.function.ty(result) == Type::PTR {

@@ -51,6 +51,14 @@ pub(crate) struct ListKey {
 }
 
 impl ListKey {
+    /// The one list of a function that is called through a pointer: its caller cannot know which others it would need.
+    pub(crate) fn shared() -> ListKey {
+        ListKey {
+            family: "".into(),
+            layout: "anything".into(),
+        }
+    }
+
     /// The list for what a pointer leads to, by what the function alone tells of it.
     pub(crate) fn of(
         objects: &Objects,
@@ -104,6 +112,9 @@ pub(crate) fn lists_of(
                     pending.push((*callee, true));
                 }
                 _ => {}
+            }
+            if data.opcode == Opcode::CallIndirect {
+                found.insert(ListKey::shared());
             }
             if data.opcode == Opcode::Stack && split && region != body {
                 put_off.push((data.results[0], "".into()));

@@ -349,9 +349,8 @@ impl<'m> Session<'m> {
         reverse_params.push(Type::PTR.into());
         let arg_types: Vec<Type> = primal.params.iter().map(|param| param.ty).collect();
         let gradients = of(Activity::Active, &arg_types, &key.args);
-        if key.lists == Lists::Caller {
-            params.extend(lists.iter().map(|_| Param::from(Type::PTR)));
-        }
+        let passed = key.lists.passed(&lists);
+        params.extend(passed.iter().map(|_| Param::from(Type::PTR)));
         let augmented_name = self.module.fresh_name(&format!("{name}.augmented"));
         let augmented =
             self.module
@@ -534,6 +533,20 @@ impl<'m> Session<'m> {
             inactive: false,
             layout: None,
         });
+        if let Some(key) = self
+            .lists(function, true)
+            .iter()
+            .find(|key| !key.family.is_empty())
+        {
+            let family = key.family.clone();
+            return Err(Error::of_function(
+                &self.module.functions[function],
+                format!(
+                    "a function that is called through a pointer releases memory of the allocator \"{family}\" that it did not make in the same place"
+                ),
+                "call the function directly, or release the memory in its caller",
+            ));
+        }
         let usual = Request::usual(self.module, function);
         let count = usual.args.len();
         let derivative = self.split_for(SplitKey {
@@ -542,7 +555,7 @@ impl<'m> Session<'m> {
             results: usual.results,
             overwritten: vec![true; count],
             layouts: vec![None; count],
-            lists: Lists::Heap,
+            lists: Lists::Shared,
         })?;
         self.module.globals[table].relocations = vec![
             (0, Symbol::Function(derivative.augmented)),
