@@ -101,6 +101,8 @@ struct SplitKey {
 /// One request, with all the derivatives of callees that it takes.
 struct Session<'m> {
     module: &'m mut Module,
+    /// What shadows of globals are called behind the global's name.
+    suffix: String,
     objects: ObjectsCache,
     splits: FxHashMap<SplitKey, CalleeDerivative>,
     in_progress: Vec<SplitKey>,
@@ -162,7 +164,7 @@ impl Callees for Session<'_> {
     }
 
     fn shadow_of_global(&mut self, global: GlobalId) -> Result<Constant, Error> {
-        let (shadow, slots) = globals::add_shadow_global(self.module, global, "shadow")?;
+        let (shadow, slots) = globals::add_shadow_global(self.module, global, &self.suffix)?;
         for slot in slots {
             let table = self.function_table(slot.function)?;
             globals::fill_slot(self.module, slot, Symbol::Global(table));
@@ -174,6 +176,7 @@ impl Callees for Session<'_> {
 impl<'m> Session<'m> {
     fn new(module: &'m mut Module) -> Session<'m> {
         Session {
+            suffix: globals::fresh_suffix(module, "shadow"),
             module,
             objects: ObjectsCache::new(),
             splits: FxHashMap::default(),

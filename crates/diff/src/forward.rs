@@ -83,6 +83,7 @@ pub fn differentiate_forward(module: &mut Module, request: &Request) -> Result<F
         ferrozyme_opt::infer_facts(module, request.function);
     }
     let mut session = Session {
+        suffix: globals::fresh_suffix(module, &format!("forward.{}.shadow", request.width)),
         module,
         width: request.width,
         objects: ObjectsCache::new(),
@@ -128,6 +129,8 @@ struct Derivative {
 /// One request, with all the derivatives of callees that it takes.
 struct Session<'m> {
     module: &'m mut Module,
+    /// What shadows of globals are called behind the global's name.
+    suffix: String,
     width: u32,
     objects: ObjectsCache,
     /// In the order in which they are filled. They are not filled one within the other, so that long chains of calls need no
@@ -326,8 +329,8 @@ impl Session<'_> {
         caller: usize,
     ) -> Result<Constant, Error> {
         let suffix = match self.width {
-            1 => "forward.1.shadow".to_owned(),
-            width => format!("forward.{width}.shadow.{lane}"),
+            1 => self.suffix.clone(),
+            _ => format!("{lane}.{}", self.suffix),
         };
         let (shadow, slots) = globals::add_shadow_global(self.module, global, &suffix)?;
         for slot in slots {

@@ -28,6 +28,22 @@ pub(crate) struct FunctionSlot {
     pub function: FunctionId,
 }
 
+/// A suffix for shadows of globals that no variable of the module has yet.
+///
+/// The shadow that one differentiation writes to is a global like any other to the next, which needs a shadow of it.
+pub(crate) fn fresh_suffix(module: &Module, wanted: &str) -> String {
+    let taken = |suffix: &str| {
+        let end = format!(".{suffix}");
+        let mut globals = module.globals.values();
+        globals.any(|global| !global.constant && global.name.ends_with(&end))
+    };
+    let numbered = (1..).map(|number| format!("{wanted}.{number}"));
+    std::iter::once(wanted.to_owned())
+        .chain(numbered)
+        .find(|suffix| !taken(suffix))
+        .expect("some number is free")
+}
+
 /// The shadow of a global, called `<global>.<suffix>`, as are those of the globals whose addresses it holds.
 ///
 /// The addresses of functions in what is new are listed; the caller replaces them by [`fill_slot`].

@@ -9,7 +9,7 @@
 //!   reverse sweep:   %from'.f64 += %to'.f64;  %to'.f64 ← 0
 //! ```
 
-use crate::objects::{self, Kind, Objects};
+use crate::objects::{self, Kind, Objects, Source};
 use ferrozyme_ir::{
     Alignment, Builder, Function, IntPredicate, Opcode, Payload, Scalar, Type, Value,
 };
@@ -66,7 +66,23 @@ impl Cells {
                 .class_of(function, pointer)
                 .is_none_or(|(class, _)| objects.is_local(class))
         };
-        let unknown = if is_local(to) || from.is_some_and(is_local) {
+        // Nor do bytes of new memory that no code has written as floats, even if others will get to know of it.
+        let is_new = |pointer: Value| {
+            objects
+                .class_of(function, pointer)
+                .is_some_and(|(class, _)| {
+                    let mut sources = objects.sources(class).peekable();
+                    sources.peek().is_some()
+                        && !objects.has_unknown_origin(class)
+                        && sources.all(|source| {
+                            matches!(
+                                source,
+                                Source::Stack(_) | Source::Alloc(_) | Source::Call(_)
+                            )
+                        })
+                })
+        };
+        let unknown = if is_local(to) || from.is_some_and(|from| is_local(from) || is_new(from)) {
             Unknown::Ignored
         } else {
             Unknown::Refused
