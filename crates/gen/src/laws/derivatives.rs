@@ -510,7 +510,11 @@ impl Experiment<'_> {
 }
 
 fn refused(law: Law, what: &str, error: &Error) -> Violation {
-    Violation::new(law, Kind::Refused, format!("{what} refuses: {error}"))
+    let kind = match error.message.contains("nothing says what") {
+        true => Kind::Unknown,
+        false => Kind::Refused,
+    };
+    Violation::new(law, kind, format!("{what} refuses: {error}"))
 }
 
 fn verified(law: Law, module: &Module, derivative: FunctionId) -> Result<(), Violation> {
