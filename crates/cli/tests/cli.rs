@@ -387,7 +387,8 @@ fn gradcheck_compares_and_prints_the_gradient() {
         &["gradcheck", "-", "--at", "([0.5, 1.5], 2)"],
         SUM,
         expect![[r#"
-            at ([0.5, 1.5], 2): the derivatives agree; the gradient is
+            at ([0.5, 1.5], 2): the derivatives agree
+              the gradient of the results is
               memory 0 at byte 0: 1.0
               memory 0 at byte 8: 3.0
         "#]],

@@ -1,6 +1,7 @@
 //! The analyses and the caching plan as text, for people who want to know what is saved and why.
 
 use crate::activity::{Activities, analyse_activity};
+use crate::augment::Step;
 use crate::differentiate::{Study, study_reverse};
 use crate::error::Error;
 use crate::objects::{Objects, ObjectsCache};
@@ -135,6 +136,29 @@ fn write_memory(text: &mut String, objects: &Objects, activities: &Activities) {
     }
 }
 
+/// A sum of products of factors, of which the first may be a number: like terms are put together.
+fn total_of(terms: &[Vec<String>]) -> Option<String> {
+    let mut sums: Vec<(u64, Vec<String>)> = Vec::new();
+    for term in terms {
+        let (number, rest) = match term.first().and_then(|first| first.parse().ok()) {
+            Some(number) => (number, &term[1..]),
+            None => (1, &term[..]),
+        };
+        match sums.iter_mut().find(|(_, other)| other == rest) {
+            Some((sum, _)) => *sum += number,
+            None => sums.push((number, rest.to_vec())),
+        }
+    }
+    let words = sums.into_iter().map(|(number, mut factors)| {
+        if number != 1 || factors.is_empty() {
+            factors.insert(0, number.to_string());
+        }
+        factors.join("*")
+    });
+    let words: Vec<String> = words.collect();
+    (!words.is_empty()).then(|| words.join(" + "))
+}
+
 struct Explanation<'a> {
     module: &'a Module,
     study: &'a Study,
@@ -165,22 +189,32 @@ impl Explanation<'_> {
                 self.write_range(text, index as u32, &mut saved);
             }
         }
-        let terms: Vec<String> = saved.iter().map(|term| term.join("*")).collect();
-        let total = if terms.is_empty() {
-            "nothing is saved".to_owned()
-        } else {
-            format!("saved in all: {} bytes", terms.join(" + "))
+        let total = match total_of(&saved) {
+            Some(total) => format!("saved in all: {total} bytes"),
+            None => "nothing is saved".to_owned(),
         };
         let _ = writeln!(text, "  {total}");
+        if self.has_calls() {
+            let _ = writeln!(text, "  besides, what the tapes of calls hold");
+        }
+    }
+
+    fn has_calls(&self) -> bool {
+        let steps = self.study.augmented.steps.values();
+        steps
+            .into_iter()
+            .any(|step| matches!(step, Step::Call(call) if call.tape.is_some()))
     }
 
     /// The operation of a value, or the value itself.
     fn text_of(&self, value: Value, op: Option<Op>) -> String {
         match op {
             Some(op) if self.function.ops[op].regions.is_empty() => {
-                print_op_with(self.module, self.function, &self.names, op)
-                    .trim()
-                    .to_owned()
+                let text = print_op_with(self.module, self.function, &self.names, op);
+                match self.function.ops[op].results.len() {
+                    1 => text.trim().to_owned(),
+                    _ => format!("{} of {}", name_of(&self.names, value), text.trim()),
+                }
             }
             _ => name_of(&self.names, value),
         }
@@ -245,8 +279,8 @@ impl Explanation<'_> {
         while let Some(op) = structure.op_of(region) {
             match self.function.ops[op].opcode {
                 Opcode::For => factors.push(match self.indices.trip_count(op) {
-                    Some(count) => self.factor(&count),
-                    None => {
+                    Some(count) if self.is_known_outside(&count, op) => self.factor(&count),
+                    _ => {
                         let counter = self.function.regions[region].args[0];
                         format!("trips({})", name_of(&self.names, counter))
                     }
@@ -264,6 +298,14 @@ impl Explanation<'_> {
         }
         factors.reverse();
         factors
+    }
+
+    /// Whether an expression has one value wherever the total is read: it does not name the counter of a loop.
+    fn is_known_outside(&self, expression: &Symbolic, op: Op) -> bool {
+        let loops = self.indices.loops_around(op);
+        loops
+            .iter()
+            .all(|&around| self.indices.is_invariant(expression, around))
     }
 
     fn factor(&self, expression: &Symbolic) -> String {

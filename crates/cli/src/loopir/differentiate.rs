@@ -7,7 +7,7 @@ use ferrozyme_filetest::derivative::{Mode, derive, print_functions};
 use ferrozyme_filetest::gradcheck::{Experiment, Point, check_point, differentiate_all, gradient};
 use ferrozyme_filetest::scan::Scanner;
 use ferrozyme_filetest::signature::{Signature, parse_activities};
-use ferrozyme_filetest::value::read_values;
+use ferrozyme_filetest::value::{Written, read_values};
 use ferrozyme_ir::Module;
 use ferrozyme_ir::print::print_module;
 use std::fmt::Write;
@@ -138,6 +138,10 @@ pub(super) struct Gradcheck {
     /// The arguments at which to check, such as `([0.5, 1.5], 2)`; may be given several times.
     #[arg(long, required = true, allow_hyphen_values = true)]
     at: Vec<String>,
+    /// Which combination of outputs the printed gradient is of, such as `(1.0, [0.0, 1.0])`: a number for each active
+    /// result, then memory for each duplicated argument. Without it, each result counts once and memory does not.
+    #[arg(long, allow_hyphen_values = true)]
+    seed: Option<String>,
 }
 
 impl Gradcheck {
@@ -147,10 +151,7 @@ impl Gradcheck {
             differentiate_all(&module, &request).map_err(|error| format!("error: {error}"))?;
         let mut text = String::new();
         for at in &self.at {
-            let mut scanner = Scanner::new(at);
-            let arguments = read_values(&mut scanner)
-                .and_then(|values| scanner.finish().map(|()| values))
-                .map_err(|error| format!("error: --at {error}"))?;
+            let arguments = read_list(at).map_err(|error| format!("error: --at {error}"))?;
             let point = Point {
                 arguments,
                 ..Point::default()
@@ -158,12 +159,32 @@ impl Gradcheck {
             check_point(&module, &request, &derivatives, &point)
                 .map_err(|error| format!("error: at {at}: {error}"))?;
             let experiment = Experiment::new(&module, &request, &point.arguments)?;
-            let numbers = gradient(&experiment, &derivatives[0], &experiment.usual_seeds())?;
-            let _ = writeln!(text, "at {at}: the derivatives agree; the gradient is");
+            let seeds = match &self.seed {
+                Some(seed) => read_list(seed)
+                    .and_then(|written| experiment.read_seeds(&written))
+                    .map_err(|error| format!("error: --seed {error}"))?,
+                None => experiment.usual_seeds(),
+            };
+            let _ = writeln!(text, "at {at}: the derivatives agree");
+            if seeds.iter().all(|&seed| seed == 0.0) {
+                text.push_str(
+                    "  the outputs are in memory; give --seed to see the gradient of some\n",
+                );
+                continue;
+            }
+            let numbers = gradient(&experiment, &derivatives[0], &seeds)?;
+            let of = self.seed.as_deref().unwrap_or("the results");
+            let _ = writeln!(text, "  the gradient of {of} is");
             for (input, number) in experiment.inputs.iter().zip(numbers) {
                 let _ = writeln!(text, "  {input}: {number:?}");
             }
         }
         Ok(text)
     }
+}
+
+/// Reads a list of values in parentheses.
+fn read_list(text: &str) -> Result<Vec<Written>, String> {
+    let mut scanner = Scanner::new(text);
+    read_values(&mut scanner).and_then(|values| scanner.finish().map(|()| values))
 }
