@@ -260,8 +260,10 @@ impl Analysis<'_> {
         for class in self.objects.classes() {
             let is_active_global = |source| matches!(source, Source::Global(global) if may_carry_derivatives(self.module, global));
             if self.objects.sources(class).any(is_active_global) {
-                self.varied.classes.insert(class);
-                self.useful.classes.insert(class);
+                for class in reachable_from(self.objects, class) {
+                    self.varied.classes.insert(class);
+                    self.useful.classes.insert(class);
+                }
             }
         }
         // The caller wants a shadow of what a returned pointer leads to, whatever is there.
@@ -631,7 +633,11 @@ impl Analysis<'_> {
                 results,
             );
             for class in shadowed {
-                if activities.shadowed.insert(class) && may_hold_floats(self.objects, class) {
+                activities.shadowed.insert(class);
+            }
+            // Who gets a pointer to a shadow may add derivatives to any float there.
+            for &class in &activities.shadowed {
+                if may_hold_floats(self.objects, class) {
                     activities.active_classes.insert(class);
                 }
             }
@@ -863,19 +869,19 @@ impl Analysis<'_> {
     }
 }
 
-/// Whether values with derivatives may be kept in a global.
+/// Whether values with derivatives may be kept in a global, or behind pointers there.
 fn may_carry_derivatives(module: &Module, global: GlobalId) -> bool {
     let global = &module.globals[global];
     let may_hold_floats = global
         .layout
         .as_ref()
-        .is_none_or(|layout| layout.fields.iter().any(|field| field.scalar.is_float()));
+        .is_none_or(|layout| layout.fields.iter().any(|field| !field.scalar.is_int()));
     !global.constant && !global.inactive && may_hold_floats
 }
 
 /// The calls of a function whose callees may read or write floats in globals, themselves or by what they call.
 ///
-/// Code behind pointers may do so too; it matters only if other code that is seen here works on globals as well.
+/// Code behind pointers may do so too, if there are such globals at all.
 fn find_calls_on_globals(module: &Module, function: &Function) -> FxHashSet<Op> {
     let names_global = |code: &Function, operands: &[Value]| {
         operands.iter().any(|&operand| {
@@ -901,10 +907,11 @@ fn find_calls_on_globals(module: &Module, function: &Function) -> FxHashSet<Op> 
     let mut found = calls(&mut Search::default(), &|id, data| {
         names_global(&module.functions[id], &data.operands)
     });
-    let here = ops
-        .iter()
-        .any(|&op| names_global(function, &function.ops[op].operands));
-    if here || !found.is_empty() {
+    let any = module
+        .globals
+        .keys()
+        .any(|global| may_lead_to_derivatives(module, global));
+    if any {
         found.extend(calls(&mut Search::default(), &|_, data| {
             data.opcode == Opcode::CallIndirect
         }));
@@ -996,8 +1003,10 @@ pub(crate) fn flows(function: &Function, op: Op) -> Vec<(Value, Value)> {
             for (index, &arg) in args.iter().enumerate() {
                 let start = data.operands[initial + index];
                 flows.push((start, arg));
-                // The loop may not run at all.
-                flows.push((start, data.results[index]));
+                if data.opcode == Opcode::For {
+                    // The loop may not run at all.
+                    flows.push((start, data.results[index]));
+                }
             }
         }
         _ => {}

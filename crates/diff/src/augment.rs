@@ -394,11 +394,12 @@ impl Augmenter<'_> {
                 index,
             };
             function.regions[body].args.push(arg);
-            let shadow_param = shadow_param(&param);
+            let shadow_param = shadow_param(&param, self.sweep.lists);
             function.params.push(param);
             if activity == Activity::Duplicated {
+                let ty = shadow_param.ty;
                 function.params.push(shadow_param);
-                let shadow = function.add_argument(body, Type::PTR);
+                let shadow = function.add_argument(body, ty);
                 self.set_shadow(arg, shadow);
             }
         }
@@ -556,7 +557,8 @@ impl Augmenter<'_> {
         let float = ty.is_float()
             || matches!(what, ValueKind::CarriesFloat(_))
             || (matches!(what, ValueKind::Unknown) && is_zero);
-        if active && float {
+        // Bytes of which nothing is known and that are no float by their number hold no derivative.
+        if active && float && rules::derivative_type(ty).is_some() {
             self.augmented.steps.insert(op, Step::Store { shadow });
         }
         Ok(())
@@ -934,6 +936,12 @@ impl Augmenter<'_> {
             .collect()
     }
 
+    /// An argument of a call that leads to memory which may change before the reverse sweep.
+    fn overwritten_argument(&self, op: Op) -> Option<usize> {
+        let flags = self.sweep.overwritten.get(&op)?;
+        flags.iter().position(|&flag| flag)
+    }
+
     /// Rules and tables of derivatives know floats by their types only.
     fn refuse_carried_floats(&mut self, op: Op, args: &[Value]) -> Result<(), Error> {
         let carried = args.iter().any(|&arg| {
@@ -958,9 +966,7 @@ impl Augmenter<'_> {
             .iter()
             .enumerate()
             .filter(|&(_, &arg)| self.activity_of(arg) != Activity::Const)
-            .fold(0i64, |mask, (index, _)| {
-                mask | 1i64.wrapping_shl(index as u32)
-            });
+            .fold(0i64, |mask, (index, _)| mask | 1i64 << index.min(63));
         let mut operands = Vec::new();
         for &arg in &data.operands {
             operands.push(arg);
@@ -993,6 +999,12 @@ impl Augmenter<'_> {
                 }
             }
             tape = Some(self.function().add_result(op, Type::PTR));
+        } else if let Some(index) = self.overwritten_argument(op) {
+            return Err(self.error(
+                op,
+                &format!("the rule of this function reads memory behind argument {index} in the reverse sweep, which may be overwritten before"),
+                "add an `augment` function to the rule, which keeps what the reverse sweep needs",
+            ));
         } else if data.results.iter().any(|&result| self.has_shadow(result)) {
             return Err(self.error(
                 op,
@@ -1090,7 +1102,12 @@ impl Augmenter<'_> {
     /// Gives pointers that flow into and out of regions company by their shadows.
     fn visit_structured(&mut self, region: Region, op: Op) -> Result<(), Error> {
         let data = self.augmented.function.ops[op].clone();
-        if self.works.contains(op) {
+        let returns = data
+            .regions
+            .iter()
+            .any(|&inner| !self.augmented.function.ends_in_trap(inner));
+        let reversed = self.works.contains(op) && returns;
+        if reversed {
             self.augmented.steps.insert(op, Step::Regions);
         }
         let shadowed: Vec<usize> = (0..data.results.len())
@@ -1130,7 +1147,7 @@ impl Augmenter<'_> {
             let shadow = self.function().add_result(op, ty);
             self.set_shadow(data.results[index], shadow);
         }
-        if data.opcode == Opcode::Loop && self.works.contains(op) {
+        if data.opcode == Opcode::Loop && reversed {
             let trips = count_trips(self.function(), op);
             self.augmented.trips.insert(op, trips);
         }
@@ -1140,8 +1157,12 @@ impl Augmenter<'_> {
 }
 
 /// What is known of a shadow parameter, given its primal: it is written, whatever the primal is.
-fn shadow_param(primal: &Param) -> Param {
+///
+/// Memory that is only read may be passed twice; inside the program, its shadow is then written through both pointers.
+fn shadow_param(primal: &Param, lists: Lists) -> Param {
     let mut param = primal.clone();
+    let inside = matches!(lists, Lists::Caller | Lists::Shared);
+    param.facts.noalias &= !(inside && param.facts.readonly);
     param.facts.readonly = false;
     param.facts.writeonly = false;
     param

@@ -20,6 +20,7 @@ use ferrozyme_ir::{
     Alignment, Builder, Constant, Function, FunctionId, GlobalId, Layout, Module, Opcode, Param,
     Symbol, Type, Value,
 };
+use ferrozyme_opt::alias::Aliases;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -103,6 +104,8 @@ struct Session<'m> {
     module: &'m mut Module,
     /// What shadows of globals are called behind the global's name.
     suffix: String,
+    /// The tables of derivatives of functions whose addresses are used.
+    tables: FxHashMap<FunctionId, GlobalId>,
     objects: ObjectsCache,
     splits: FxHashMap<SplitKey, CalleeDerivative>,
     in_progress: Vec<SplitKey>,
@@ -177,6 +180,7 @@ impl<'m> Session<'m> {
     fn new(module: &'m mut Module) -> Session<'m> {
         Session {
             suffix: globals::fresh_suffix(module, "shadow"),
+            tables: FxHashMap::default(),
             module,
             objects: ObjectsCache::new(),
             splits: FxHashMap::default(),
@@ -253,6 +257,13 @@ impl<'m> Session<'m> {
 
     fn combined(&mut self, request: &Request) -> Result<FunctionId, Error> {
         self.check(request)?;
+        if request.results.contains(&Activity::Duplicated) {
+            return Err(Error::of_function(
+                &self.module.functions[request.function],
+                "a returned pointer cannot be duplicated where both sweeps run in one call: nobody could put a seed behind it",
+                "use the split form, or declare the result `const`",
+            ));
+        }
         let key = SplitKey {
             function: request.function,
             args: request.args.clone(),
@@ -403,14 +414,18 @@ impl<'m> Session<'m> {
         let declared = &self.module.functions[derivative.reverse];
         let mut params = declared.params.clone();
         let pointers_from_tape = saves_pointers(study);
+        let aliases = Aliases::new(self.module, source);
         for (param, original) in params
             .iter_mut()
             .zip(&source.params)
             .take(derivative.uses.len())
         {
             param.facts = original.facts.clone();
-            // What is reached through a pointer from the tape may be reached through a parameter as well.
-            param.facts.noalias &= !pointers_from_tape;
+        }
+        for (param, &value) in params.iter_mut().zip(source.arguments()) {
+            // What is reached through a pointer from the tape, or one that the forward sweep stored, may be reached through a
+            // parameter as well.
+            param.facts.noalias &= !pointers_from_tape && !aliases.pointers().is_escaped(value);
         }
         let mut target = Function::define(declared.name.clone(), params, declared.results.clone());
         let body = target.body();
@@ -522,10 +537,18 @@ impl<'m> Session<'m> {
 
     /// The table that stands for a function's derivatives where its address is used: forward sweep, reverse sweep.
     fn function_table(&mut self, function: FunctionId) -> Result<GlobalId, Error> {
-        let name = format!("{}.shadow", self.module.functions[function].name);
-        if let Some(table) = self.module.global_named(&name) {
+        if let Some(&table) = self.tables.get(&function) {
             return Ok(table);
         }
+        if self.module.functions[function].body.is_none() {
+            return Err(Error::of_function(
+                &self.module.functions[function],
+                "active values may go through this function by a pointer, and it has no body to differentiate",
+                "make its body available, or call something else through the pointer",
+            ));
+        }
+        let name = format!("{}.shadow", self.module.functions[function].name);
+        let name = self.module.fresh_name(&name);
         let table = self.module.globals.push(ferrozyme_ir::Global {
             name,
             size: 16,
@@ -550,6 +573,7 @@ impl<'m> Session<'m> {
                 "call the function directly, or release the memory in its caller",
             ));
         }
+        self.tables.insert(function, table);
         let usual = Request::usual(self.module, function);
         let count = usual.args.len();
         let derivative = self.split_for(SplitKey {

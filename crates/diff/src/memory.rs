@@ -11,7 +11,7 @@
 
 use crate::objects::{self, Kind, Objects, Source};
 use ferrozyme_ir::{
-    Alignment, Builder, Function, IntPredicate, Opcode, Payload, Scalar, Type, Value,
+    Alignment, Builder, Function, IntPredicate, Opcode, Payload, Scalar, Type, Value, all_ops,
 };
 
 /// What the bytes from some address on are: first the head, then the body again and again.
@@ -60,32 +60,12 @@ impl Cells {
         let (class, start) = objects
             .class_of(function, to)
             .ok_or("the pointer leads to no known memory")?;
-        // Bytes that no code reads as floats carry no derivatives, if all code that can reach them is known.
-        let is_local = |pointer: Value| {
-            objects
-                .class_of(function, pointer)
-                .is_none_or(|(class, _)| objects.is_local(class))
-        };
-        // Nor do bytes of new memory that no code has written as floats, even if others will get to know of it.
-        let is_new = |pointer: Value| {
-            objects
-                .class_of(function, pointer)
-                .is_some_and(|(class, _)| {
-                    let mut sources = objects.sources(class).peekable();
-                    sources.peek().is_some()
-                        && !objects.has_unknown_origin(class)
-                        && sources.all(|source| {
-                            matches!(
-                                source,
-                                Source::Stack(_) | Source::Alloc(_) | Source::Call(_)
-                            )
-                        })
-                })
-        };
-        let unknown = if is_local(to) || from.is_some_and(|from| is_local(from) || is_new(from)) {
-            Unknown::Ignored
-        } else {
-            Unknown::Refused
+        // Bytes that come from memory made here, and that no code here has written as floats, carry no derivatives: copies from
+        // elsewhere of which nothing is known are refused. Nor do bytes that nobody takes up from where they are put.
+        let unknown = match from {
+            Some(from) if is_made_here(objects, function, from) => Unknown::Ignored,
+            _ if is_last_stop(objects, function, to) => Unknown::Ignored,
+            _ => Unknown::Refused,
         };
         let length = function
             .int_of(bytes)
@@ -168,6 +148,43 @@ impl Cells {
     }
 }
 
+/// Whether all memory that a pointer may lead to was made by this function or by what it calls.
+fn is_made_here(objects: &Objects, function: &Function, pointer: Value) -> bool {
+    let Some((class, _)) = objects.class_of(function, pointer) else {
+        return true;
+    };
+    let mut sources = objects.sources(class).peekable();
+    sources.peek().is_some()
+        && !objects.has_unknown_origin(class)
+        && sources.all(|source| {
+            matches!(
+                source,
+                Source::Stack(_) | Source::Alloc(_) | Source::Call(_)
+            )
+        })
+}
+
+/// Whether nobody but loads of this function takes anything from the memory that a pointer leads to.
+fn is_last_stop(objects: &Objects, function: &Function, pointer: Value) -> bool {
+    let Some((class, _)) = objects.class_of(function, pointer) else {
+        return true;
+    };
+    let is_it = |value: &Value| {
+        objects
+            .class_of(function, *value)
+            .is_some_and(|(other, _)| other == class)
+    };
+    objects.is_local(class)
+        && !all_ops(function).into_iter().any(|op| {
+            let data = &function.ops[op];
+            match data.opcode {
+                Opcode::Copy | Opcode::Move => is_it(&data.operands[1]),
+                Opcode::Call | Opcode::CallIndirect => data.operands.iter().any(is_it),
+                _ => false,
+            }
+        })
+}
+
 /// What to do about bytes of which nothing is known.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Unknown {
@@ -247,7 +264,8 @@ pub(crate) fn return_floats(
             unreachable!("only floats are asked for")
         };
         let ty = Type::scalar_of(scalar);
-        let align = field_alignment(cells, scalar);
+        // A copy promises nothing about where its fields lie.
+        let align = Alignment::ONE;
         let taken_at = b.offset(taken, at, 1);
         let adjoint = b.load(ty, taken_at, align);
         if !overlapping {
@@ -277,7 +295,7 @@ pub(crate) fn zero_floats(b: &mut Builder<'_>, cells: &Cells, to: Value, bytes: 
         match field.what {
             What::Float(scalar) => {
                 let zero = b.zero(Type::scalar_of(scalar));
-                b.store(zero, to, field_alignment(cells, scalar));
+                b.store(zero, to, Alignment::ONE);
             }
             _ => {
                 let (zero, width) = (b.zero(Type::I8), b.i64(field.bytes as i64));
@@ -308,15 +326,6 @@ pub(crate) fn fill_other_fields(
         let width = b.i64(field.bytes as i64);
         b.fill(to, byte, width, Alignment::ONE);
     });
-}
-
-/// Fields of uniform memory are where their type wants them; packed structures promise nothing.
-fn field_alignment(cells: &Cells, scalar: Scalar) -> Alignment {
-    if cells.is_uniform() {
-        Alignment::natural(Type::scalar_of(scalar))
-    } else {
-        Alignment::ONE
-    }
 }
 
 fn temporary_copy(b: &mut Builder<'_>, from: Value, bytes: Value) -> Value {

@@ -3,7 +3,8 @@
 //! What a callee reads through a pointer it may reload in its reverse sweep only if neither the rest of its caller nor the
 //! caller's own caller overwrites it in the meantime.
 
-use ferrozyme_ir::{Function, Module, Op, Opcode, Type, Value, ValueDef, all_ops};
+use crate::plan::uses_variable_globals;
+use ferrozyme_ir::{Constant, Function, Module, Op, Opcode, Type, Value, ValueDef, all_ops};
 use ferrozyme_opt::alias::{Aliases, Footprint};
 use rustc_hash::FxHashMap;
 
@@ -37,7 +38,6 @@ pub(crate) fn find_overwritten(
         .filter(|(_, footprint)| !footprint.is_empty())
         .collect();
     let too_many = calls.len().saturating_mul(writes.len()) > MAX_COMPARISONS;
-    let any_by_caller = by_caller.iter().any(|&flag| flag);
     let stacks: Vec<Value> = ops
         .iter()
         .filter(|&&op| split && function.ops[op].opcode == Opcode::Stack)
@@ -58,7 +58,7 @@ pub(crate) fn find_overwritten(
                         || stacks
                             .iter()
                             .any(|&stack| aliases.may_share(aliases.pointers().root(arg), stack))
-                        || by_caller_of(&aliases, by_caller, any_by_caller, arg)
+                        || by_caller_of(&aliases, module, by_caller, split, arg)
                         || writes
                             .iter()
                             .any(|(op, footprint)| may_reach(&aliases, call, arg, *op, footprint)))
@@ -70,14 +70,27 @@ pub(crate) fn find_overwritten(
 }
 
 /// Whether the caller may overwrite what an argument of a call leads to.
-fn by_caller_of(aliases: &Aliases<'_>, by_caller: &[bool], any: bool, arg: Value) -> bool {
+fn by_caller_of(
+    aliases: &Aliases<'_>,
+    module: &Module,
+    by_caller: &[bool],
+    split: bool,
+    arg: Value,
+) -> bool {
+    let function = aliases.function();
     let root = aliases.pointers().root(arg);
-    match aliases.function().values[root].def {
-        ValueDef::Argument { region, index } if region == aliases.function().body() => {
-            // What pointers behind it lead to is not told apart from what other parameters lead to.
-            by_caller.get(index as usize).copied().unwrap_or(true)
+    let any = by_caller.iter().any(|&flag| flag);
+    let returns_pointers = function.results.iter().any(|ty| ty.is_ptr());
+    match &function.values[root].def {
+        ValueDef::Argument { region, index } if *region == function.body() => {
+            by_caller.get(*index as usize).copied().unwrap_or(true)
         }
-        _ => any,
+        ValueDef::Constant(Constant::Global(global)) => split && !module.globals[*global].constant,
+        ValueDef::Constant(_) => false,
+        ValueDef::Result { op, .. } if function.ops[*op].opcode == Opcode::Alloc => {
+            split && (returns_pointers || aliases.pointers().is_escaped(root))
+        }
+        _ => any || split && (returns_pointers || uses_variable_globals(module, function)),
     }
 }
 

@@ -140,6 +140,7 @@ pub(crate) fn plan(
         loads_from_range: FxHashMap::default(),
         range_offsets: FxHashMap::default(),
         reasons: FxHashMap::default(),
+        uses_globals: uses_variable_globals(module, function),
         stack_in_use: all_ops(function)
             .into_iter()
             .any(|op| function.ops[op].opcode == Opcode::Stack),
@@ -290,6 +291,8 @@ struct Planner<'a> {
     reasons: FxHashMap<Value, Reason>,
     /// Whether memory of this function's stack is in use.
     stack_in_use: bool,
+    /// Whether pointers may come from globals that can change.
+    uses_globals: bool,
 }
 
 /// How a value could be computed once more.
@@ -502,25 +505,30 @@ impl<'a> Planner<'a> {
             ValueDef::Constant(_) => None,
             ValueDef::Result { op: made, .. } => match self.function.ops[*made].opcode {
                 Opcode::Stack => self.surroundings.split.then_some(Reason::Stack),
-                Opcode::Alloc => {
-                    // If its address gets out, the caller may reach it like its own memory.
-                    (any_overwritten && self.surroundings.split)
-                        .then_some(Reason::OverwrittenByCaller)
-                }
+                Opcode::Alloc if !self.may_leave(root) => None,
                 _ => self.why_not_reload_anything(any_overwritten),
             },
             ValueDef::Argument { .. } => self.why_not_reload_anything(any_overwritten),
         }
     }
 
+    /// Whether the caller may get to know memory that was made here, and so overwrite it.
+    fn may_leave(&self, made: Value) -> bool {
+        let returns_pointers = self.function.results.iter().any(|ty| ty.is_ptr());
+        self.surroundings.split
+            && (returns_pointers || self.clobbers.aliases().pointers().is_escaped(made))
+    }
+
     /// For a pointer that may lead anywhere.
     fn why_not_reload_anything(&self, any_overwritten: bool) -> Option<Reason> {
-        if any_overwritten {
+        let returns_pointers = self.function.results.iter().any(|ty| ty.is_ptr());
+        if !self.surroundings.split {
+            return any_overwritten.then_some(Reason::OverwrittenByCaller);
+        }
+        if any_overwritten || returns_pointers || self.uses_globals {
             Some(Reason::OverwrittenByCaller)
-        } else if self.surroundings.split && self.stack_in_use {
-            Some(Reason::Stack)
         } else {
-            None
+            self.stack_in_use.then_some(Reason::Stack)
         }
     }
 
@@ -634,6 +642,14 @@ impl<'a> Planner<'a> {
         }
         plan
     }
+}
+
+/// Whether a function names globals that are not constant.
+pub(crate) fn uses_variable_globals(module: &Module, function: &Function) -> bool {
+    function.values.keys().any(|value| {
+        matches!(function.constant_of(value), Some(Constant::Global(global))
+            if !module.globals[*global].constant)
+    })
 }
 
 /// A pointer as a root and the offsets added to it, the first first.

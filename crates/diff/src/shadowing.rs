@@ -154,10 +154,14 @@ impl Shadowing<'_> {
                 self.expose_unless_constant(pointer);
             }
         }
-        for &value in pointers.iter().chain(&data.results) {
+        for &value in pointers {
             if all || has_shadow(self.function, self.objects, &self.shadowed, value) {
                 self.expose(value);
             }
+        }
+        // The callee may make a shadow of what it returns, which somebody must know to release it.
+        for &value in &data.results {
+            self.expose(value);
         }
     }
 

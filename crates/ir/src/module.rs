@@ -66,7 +66,8 @@ pub enum Symbol {
 /// A derivative that the user gives for a function.
 ///
 /// Each function it names takes as its last argument an `i64` whose bit `k` says that argument `k` of the primal is
-/// active; it need not compute derivatives for the others.
+/// active (bit 63 speaks for all from there on); it need not compute derivatives for the others. A rule without `augment` whose
+/// reverse sweep gets pointers is refused where the memory behind them may have changed by then.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Rule {
     /// Forward mode: (each argument, followed by its tangent if it is a float or pointer; mask) → (results, then the tangent of each float or pointer result).
