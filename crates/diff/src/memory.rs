@@ -11,7 +11,7 @@
 
 use crate::objects::{self, Kind, Objects, Source};
 use ferrozyme_ir::{
-    Alignment, Builder, Function, IntPredicate, Opcode, Payload, Scalar, Type, Value, all_ops,
+    Alignment, Builder, Function, IntPredicate, Opcode, Payload, Scalar, Type, Value,
 };
 
 /// What the bytes from some address on are: first the head, then the body again and again.
@@ -175,8 +175,8 @@ fn is_last_stop(objects: &Objects, function: &Function, pointer: Value) -> bool 
             .is_some_and(|(other, _)| other == class)
     };
     objects.is_local(class)
-        && !all_ops(function).into_iter().any(|op| {
-            let data = &function.ops[op];
+        // All operations there are: while a sweep is being built, not all of them are in their places.
+        && !function.ops.values().any(|data| {
             match data.opcode {
                 Opcode::Copy | Opcode::Move => is_it(&data.operands[1]),
                 Opcode::Call | Opcode::CallIndirect => data.operands.iter().any(is_it),

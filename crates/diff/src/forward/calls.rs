@@ -36,7 +36,7 @@ impl Sweep<'_, '_> {
     fn activity_of(&self, value: Value) -> Activity {
         // A pointer that leads nowhere is its own shadow, and the callee may choose between it and others.
         let nowhere = || self.objects.class_of(&self.function, value).is_none();
-        if self.function.ty(value) == Type::PTR && (self.has_shadow(value) || nowhere()) {
+        if self.has_shadow(value) || self.function.ty(value) == Type::PTR && nowhere() {
             Activity::Duplicated
         } else if self.has_companions(value) {
             Activity::Active
