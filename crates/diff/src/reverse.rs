@@ -293,7 +293,7 @@ impl Mirror<'_, '_> {
     fn read_slot(&mut self, value: Value) -> Option<Value> {
         let tape = self.forward.tape;
         let region = self.structure.region_of_value(self.source, value)?;
-        let around = self.loop_around(region)?;
+        let around = self.structure.loop_around(self.source, region)?;
         let storage = tape.loops.get(&around)?;
         if !storage.slots.contains_key(&value) {
             return None;
@@ -315,17 +315,6 @@ impl Mirror<'_, '_> {
         let loaded = self.b.load(ty, address, Alignment::natural(ty));
         self.name_after(loaded, value);
         Some(loaded)
-    }
-
-    fn loop_around(&self, region: Region) -> Option<Op> {
-        let mut region = region;
-        loop {
-            let op = self.structure.op_of(region)?;
-            if matches!(self.source.ops[op].opcode, Opcode::For | Opcode::Loop) {
-                return Some(op);
-            }
-            region = self.structure.region_of(op)?;
-        }
     }
 
     // ---- steps

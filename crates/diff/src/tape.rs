@@ -194,18 +194,6 @@ impl Saver<'_> {
             .expect("a saved value has a place")
     }
 
-    /// The innermost loop around a region.
-    fn loop_around(&self, region: Region) -> Option<Op> {
-        let mut region = region;
-        loop {
-            let op = self.structure.op_of(region)?;
-            if matches!(self.function.ops[op].opcode, Opcode::For | Opcode::Loop) {
-                return Some(op);
-            }
-            region = self.structure.region_of(op)?;
-        }
-    }
-
     fn collect(&mut self, plan: &Plan) {
         let mut values = Vec::new();
         let function = &*self.function;
@@ -232,7 +220,7 @@ impl Saver<'_> {
             return;
         }
         let region = self.region_of(value);
-        match self.loop_around(region) {
+        match self.structure.loop_around(self.function, region) {
             Some(around) => self.groups.entry(around).or_default().push(value),
             None => self.export(value, region),
         }
@@ -405,7 +393,7 @@ impl Saver<'_> {
             .structure
             .region_of(op)
             .expect("a loop stands in a region");
-        while let Some(outer) = self.loop_around(region) {
+        while let Some(outer) = self.structure.loop_around(self.function, region) {
             if self.function.ops[outer].opcode != Opcode::For {
                 break;
             }

@@ -4,6 +4,7 @@
 //! once, in linear time; it is valid until operations move.
 
 use crate::function::{Function, Op, Region, Value, ValueDef};
+use crate::opcode::Opcode;
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 
@@ -88,6 +89,18 @@ impl Structure {
             ValueDef::Result { op, .. } => self.region_of(op),
             ValueDef::Argument { region, .. } => Some(region),
             ValueDef::Constant(_) => None,
+        }
+    }
+
+    /// The innermost `for` or `loop` around a region.
+    pub fn loop_around(&self, function: &Function, region: Region) -> Option<Op> {
+        let mut region = region;
+        loop {
+            let op = self.op_of(region)?;
+            if matches!(function.ops[op].opcode, Opcode::For | Opcode::Loop) {
+                return Some(op);
+            }
+            region = self.region_of(op)?;
         }
     }
 

@@ -1,0 +1,193 @@
+//! What is active and cannot be differentiated: found here and reported, since afterwards it would be a silent zero.
+
+use super::{Activities, Analysis};
+use crate::error::Error;
+use crate::objects::{Contradiction, Kind, Source, ValueKind};
+use crate::request::Activity;
+use crate::rules::{self, Primal};
+use ferrozyme_ir::{Op, Opcode, Payload, Value};
+
+impl Analysis<'_> {
+    /// Finds what is active and cannot be differentiated.
+    pub(super) fn report_problems(
+        &self,
+        ops: &[Op],
+        activities: &Activities,
+        args: &[Activity],
+    ) -> Result<(), Error> {
+        self.report_missing_shadows(activities, args)?;
+        for &op in ops {
+            self.report_bit_tricks(op)?;
+            self.report_unknown_layout(op, activities)?;
+            self.report_refusals(op, activities)?;
+            self.report_opaque_calls(op, activities)?;
+        }
+        Ok(())
+    }
+
+    fn report_missing_shadows(
+        &self,
+        activities: &Activities,
+        args: &[Activity],
+    ) -> Result<(), Error> {
+        for &class in &activities.shadowed {
+            for source in self.objects.sources(class) {
+                let Source::Param(index) = source else {
+                    continue;
+                };
+                if args[index as usize] == Activity::Const {
+                    return Err(Error::of_function(
+                        self.function,
+                        format!(
+                            "derivatives would flow through the memory of argument {index}, which is declared `const`"
+                        ),
+                        format!(
+                            "declare argument {index} `dup` and give it a shadow, or keep active values out of its memory"
+                        ),
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn report_bit_tricks(&self, op: Op) -> Result<(), Error> {
+        let data = &self.function.ops[op];
+        let tainted =
+            |value: Value| self.tainted.contains(value) && !self.varied.values.contains(value);
+        let problem = match data.opcode {
+            Opcode::Bitcast => {
+                self.function.ty(data.results[0]).is_float()
+                    && tainted(data.operands[0])
+                    && self.useful.values.contains(data.results[0])
+            }
+            Opcode::Store => {
+                tainted(data.operands[0])
+                    && self.carries(data.operands[0])
+                    && self
+                        .class(data.operands[1])
+                        .is_some_and(|class| self.useful.classes.contains(&class))
+            }
+            _ => false,
+        };
+        if !problem {
+            return Ok(());
+        }
+        Err(Error::at(
+            self.module,
+            self.function,
+            op,
+            "an active float is put together from the bits of another by integer arithmetic",
+            "use the floating-point operation that this stands for (fabs, copysign, ldexp, …), give the function a derivative rule, or mark it inactive",
+        ))
+    }
+
+    /// Integers that carry floats must carry floats of a type that their width tells, and memory must be used in one way.
+    fn report_unknown_layout(&self, op: Op, activities: &Activities) -> Result<(), Error> {
+        let function = self.function;
+        let data = &function.ops[op];
+        let args = data.regions.iter().flat_map(|&r| &function.regions[r].args);
+        let unclear = data.results.iter().chain(args).any(|&value| {
+            let carried = self.objects.kind_of_value(function, value);
+            let expected = rules::derivative_type(function.ty(value)).map(|ty| ty.scalar());
+            function.ty(value).is_int()
+                && activities.is_active(value)
+                && !matches!(carried, ValueKind::CarriesFloat(scalar) if Some(scalar) == expected)
+        });
+        if unclear {
+            return Err(Error::at(
+                self.module,
+                function,
+                op,
+                "cannot tell whether these bytes are floats or integers, and derivatives depend on it",
+                "describe the layout of the argument that this memory comes from",
+            ));
+        }
+        let (value, address) = match data.opcode {
+            Opcode::Load => (data.results[0], data.operands[0]),
+            Opcode::Store => (data.operands[0], data.operands[1]),
+            _ => return Ok(()),
+        };
+        let torn = function.ty(value).is_float()
+            && activities.points_to_active(self.objects, function, address)
+            && self
+                .objects
+                .class_of(function, address)
+                .is_some_and(|(class, offset)| {
+                    let bytes = function.ty(value).scalar().bytes();
+                    matches!(
+                        self.objects.kind_of_access(class, offset, bytes),
+                        Kind::Conflict(
+                            Contradiction::Floats(..)
+                                | Contradiction::Torn(_)
+                                | Contradiction::FloatAndPointer(_)
+                        )
+                    )
+                });
+        if torn {
+            return Err(Error::at(
+                self.module,
+                function,
+                op,
+                "active memory is used as floats of different types, or as float and pointer",
+                "use separate memory for values of different types",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Operations that move bits in ways that derivatives cannot follow.
+    fn report_refusals(&self, op: Op, activities: &Activities) -> Result<(), Error> {
+        let data = &self.function.ops[op];
+        let active = data
+            .results
+            .iter()
+            .any(|&result| activities.is_active(result))
+            && data
+                .operands
+                .iter()
+                .any(|&operand| activities.is_active(operand));
+        if !active {
+            return Ok(());
+        }
+        match rules::refusal(&Primal::of(self.function, op)) {
+            Some(refusal) => Err(Error::at(
+                self.module,
+                self.function,
+                op,
+                refusal.reason,
+                refusal.remedy,
+            )),
+            None => Ok(()),
+        }
+    }
+
+    fn report_opaque_calls(&self, op: Op, activities: &Activities) -> Result<(), Error> {
+        let data = &self.function.ops[op];
+        if data.opcode != Opcode::Call
+            || !activities.is_active_call(self.module, self.function, self.objects, op)
+        {
+            return Ok(());
+        }
+        let Payload::Callee(callee) = data.payload else {
+            return Ok(());
+        };
+        let target = &self.module.functions[callee];
+        if target.body.is_some() || self.module.rules.contains_key(&callee) {
+            return Ok(());
+        }
+        Err(Error::at(
+            self.module,
+            self.function,
+            op,
+            format!(
+                "active values go through @{}, which has neither a body nor a derivative rule",
+                target.name
+            ),
+            format!(
+                "give a derivative rule for @{name}, make its body available, or declare it inactive",
+                name = target.name
+            ),
+        ))
+    }
+}

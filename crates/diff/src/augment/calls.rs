@@ -1,0 +1,279 @@
+//! Calls in the forward sweep: replaced by the callee's forward sweep, by a rule's, or by what a table of derivatives leads to.
+
+use super::{Augmenter, CallStep, CallTarget, Step};
+use crate::deferral::ListKey;
+use crate::error::Error;
+use crate::request::Activity;
+use ferrozyme_ir::{
+    Alignment, Constant, Function, FunctionId, Layout, Op, Payload, Region, Type, Value,
+};
+
+impl Augmenter<'_> {
+    fn activity_of(&self, value: Value) -> Activity {
+        let function = &self.augmented.function;
+        // A pointer that leads nowhere is its own shadow, and the callee may choose between it and others.
+        let nowhere = || {
+            function.ty(value) == Type::PTR
+                && self.sweep.objects.class_of(function, value).is_none()
+        };
+        if self.has_shadow(value) || nowhere() {
+            Activity::Duplicated
+        } else if self.sweep.activities.is_active(value) {
+            Activity::Active
+        } else {
+            Activity::Const
+        }
+    }
+
+    pub(super) fn visit_call(&mut self, region: Region, op: Op) -> Result<(), Error> {
+        self.keep(region, op);
+        if !self.works.contains(op) {
+            return Ok(());
+        }
+        let data = self.augmented.function.ops[op].clone();
+        let Payload::Callee(callee) = data.payload else {
+            unreachable!("a verified call has a callee")
+        };
+        if self
+            .callees
+            .module()
+            .rules
+            .get(&callee)
+            .is_some_and(|rule| rule.reverse.is_some())
+        {
+            return self.visit_call_with_rule(op, callee);
+        }
+        let args: Vec<Activity> = data.operands.iter().map(|&v| self.activity_of(v)).collect();
+        let results: Vec<Activity> = data.results.iter().map(|&v| self.activity_of(v)).collect();
+        let overwritten = self
+            .sweep
+            .overwritten
+            .get(&op)
+            .cloned()
+            .unwrap_or_else(|| vec![true; args.len()]);
+        let layouts = data
+            .operands
+            .iter()
+            .chain(&data.results)
+            .map(|&v| self.layout_behind(v))
+            .collect();
+        let caller = self.augmented.function.name.clone();
+        let derivative = self
+            .callees
+            .split(callee, args, results, overwritten, layouts)
+            .map_err(|error| error.called_from(&caller))?;
+        let mut operands = Vec::new();
+        for &arg in &data.operands {
+            operands.push(arg);
+            if self.activity_of(arg) == Activity::Duplicated {
+                operands.push(self.shadow(op, arg)?);
+            }
+        }
+        let arg_types: Vec<Type> = operands
+            .iter()
+            .map(|&arg| self.augmented.function.ty(arg))
+            .collect();
+        let needed = operands
+            .iter()
+            .zip(&derivative.uses)
+            .map(|(&arg, &used)| used.then_some(arg))
+            .collect();
+        for key in &derivative.lists {
+            operands.push(self.list(key));
+        }
+        let function = self.function();
+        function.ops[op].payload = Payload::Callee(derivative.augmented);
+        function.ops[op].operands = operands.into();
+        for &result in &data.results {
+            if self.activity_of(result) == Activity::Duplicated {
+                let ty = self.augmented.function.ty(result);
+                let shadow = self.function().add_result(op, ty);
+                self.set_shadow(result, shadow);
+            }
+        }
+        let tape = self.function().add_result(op, Type::PTR);
+        self.function().set_name(tape, "tape");
+        let step = CallStep {
+            reverse: CallTarget::Direct(derivative.reverse),
+            args: needed,
+            arg_types,
+            seeds: self.active_among(&data.results),
+            tape: Some(tape),
+            mask: None,
+            gradients: self.active_among(&data.operands),
+        };
+        self.augmented.steps.insert(op, Step::Call(step));
+        Ok(())
+    }
+
+    /// What is known of the memory behind a pointer.
+    fn layout_behind(&self, value: Value) -> Option<Layout> {
+        let function = &self.augmented.function;
+        let (class, offset) = self.sweep.objects.class_of(function, value)?;
+        self.sweep.objects.layout_of(class, offset)
+    }
+
+    fn active_among(&self, values: &[Value]) -> Vec<Value> {
+        values
+            .iter()
+            .copied()
+            .filter(|&value| self.activity_of(value) == Activity::Active)
+            .collect()
+    }
+
+    /// An argument of a call that leads to memory which may change before the reverse sweep.
+    fn overwritten_argument(&self, op: Op) -> Option<usize> {
+        let flags = self.sweep.overwritten.get(&op)?;
+        flags.iter().position(|&flag| flag)
+    }
+
+    /// Rules and tables of derivatives know floats by their types only.
+    fn refuse_carried_floats(&mut self, op: Op, args: &[Value]) -> Result<(), Error> {
+        let carried = args.iter().any(|&arg| {
+            self.sweep.activities.is_active(arg) && !self.augmented.function.ty(arg).is_float()
+        });
+        if carried {
+            return Err(self.error(
+                op,
+                "an active float is passed as an integer to a function whose derivative is not made here",
+                "pass it as a float",
+            ));
+        }
+        Ok(())
+    }
+
+    fn visit_call_with_rule(&mut self, op: Op, callee: FunctionId) -> Result<(), Error> {
+        let data = self.augmented.function.ops[op].clone();
+        self.refuse_carried_floats(op, &data.operands)?;
+        let rule = self.callees.module().rules[&callee].clone();
+        let mask = data
+            .operands
+            .iter()
+            .enumerate()
+            .filter(|&(_, &arg)| self.activity_of(arg) != Activity::Const)
+            .fold(0i64, |mask, (index, _)| mask | 1i64 << index.min(63));
+        let mut operands = Vec::new();
+        for &arg in &data.operands {
+            operands.push(arg);
+            if self.augmented.function.ty(arg) == Type::PTR {
+                operands.push(self.shadow(op, arg)?);
+            }
+        }
+        let args: Vec<Option<Value>> = operands.iter().copied().map(Some).collect();
+        let arg_types = operands
+            .iter()
+            .map(|&arg| self.augmented.function.ty(arg))
+            .collect();
+        let mut tape = None;
+        if let Some(augment) = rule.augment {
+            let mask = self.function().int(Type::I64, i128::from(mask));
+            operands.push(mask);
+            self.function().ops[op].payload = Payload::Callee(augment);
+            self.function().ops[op].operands = operands.into();
+            for &result in &data.results {
+                if self.augmented.function.ty(result) == Type::PTR {
+                    let shadow = self.function().add_result(op, Type::PTR);
+                    self.set_shadow(result, shadow);
+                }
+            }
+            tape = Some(self.function().add_result(op, Type::PTR));
+        } else if let Some(index) = self.overwritten_argument(op) {
+            return Err(self.error(
+                op,
+                &format!("the rule of this function reads memory behind argument {index} in the reverse sweep, which may be overwritten before"),
+                "add an `augment` function to the rule, which keeps what the reverse sweep needs",
+            ));
+        } else if data.results.iter().any(|&result| self.has_shadow(result)) {
+            return Err(self.error(
+                op,
+                "the rule of this function gives no shadow for the pointer it returns",
+                "add an `augment` function to the rule",
+            ));
+        }
+        let function = &self.augmented.function;
+        let step = CallStep {
+            reverse: CallTarget::Direct(rule.reverse.expect("checked by the caller")),
+            args,
+            arg_types,
+            seeds: floats_among(function, &data.results),
+            tape,
+            mask: Some(mask),
+            gradients: floats_among(function, &data.operands),
+        };
+        self.augmented.steps.insert(op, Step::Call(step));
+        Ok(())
+    }
+
+    /// A call through a pointer: the pointer's shadow leads to a table of the derivatives (see `indirect.rs`).
+    pub(super) fn visit_indirect_call(&mut self, region: Region, op: Op) -> Result<(), Error> {
+        if !self.works.contains(op) {
+            self.keep(region, op);
+            return Ok(());
+        }
+        let data = self.augmented.function.ops[op].clone();
+        let table = match self.augmented.function.constant_of(data.operands[0]) {
+            Some(Constant::Function(function)) => {
+                let table = self.callees.shadow_of_function(*function)?;
+                self.function().constant(Type::PTR, table)
+            }
+            _ => self.shadow(op, data.operands[0])?,
+        };
+        let args = &data.operands[1..];
+        self.refuse_carried_floats(op, args)?;
+        let mut operands = Vec::new();
+        for &arg in args {
+            operands.push(arg);
+            if self.augmented.function.ty(arg) == Type::PTR {
+                operands.push(self.shadow(op, arg)?);
+            }
+        }
+        let align = Alignment::natural(Type::PTR);
+        let mut b = self.builder(region, op);
+        let augmented = b.load(Type::PTR, table, align);
+        let slot = b.offset_bytes(table, 8);
+        let reverse = b.load(Type::PTR, slot, align);
+        let arg_types: Vec<Type> = operands
+            .iter()
+            .map(|&arg| self.augmented.function.ty(arg))
+            .collect();
+        let needed = operands.iter().copied().map(Some).collect();
+        operands.insert(0, augmented);
+        operands.push(self.list(&ListKey::shared()));
+        self.function().ops[op].operands = operands.into();
+        for &result in &data.results {
+            if self.augmented.function.ty(result) == Type::PTR {
+                let shadow = self.function().add_result(op, Type::PTR);
+                self.set_shadow(result, shadow);
+            }
+        }
+        let tape = self.function().add_result(op, Type::PTR);
+        let types: Vec<Type> = self.augmented.function.ops[op]
+            .results
+            .iter()
+            .map(|&result| self.augmented.function.ty(result))
+            .collect();
+        self.function().ops[op].payload = Payload::Results(types.into());
+        self.keep(region, op);
+        let function = &self.augmented.function;
+        let step = CallStep {
+            reverse: CallTarget::Indirect(reverse),
+            args: needed,
+            arg_types,
+            seeds: floats_among(function, &data.results),
+            tape: Some(tape),
+            mask: None,
+            gradients: floats_among(function, args),
+        };
+        self.augmented.steps.insert(op, Step::Call(step));
+        Ok(())
+    }
+}
+
+/// Those of some values that are floats by their types.
+fn floats_among(function: &Function, values: &[Value]) -> Vec<Value> {
+    values
+        .iter()
+        .copied()
+        .filter(|&value| function.ty(value).is_float())
+        .collect()
+}
