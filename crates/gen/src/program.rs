@@ -13,12 +13,17 @@
 
 mod call;
 mod control;
+mod float;
+mod helper;
+mod integer;
+mod loops;
 mod memory;
 mod nest;
 mod object;
+mod recursion;
 mod rule;
-mod scalar;
 mod scope;
+mod types;
 mod writer;
 
 use crate::feature::{Feature, Features};
@@ -85,7 +90,7 @@ pub fn generate(seed: u64, profile: &Profile) -> Program {
     }
     write_tables(&mut shared);
     for number in 0..shared.random.below(profile.helpers + 1) {
-        call::write_helper(&mut shared, number);
+        helper::write_helper(&mut shared, number);
     }
     let main = write_main(&mut shared);
     Program {

@@ -85,6 +85,7 @@ mod tests {
         let mut again = Random::new(1);
         assert_eq!(first, (0..3).map(|_| again.bits()).collect::<Vec<_>>());
         assert_ne!(first[0], Random::new(2).bits());
+        assert_eq!(first[0], 16_291_744_904_257_069_152);
     }
 
     #[test]

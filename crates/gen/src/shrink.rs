@@ -7,12 +7,16 @@
 //!
 //! A fact must stay true: pointers are exchanged only where the module makes no promise about pointers.
 
+mod edit;
+mod sections;
+
 use crate::laws::{Kind, Law, Subject, Tally, Violation, check};
+use edit::{Stand, forget, promises_nothing, remove, remove_unused, simplify_operand, unwrap};
 use ferrozyme_ir::{
-    Function, FunctionId, MemoryEffect, Module, Op, OpData, Opcode, ParamFacts, Region, Type,
-    Value, for_each_op, parse_module, print_module,
+    Flags, Function, FunctionId, Module, Op, Opcode, ParamFacts, Region, Type, Value, for_each_op,
+    parse_module, print_module,
 };
-use std::collections::HashMap;
+use sections::{is_needed, sections};
 
 /// A smaller program for which `fails` holds, as it does for the given one, after trying at most so many candidates.
 pub fn shrink(
@@ -160,7 +164,7 @@ impl Search<'_> {
             for function in module.functions.values_mut() {
                 for op in function.ops.values_mut() {
                     any |= !op.flags.is_empty();
-                    op.flags = ferrozyme_ir::Flags::NONE;
+                    op.flags = Flags::NONE;
                 }
             }
             any
@@ -352,214 +356,6 @@ impl Search<'_> {
     }
 }
 
-/// Whether a part of a text is `@main`, or says something about what another part mentions.
-fn is_needed(section: &str, all: &[&str], main: &str) -> bool {
-    if section.starts_with("file ") {
-        return all.iter().any(|other| other.contains(" loc("));
-    }
-    let (name, rule) = match (symbol(section), section.strip_prefix("rule @")) {
-        (Some(name), _) => (name, false),
-        (None, Some(rest)) => (rest.split(' ').next().unwrap_or_default(), true),
-        (None, None) => return true,
-    };
-    // A rule is of use only if its function is called.
-    name == main
-        || all.iter().any(|other| {
-            *other != section && mentions(other, name) && !(rule && symbol(other) == Some(name))
-        })
-}
-
-/// What stands for the results of an operation that is removed.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Stand {
-    /// Zeros.
-    Zero,
-    /// Ones.
-    One,
-    /// The operand at a position, or the first of the right type behind it.
-    Operand(usize),
-}
-
-/// Removes an operation from its region. False if its results cannot be replaced so.
-fn remove(function: &mut Function, region: Region, op: Op, stand: &Stand) -> bool {
-    let OpData {
-        opcode,
-        operands,
-        results,
-        ..
-    } = function.ops[op].clone();
-    if matches!(
-        opcode,
-        Opcode::Yield | Opcode::Again | Opcode::Return | Opcode::Trap
-    ) {
-        return false;
-    }
-    if results.is_empty() && *stand != Stand::Zero {
-        return false;
-    }
-    let mut replacement = HashMap::new();
-    for result in results {
-        let ty = function.ty(result);
-        let value = match stand {
-            Stand::Zero => function.zero(ty),
-            Stand::One if ty.is_float() => function.float(ty, 1.0),
-            Stand::One if ty.is_int() => function.int(ty, 1),
-            Stand::One => return false,
-            Stand::Operand(position) => {
-                let fitting = operands.iter().skip(*position);
-                match fitting.copied().find(|&operand| function.ty(operand) == ty) {
-                    Some(value) => value,
-                    None => return false,
-                }
-            }
-        };
-        replacement.insert(result, value);
-    }
-    function.replace_operands(&replacement.into_iter().collect());
-    function.regions[region].ops.retain(|&other| other != op);
-    true
-}
-
-/// Puts the contents of one region of an operation in its place: a branch taken always, a loop run once.
-fn unwrap(function: &mut Function, region: Region, op: Op, which: usize) -> bool {
-    let data = function.ops[op].clone();
-    let inner = data.regions[which];
-    let last = function.terminator(inner);
-    let end = function.ops[last].clone();
-    let yielded = match end.opcode {
-        Opcode::Yield => &end.operands[..],
-        Opcode::Again => &end.operands[1..],
-        _ => return false,
-    };
-    let initial = match data.opcode {
-        // The counter is what it starts from.
-        Opcode::For => std::iter::once(data.operands[0])
-            .chain(data.operands[3..].iter().copied())
-            .collect(),
-        Opcode::Loop => data.operands.to_vec(),
-        _ => Vec::new(),
-    };
-    let mut replacement: HashMap<Value, Value> = HashMap::new();
-    for (&argument, value) in function.regions[inner].args.iter().zip(initial) {
-        replacement.insert(argument, value);
-    }
-    for (&result, &value) in data.results.iter().zip(yielded) {
-        replacement.insert(result, value);
-    }
-    let mut contents = std::mem::take(&mut function.regions[inner].ops);
-    contents.pop();
-    let ops = &mut function.regions[region].ops;
-    let Some(position) = ops.iter().position(|&other| other == op) else {
-        return false;
-    };
-    ops.splice(position..=position, contents);
-    function.replace_operands(&replacement.into_iter().collect());
-    true
-}
-
-fn simplify_operand(function: &mut Function, op: Op, position: usize, choice: usize) -> bool {
-    let Some(&operand) = function.ops[op].operands.get(position) else {
-        return false;
-    };
-    let ty = function.ty(operand);
-    if ty.is_ptr() || ty.is_vector() {
-        return false;
-    }
-    let new = if let Some(number) = function.int_of(operand) {
-        match choice {
-            0 if number != 0 => function.int(ty, 0),
-            1 if number > 1 => function.int(ty, 1),
-            2 if number > 2 => function.int(ty, number - 1),
-            _ => return false,
-        }
-    } else if let Some(number) = function.float_of(operand) {
-        match choice {
-            0 if number != 1.0 && number != 0.0 => function.float(ty, 1.0),
-            _ => return false,
-        }
-    } else if function.is_constant(operand) {
-        return false;
-    } else if ty.is_float() {
-        match choice {
-            0 => function.float(ty, 1.0),
-            1 => function.float(ty, 0.5),
-            _ => return false,
-        }
-    } else {
-        match choice {
-            0 => function.int(ty, 0),
-            1 => function.int(ty, 1),
-            _ => return false,
-        }
-    };
-    function.ops[op].operands[position] = new;
-    true
-}
-
-/// Removes operations without effect whose results nobody uses, so that one step of the search is enough for a chain.
-fn remove_unused(module: &mut Module) {
-    for function in module.functions.values_mut() {
-        if function.body.is_none() {
-            continue;
-        }
-        let mut uses: HashMap<Value, usize> = HashMap::new();
-        let mut places = Vec::new();
-        visit(function, &mut |region, op| {
-            places.push((region, op));
-            for &operand in &function.ops[op].operands {
-                *uses.entry(operand).or_default() += 1;
-            }
-        });
-        for (region, op) in places.into_iter().rev() {
-            let data = &function.ops[op];
-            let idle = matches!(
-                data.opcode.effect(),
-                ferrozyme_ir::Effect::Pure
-                    | ferrozyme_ir::Effect::Partial
-                    | ferrozyme_ir::Effect::Read
-            ) || data.opcode == Opcode::Stack;
-            let unused = (data.results.iter()).all(|value| uses.get(value).is_none_or(|&n| n == 0));
-            if idle && unused {
-                for operand in &data.operands {
-                    if let Some(count) = uses.get_mut(operand) {
-                        *count -= 1;
-                    }
-                }
-                function.regions[region].ops.retain(|&other| other != op);
-            }
-        }
-    }
-}
-
-/// Drops the facts of parameters and functions, but for layouts, which say what memory holds.
-fn forget(module: &mut Module, which: impl Fn(FunctionId) -> bool) {
-    for (id, function) in module.functions.iter_mut() {
-        if !which(id) {
-            continue;
-        }
-        for param in &mut function.params {
-            let layout = param.facts.layout.take();
-            param.facts = ParamFacts {
-                layout,
-                ..ParamFacts::default()
-            };
-        }
-        function.facts.memory = MemoryEffect::Any;
-        function.facts.willreturn = false;
-        function.facts.noinline = false;
-    }
-}
-
-fn promises_nothing(module: &Module) -> bool {
-    module.functions.values().all(|function| {
-        function.facts.memory == MemoryEffect::Any
-            && function.params.iter().all(|param| {
-                let facts = &param.facts;
-                !(facts.noalias || facts.readonly || facts.writeonly || facts.nocapture)
-            })
-    })
-}
-
 fn visit(function: &Function, visitor: &mut impl FnMut(Region, Op)) {
     if let Some(body) = function.body {
         for_each_op(function, body, visitor);
@@ -576,38 +372,4 @@ fn regions_of(function: &Function) -> Vec<Region> {
 
 fn holds(function: &Function, region: Region, op: Op) -> bool {
     function.regions[region].ops.contains(&op)
-}
-
-/// The parts of a module's text, one for each function, global, and so on.
-fn sections(text: &str) -> Vec<&str> {
-    let mut sections = Vec::new();
-    let mut start = 0;
-    let mut position = 0;
-    for line in text.split_inclusive('\n') {
-        let opens = ["func ", "global ", "declare ", "rule ", "file "];
-        if opens.iter().any(|word| line.starts_with(word)) && position > start {
-            sections.push(text[start..position].trim_end());
-            start = position;
-        }
-        position += line.len();
-    }
-    sections.push(text[start..].trim_end());
-    sections.retain(|section| !section.is_empty());
-    sections
-}
-
-/// The name that a part defines.
-fn symbol(section: &str) -> Option<&str> {
-    let rest = (section.strip_prefix("func @"))
-        .or_else(|| section.strip_prefix("global @"))
-        .or_else(|| section.strip_prefix("declare @"))?;
-    rest.split(['(', ':', ' ']).next()
-}
-
-fn mentions(section: &str, name: &str) -> bool {
-    let sign = format!("@{name}");
-    section.match_indices(&sign).any(|(at, _)| {
-        let next = section[at + sign.len()..].chars().next();
-        !next.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '\''))
-    })
 }

@@ -2,7 +2,8 @@
 
 use ferrozyme_gen::laws::{Law, remember_panics};
 use ferrozyme_gen::soak::{Plan, Summary, soak};
-use ferrozyme_gen::{Feature, Profile};
+use ferrozyme_gen::{Feature, Profile, generate};
+use ferrozyme_ir::print_module;
 
 /// Runs programs and fails with the first small program that breaks a law.
 fn run(plan: Plan) -> Summary {
@@ -65,4 +66,14 @@ fn every_feature_occurs_in_a_thousand_programs() {
         (50..5000).contains(&operations),
         "{operations} operations each"
     );
+}
+
+#[test]
+fn a_seed_is_one_program_forever() {
+    for seed in 1..=200 {
+        let profile = Profile::of_seed(seed);
+        let first = print_module(&generate(seed, profile).module);
+        let second = print_module(&generate(seed, profile).module);
+        assert_eq!(first, second);
+    }
 }

@@ -11,7 +11,12 @@ pub fn each_keeps_meaning(
     inputs: &Inputs,
     outputs: &Outputs,
 ) -> Result<(), Violation> {
+    let before = print_module(&subject.module);
     for &(name, pass) in PASSES {
+        // All of them together are a law of their own.
+        if name == "optimise" {
+            continue;
+        }
         let mut module = subject.module.clone();
         let mut changes = 0;
         for function in defined_functions(&module) {
@@ -19,7 +24,7 @@ pub fn each_keeps_meaning(
         }
         if changes > 0 {
             keeps_meaning(Law::Passes, name, subject, &module, inputs, outputs)?;
-        } else if print_module(&module) != print_module(&subject.module) {
+        } else if print_module(&module) != before {
             let detail = format!("{name} changes the program but reports no change");
             return Err(Violation::new(Law::Passes, Kind::Text, detail));
         }

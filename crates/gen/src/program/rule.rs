@@ -3,7 +3,7 @@
 //! The rules are right, but do no more than they must: where the mask says that an argument needs no derivative, they give
 //! a number that would be noticed.
 
-use super::call::{Helper, Outcome, Parameter, define};
+use super::helper::{Helper, Outcome, Parameter, define};
 use super::memory::eight;
 use super::scope::POINTEE;
 use super::writer::Shared;

@@ -1,6 +1,6 @@
 //! Writes one function: keeps the place, the scope, and count of what was spent.
 
-use super::call::Helper;
+use super::helper::Helper;
 use super::scope::{Array, Element, Float, Int, Mark, Scope};
 use crate::feature::{Feature, Features};
 use crate::profile::Profile;
