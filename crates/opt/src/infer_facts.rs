@@ -12,8 +12,10 @@
 //! address gets into memory keeps no promise, since a pointer found there may lead back to it.
 
 use crate::alias::Aliases;
-use ferrozyme_ir::{FunctionId, Module, Op, Opcode, Payload, Type, Value, all_ops};
-use rustc_hash::FxHashMap;
+use ferrozyme_ir::{
+    Constant, FunctionId, Module, Op, Opcode, Payload, Symbol, Type, Value, all_ops,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A parameter of a function.
 type Place = (FunctionId, usize);
@@ -50,20 +52,36 @@ pub fn infer_facts(module: &mut Module, function: FunctionId) -> usize {
     changes
 }
 
-/// A function and all functions with bodies that it can reach by direct calls.
+/// A function and all functions with bodies that it can reach: those that it calls, and those whose addresses it knows.
 fn reachable(module: &Module, function: FunctionId) -> Vec<FunctionId> {
     let mut found = vec![function];
-    let mut seen = rustc_hash::FxHashSet::from_iter([function]);
+    let mut seen = FxHashSet::from_iter([function]);
+    let mut seen_globals = FxHashSet::default();
     let mut next = 0;
     while let Some(&id) = found.get(next) {
         next += 1;
         let data = &module.functions[id];
+        let mut symbols: Vec<Symbol> = Vec::new();
         for op in all_ops(data) {
-            if let Payload::Callee(callee) = data.ops[op].payload
-                && module.functions[callee].body.is_some()
-                && seen.insert(callee)
-            {
-                found.push(callee);
+            if let Payload::Callee(callee) = data.ops[op].payload {
+                symbols.push(Symbol::Function(callee));
+            }
+            for &operand in &data.ops[op].operands {
+                match data.constant_of(operand) {
+                    Some(Constant::Function(function)) => symbols.push(Symbol::Function(*function)),
+                    Some(Constant::Global(global)) => symbols.push(Symbol::Global(*global)),
+                    _ => {}
+                }
+            }
+        }
+        while let Some(symbol) = symbols.pop() {
+            match symbol {
+                Symbol::Function(function) if seen.insert(function) => found.push(function),
+                Symbol::Global(global) if seen_globals.insert(global) => {
+                    let held = &module.globals[global].relocations;
+                    symbols.extend(held.iter().map(|(_, symbol)| *symbol));
+                }
+                _ => {}
             }
         }
     }
