@@ -107,13 +107,20 @@ impl Search<'_> {
         if !change(&mut candidate.module) {
             return false;
         }
-        self.left -= 1;
-        remove_unused(&mut candidate.module);
-        if !(self.fails)(&candidate) {
-            return false;
+        // Mostly what nobody uses can go with it; sometimes that is just what the defect is about.
+        let mut tidied = candidate.clone();
+        let tidies = remove_unused(&mut tidied.module) > 0;
+        for candidate in [tidies.then_some(tidied), Some(candidate)]
+            .into_iter()
+            .flatten()
+        {
+            self.left = self.left.saturating_sub(1);
+            if (self.fails)(&candidate) {
+                self.best = candidate;
+                return true;
+            }
         }
-        self.best = candidate;
-        true
+        false
     }
 
     fn functions(&self) -> Vec<FunctionId> {

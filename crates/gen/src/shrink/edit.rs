@@ -139,8 +139,10 @@ pub(super) fn simplify_operand(
     true
 }
 
-/// Removes operations without effect whose results nobody uses, so that one step of the search is enough for a chain.
-pub(super) fn remove_unused(module: &mut Module) {
+/// Removes operations without effect whose results nobody uses, so that one step of the search is enough for a chain;
+/// gives how many.
+pub(super) fn remove_unused(module: &mut Module) -> usize {
+    let mut removed = 0;
     for function in module.functions.values_mut() {
         if function.body.is_none() {
             continue;
@@ -167,9 +169,11 @@ pub(super) fn remove_unused(module: &mut Module) {
                     }
                 }
                 function.regions[region].ops.retain(|&other| other != op);
+                removed += 1;
             }
         }
     }
+    removed
 }
 
 /// Drops the facts of parameters and functions, but for layouts, which say what memory holds.
