@@ -20,7 +20,7 @@ use crate::shadowing::{find_shadowed, may_hold_floats};
 use ferrozyme_ir::entity::EntitySet;
 use ferrozyme_ir::{
     Constant, Function, FunctionId, GlobalId, MemoryEffect, Module, Op, OpData, Opcode, Payload,
-    Region, Symbol, Value, all_ops,
+    Region, Symbol, Value, returning_ops,
 };
 use rustc_hash::FxHashSet;
 
@@ -85,7 +85,7 @@ impl Activities {
                 .any(|further| self.shadowed.contains(further))
         };
         self.shadowed.contains(&class)
-            && access.memory == MemoryEffect::Any
+            && access.memory.writes()
             && (access.writes(index) || leads_on())
     }
 
@@ -133,7 +133,7 @@ pub fn analyse_activity(
         changed: false,
     };
     analysis.seed(args, results);
-    let ops = all_ops(analysis.function);
+    let ops = returning_ops(analysis.function);
     let order = order_of_flow(analysis.function);
     analysis.repeat(|analysis| {
         for &op in &order {
@@ -185,7 +185,7 @@ impl Access {
 
     /// Whether memory behind an argument may be written.
     fn writes(&self, arg: usize) -> bool {
-        self.memory == MemoryEffect::Any && !self.readonly.get(arg).copied().unwrap_or(false)
+        self.memory.writes() && !self.readonly.get(arg).copied().unwrap_or(false)
     }
 
     /// Whether memory behind an argument may be read.
@@ -466,10 +466,16 @@ impl Analysis<'_> {
     ///
     /// `readonly` speaks only of the memory right behind the pointer, not of what pointers there lead to.
     fn written_through(&self, access: &Access, index: usize, arg: Value) -> Vec<Class> {
-        if access.memory != MemoryEffect::Any {
+        if !access.memory.writes() {
             return Vec::new();
         }
         let direct = self.class(arg);
+        if access.memory == MemoryEffect::Args {
+            return direct
+                .filter(|_| access.writes(index))
+                .into_iter()
+                .collect();
+        }
         let readonly = !access.writes(index);
         self.reachable(arg)
             .into_iter()
@@ -666,7 +672,7 @@ impl Analysis<'_> {
     /// A function behind a pointer is differentiated for all its arguments: they need shadows, and so does the pointer, whose
     /// shadow leads to the derivative.
     fn shadow_what_unknown_code_gets(&self, activities: &mut Activities) {
-        for op in all_ops(self.function) {
+        for op in returning_ops(self.function) {
             let data = &self.function.ops[op];
             if data.opcode != Opcode::CallIndirect
                 || !activities.is_active_call(self.module, self.function, self.objects, op)
@@ -708,7 +714,7 @@ fn find_calls_on_globals(module: &Module, function: &Function) -> FxHashSet<Op> 
                 if may_lead_to_derivatives(module, *global))
         })
     };
-    let ops = all_ops(function);
+    let ops = returning_ops(function);
     let calls = |search: &mut Search, wanted: &dyn Fn(FunctionId, &OpData) -> bool| {
         let mut found = FxHashSet::default();
         for &op in &ops {
@@ -770,6 +776,9 @@ pub(crate) fn reachable_from(objects: &Objects, class: Class) -> Vec<Class> {
 /// flows in, and again behind it, for what flows out. Without this, each round would get only one region further.
 fn order_of_flow(function: &Function) -> Vec<Op> {
     fn visit(function: &Function, region: Region, order: &mut Vec<Op>) {
+        if function.ends_in_trap(region) {
+            return;
+        }
         for &op in &function.regions[region].ops {
             order.push(op);
             for &inner in &function.ops[op].regions {

@@ -18,7 +18,7 @@
 mod calls;
 
 use crate::activity::Activities;
-use crate::deferral::{self, ListKey};
+use crate::deferral::{self, ListKey, Manner};
 use crate::error::Error;
 use crate::memory::{self, Cells};
 use crate::objects::{Kind, Objects, ValueKind};
@@ -83,8 +83,10 @@ pub(crate) enum Step {
     Release {
         /// The memory and its shadow.
         pointers: Vec<Value>,
-        /// The allocator.
-        family: Box<str>,
+        /// The size that they were asked for with, if the allocator is told.
+        size: Option<Value>,
+        /// How they are released.
+        manner: Manner,
     },
 }
 
@@ -125,7 +127,7 @@ pub(crate) struct CalleeDerivative {
     pub reverse: FunctionId,
     /// For each parameter of the reverse sweep before the seeds, whether it is used.
     pub uses: Vec<bool>,
-    /// The lists of memory to be released later that the forward sweep takes.
+    /// The lists of memory to be released later that the forward sweep takes as arguments.
     pub lists: Vec<ListKey>,
 }
 
@@ -140,6 +142,9 @@ pub(crate) trait Callees {
     /// What a function alone tells of its memory, whoever calls it.
     fn own_objects(&mut self, function: FunctionId) -> Arc<Objects>;
 
+    /// The manners of releasing memory that entries of a list for anything name by their position.
+    fn manners(&mut self) -> &[Manner];
+
     /// The derivative of a function for these activities.
     fn split(
         &mut self,
@@ -148,6 +153,7 @@ pub(crate) trait Callees {
         results: Vec<Activity>,
         overwritten: Vec<bool>,
         layouts: Vec<Option<Layout>>,
+        lists: Lists,
     ) -> Result<CalleeDerivative, Error>;
 
     /// The global that stands for the derivatives of a function whose address is taken.
@@ -626,30 +632,59 @@ impl Augmenter<'_> {
             self.set_shadow(result, shadow);
             pointers.push(shadow);
         }
-        let family: Box<str> = match &self.augmented.function.ops[op].payload {
-            Payload::Alloc { family, .. } => family.clone(),
-            _ => "".into(),
+        let release = releases.get(&op);
+        let (manner, size) = match release.map(|release| &self.augmented.function.ops[*release]) {
+            // It is told what the allocation asked for, which is at hand in the reverse sweep.
+            Some(release) => (
+                Manner::of(release),
+                (release.operands.len() > 1).then(|| self.augmented.function.ops[op].operands[0]),
+            ),
+            None => (Manner::own(), None),
         };
         let is_reversed = region_works || region == self.augmented.function.body();
         if to_heap && !is_reversed {
-            self.defer(region, op, &family, &pointers);
-        } else if to_heap || (region_works && releases.contains_key(&op)) {
-            self.augmented
-                .steps
-                .insert(op, Step::Release { pointers, family });
+            self.defer(region, op, &manner, size, &pointers);
+        } else if to_heap || (region_works && release.is_some()) {
+            let step = Step::Release {
+                pointers,
+                size,
+                manner,
+            };
+            self.augmented.steps.insert(op, step);
         }
         Ok(())
     }
 
     /// Puts off the release of memory until the reverse sweep is over.
-    fn defer(&mut self, region: Region, op: Op, family: &str, pointers: &[Value]) {
-        let function = &self.augmented.function;
-        let key = ListKey::of(&self.own_objects, function, pointers[0], family);
+    fn defer(
+        &mut self,
+        region: Region,
+        op: Op,
+        manner: &Manner,
+        size: Option<Value>,
+        pointers: &[Value],
+    ) {
+        let shared = self.sweep.lists == Lists::Shared;
+        let mut words = Vec::new();
+        let key = if shared {
+            let number = self.callees.manners().iter().position(|m| m == manner);
+            let number = number.expect("the manners are all that the module knows");
+            let zero = self.function().int(Type::I64, 0);
+            words.push(size.unwrap_or(zero));
+            words.push(self.function().int(Type::I64, number as i128));
+            ListKey::shared()
+        } else {
+            words.extend(size);
+            let function = &self.augmented.function;
+            ListKey::of(&self.own_objects, function, pointers[0], manner)
+        };
         let list = self.list(&key);
-        let defer = deferral::defer_function(self.callees.module());
+        let defer = deferral::defer_function(self.callees.module(), &key);
         let mut b = self.builder(region, op);
         for &pointer in pointers {
-            b.call(defer, &[list, pointer], &[]);
+            let mut args = vec![list, pointer];
+            args.extend(&words);
+            b.call(defer, &args, &[]);
         }
     }
 
@@ -658,7 +693,7 @@ impl Augmenter<'_> {
         self.augmented
             .pending
             .iter()
-            .find(|(other, _)| other == key || self.sweep.lists == Lists::Shared)
+            .find(|(other, _)| other == key)
             .map(|(_, list)| *list)
             .expect("a function's lists include all that it and its callees use")
     }
@@ -703,17 +738,15 @@ impl Augmenter<'_> {
                 (false, Some(shadow)) => {
                     self.keep(region, op);
                     let mut b = self.builder(region, op);
-                    b.op(Opcode::Free, &[shadow], data.payload, &[]);
+                    Manner::of(&data).release(&mut b, shadow, data.operands.get(1).copied());
                 }
             }
             return;
         }
-        let Payload::Family(family) = &data.payload else {
-            unreachable!("a verified free has a family")
-        };
         let mut pointers = vec![data.operands[0]];
         pointers.extend(self.augmented.shadows[data.operands[0]].expand());
-        self.defer(region, op, &family.clone(), &pointers);
+        let size = data.operands.get(1).copied();
+        self.defer(region, op, &Manner::of(&data), size, &pointers);
     }
 
     fn visit_copy(&mut self, region: Region, op: Op) -> Result<(), Error> {

@@ -2,12 +2,14 @@
 //!
 //! Where the same list of operations makes and releases memory, the reverse of the allocation releases it: see
 //! [`paired_releases`]. Every other release is put off by noting the address in a list, which is worked off after the reverse
-//! sweep. A list is 24 bytes: where its entries are, how many there are, and for how many there is room.
+//! sweep. A list is 24 bytes: where its entries are, how many there are, and for how many there is room. An entry is an address; the
+//! size that the memory was asked for with, if the allocator wants to know it; and in the one list of functions that are called through
+//! pointers, where memory of all allocators comes together, the number of the [`Manner`] in which it is released.
 
 use crate::objects::{Kind, Objects, ObjectsCache};
 use ferrozyme_ir::{
-    Alignment, Builder, Function, FunctionId, Module, Op, Opcode, Payload, Type, Value,
-    for_each_op, parse_module,
+    Alignment, Builder, Function, FunctionId, Module, Op, OpData, Opcode, Payload, Structure, Type,
+    Value, parse_module, returning_ops,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
@@ -38,14 +40,73 @@ pub(crate) fn paired_releases(function: &Function, ops: &[Op]) -> FxHashMap<Op, 
     pairs
 }
 
+/// How memory is released.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Manner {
+    /// The allocator.
+    family: Box<str>,
+    /// The alignment that it is told.
+    align: Alignment,
+    /// Whether it is told the size.
+    sized: bool,
+}
+
+impl Manner {
+    /// How memory of Ferrozyme's own allocator is released.
+    pub(crate) fn own() -> Manner {
+        Manner {
+            family: "".into(),
+            align: Alignment::ONE,
+            sized: false,
+        }
+    }
+
+    /// How a `free` does it.
+    pub(crate) fn of(data: &OpData) -> Manner {
+        match &data.payload {
+            Payload::Free { align, family } => Manner {
+                family: family.clone(),
+                align: *align,
+                sized: data.operands.len() > 1,
+            },
+            _ => Manner::own(),
+        }
+    }
+
+    /// All manners that the functions of a module know, and [`Manner::own`].
+    pub(crate) fn all_in(module: &Module) -> Vec<Manner> {
+        let mut found = BTreeSet::from_iter([Manner::own()]);
+        for function in module.functions.values() {
+            let frees = function.ops.values();
+            found.extend(
+                frees
+                    .filter(|data| data.opcode == Opcode::Free)
+                    .map(Manner::of),
+            );
+        }
+        found.into_iter().collect()
+    }
+
+    /// Releases memory; the size is looked at only if the allocator is told.
+    pub(crate) fn release(&self, b: &mut Builder<'_>, memory: Value, size: Option<Value>) {
+        let payload = Payload::Free {
+            align: self.align,
+            family: self.family.clone(),
+        };
+        let size = size.filter(|_| self.sized);
+        let operands: Vec<Value> = [Some(memory), size].into_iter().flatten().collect();
+        b.op(Opcode::Free, &operands, payload, &[]);
+    }
+}
+
 /// Which list memory goes to that is to be released later.
 ///
 /// Memory of different allocators and of different layouts is kept apart: a list of pointers to memory of which it cannot be told
 /// what it holds could not be differentiated again.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct ListKey {
-    /// The allocator.
-    pub family: Box<str>,
+    /// How the memory is released; none if each entry says so.
+    manner: Option<Manner>,
     /// The layout, in words.
     layout: Box<str>,
 }
@@ -54,7 +115,7 @@ impl ListKey {
     /// The one list of a function that is called through a pointer: its caller cannot know which others it would need.
     pub(crate) fn shared() -> ListKey {
         ListKey {
-            family: "".into(),
+            manner: None,
             layout: "anything".into(),
         }
     }
@@ -64,7 +125,7 @@ impl ListKey {
         objects: &Objects,
         function: &Function,
         pointer: Value,
-        family: &str,
+        manner: &Manner,
     ) -> ListKey {
         let mut layout = String::new();
         if let Some((class, _)) = objects.class_of(function, pointer) {
@@ -79,7 +140,7 @@ impl ListKey {
             }
         }
         ListKey {
-            family: family.into(),
+            manner: Some(manner.clone()),
             layout: layout.into(),
         }
     }
@@ -102,9 +163,10 @@ pub(crate) fn lists_of(
         let function = &module.functions[id];
         let Some(body) = function.body else { continue };
         let mut regions = vec![body];
-        // Pointers that are put off, and their allocators.
-        let mut put_off: Vec<(Value, Box<str>)> = Vec::new();
-        for_each_op(function, body, &mut |region, op| {
+        // Pointers that are put off.
+        let mut put_off: Vec<(Value, Manner)> = Vec::new();
+        let structure = Structure::of(function);
+        for op in returning_ops(function) {
             let data = &function.ops[op];
             regions.extend(&data.regions);
             match &data.payload {
@@ -116,19 +178,19 @@ pub(crate) fn lists_of(
             if data.opcode == Opcode::CallIndirect {
                 found.insert(ListKey::shared());
             }
-            if data.opcode == Opcode::Stack && split && region != body {
-                put_off.push((data.results[0], "".into()));
+            let in_body = structure.region_of(op) == Some(body);
+            if data.opcode == Opcode::Stack && split && !in_body {
+                put_off.push((data.results[0], Manner::own()));
             }
-        });
+        }
+        regions.retain(|&region| !function.ends_in_trap(region));
         for region in regions {
             let ops = &function.regions[region].ops;
             let paired = paired_releases(function, ops);
             for op in ops {
                 let data = &function.ops[*op];
-                if let (Opcode::Free, Payload::Family(family)) = (data.opcode, &data.payload)
-                    && !paired.contains_key(op)
-                {
-                    put_off.push((data.operands[0], family.clone()));
+                if data.opcode == Opcode::Free && !paired.contains_key(op) {
+                    put_off.push((data.operands[0], Manner::of(data)));
                 }
             }
         }
@@ -137,7 +199,7 @@ pub(crate) fn lists_of(
             found.extend(
                 put_off
                     .iter()
-                    .map(|(pointer, family)| ListKey::of(&objects, function, *pointer, family)),
+                    .map(|(pointer, manner)| ListKey::of(&objects, function, *pointer, manner)),
             );
         }
     }
@@ -163,74 +225,155 @@ pub(crate) fn new_heap_list(b: &mut Builder<'_>) -> Value {
     b.alloc(bytes, Alignment::natural(Type::PTR), true)
 }
 
-/// The function `(list, memory)` that puts off a release.
-pub(crate) fn defer_function(module: &mut Module) -> FunctionId {
-    runtime_function(
-        module,
-        "ferrozyme.defer",
-        "func @ferrozyme.defer(%list: ptr nocapture, %memory: ptr readonly writeonly nocapture) noinline {
-           %len_at = offset %list, 1 * 8
-           %room_at = offset %list, 2 * 8
-           %entries = load ptr %list align 8
-           %len = load i64 %len_at align 8
-           %room = load i64 %room_at align 8
-           %full = icmp eq i64 %len, %room
-           %space = if %full -> (ptr) {
-             %twice = mul i64 %room, 2
-             %more = smax i64 %twice, 8
-             %bytes = mul i64 %more, 8
-             %new = alloc %bytes align 8
-             %used = mul i64 %len, 8
-             copy %new, %entries, %used align 8
-             free %entries
-             store ptr %new, %list align 8
-             store i64 %more, %room_at align 8
-             yield %new
-           } else {
-             yield %entries
-           }
-           %slot = offset %space, %len * 8
-           store ptr %memory, %slot align 8
-           %next = add i64 %len, 1
-           store i64 %next, %len_at align 8
-           return
-         }",
-    )
+/// The names and types of what an entry of a list consists of, apart from the address.
+fn entry_fields(key: &ListKey) -> &'static [&'static str] {
+    match &key.manner {
+        None => &["size", "manner"],
+        Some(manner) if manner.sized => &["size"],
+        Some(_) => &[],
+    }
 }
 
-/// The function `(list)` that releases everything in a list, and the list's entries.
-pub(crate) fn release_function(module: &mut Module, family: &str) -> FunctionId {
-    let name = if family.is_empty() {
-        "ferrozyme.release".to_owned()
-    } else {
-        format!("ferrozyme.release.{family}")
-    };
-    let id = runtime_function(
+/// The function that puts off a release: it takes the list, the memory, and what else an entry consists of.
+pub(crate) fn defer_function(module: &mut Module, key: &ListKey) -> FunctionId {
+    let fields = entry_fields(key);
+    let name = [
+        "ferrozyme.defer",
+        "ferrozyme.defer.sized",
+        "ferrozyme.defer.any",
+    ][fields.len()];
+    let bytes = 8 * (1 + fields.len());
+    let mut parameters = String::new();
+    let mut stores = String::new();
+    for (index, field) in fields.iter().enumerate() {
+        let _ = write!(parameters, ", %{field}: i64");
+        let _ = write!(
+            stores,
+            "%{field}_at = offset %slot, {} * 8
+             store i64 %{field}, %{field}_at align 8
+            ",
+            index + 1
+        );
+    }
+    runtime_function(
         module,
-        &name,
+        name,
         &format!(
-            "func @{name}(%list: ptr nocapture) noinline {{
+            "func @{name}(%list: ptr nocapture, %memory: ptr readonly writeonly nocapture{parameters}) noinline {{
                %len_at = offset %list, 1 * 8
+               %room_at = offset %list, 2 * 8
                %entries = load ptr %list align 8
                %len = load i64 %len_at align 8
-               for %i: i64 = 0 to %len step 1 {{
-                 %slot = offset %entries, %i * 8
-                 %memory = load ptr %slot align 8
-                 free %memory
-                 yield
+               %room = load i64 %room_at align 8
+               %full = icmp eq i64 %len, %room
+               %space = if %full -> (ptr) {{
+                 %twice = mul i64 %room, 2
+                 %more = smax i64 %twice, 8
+                 %bytes = mul i64 %more, {bytes}
+                 %new = alloc %bytes align 8
+                 %used = mul i64 %len, {bytes}
+                 copy %new, %entries, %used align 8
+                 free %entries
+                 store ptr %new, %list align 8
+                 store i64 %more, %room_at align 8
+                 yield %new
+               }} else {{
+                 yield %entries
                }}
-               free %entries
+               %slot = offset %space, %len * {bytes}
+               store ptr %memory, %slot align 8
+               {stores}%next = add i64 %len, 1
+               store i64 %next, %len_at align 8
                return
              }}"
         ),
-    );
-    let function = &mut module.functions[id];
-    let frees: Vec<Op> = ferrozyme_ir::all_ops(function)
-        .into_iter()
-        .filter(|&op| function.ops[op].opcode == Opcode::Free)
+    )
+}
+
+/// The function `(list)` that releases everything in a list, and the list's entries. `manners` are those that entries of a list for
+/// anything name by their position.
+pub(crate) fn release_function(
+    module: &mut Module,
+    key: &ListKey,
+    manners: &[Manner],
+) -> FunctionId {
+    let fields = entry_fields(key);
+    let name = match &key.manner {
+        None => module.fresh_name("ferrozyme.release.any"),
+        Some(manner) => {
+            let mut name = "ferrozyme.release".to_owned();
+            if manner.sized || manner.align != Alignment::ONE {
+                let _ = write!(name, ".sized.{}", manner.align.bytes());
+            }
+            if !manner.family.is_empty() {
+                let _ = write!(name, ".{}", manner.family);
+            }
+            name
+        }
+    };
+    if let Some(id) = module.function_named(&name) {
+        return id;
+    }
+    let mut function = Function::define(name, vec![Type::PTR.into()], Vec::new());
+    function.params[0].facts.nocapture = true;
+    function.facts.noinline = true;
+    let list = function.arguments()[0];
+    function.set_name(list, "list");
+    let word = Alignment::natural(Type::PTR);
+    let mut b = Builder::at_body(&mut function);
+    let entries = b.load(Type::PTR, list, word);
+    let length_at = b.offset_bytes(list, 8);
+    let length = b.load(Type::I64, length_at, word);
+    let (zero, one) = (b.i64(0), b.i64(1));
+    let (_, region) = b.for_loop(zero, length, one, &[]);
+    b.inside(region, |b| {
+        let index = b.function.regions[region].args[0];
+        let entry = b.offset(entries, index, 8 * (1 + fields.len() as i64));
+        let memory = b.load(Type::PTR, entry, word);
+        let words: Vec<Value> = (0..fields.len())
+            .map(|index| {
+                let at = b.offset_bytes(entry, 8 * (1 + index as i64));
+                b.load(Type::I64, at, word)
+            })
+            .collect();
+        match (&key.manner, &words[..]) {
+            (Some(manner), _) => manner.release(b, memory, words.first().copied()),
+            (None, &[size, number]) => release_in_any_manner(b, memory, size, number, manners),
+            (None, _) => unreachable!("entries of a list for anything have two words more"),
+        }
+        b.yields(&[]);
+    });
+    b.free(entries);
+    b.ret(&[]);
+    module.functions.push(function)
+}
+
+/// Releases memory in the manner of this number.
+fn release_in_any_manner(
+    b: &mut Builder<'_>,
+    memory: Value,
+    size: Value,
+    number: Value,
+    manners: &[Manner],
+) {
+    let cases: Vec<Box<[i128]>> = (0..manners.len() as i128)
+        .map(|number| Box::from([number]))
         .collect();
-    function.ops[frees[0]].payload = Payload::Family(family.into());
-    id
+    let payload = Payload::Cases(cases.into());
+    let choice = b.op(Opcode::Switch, &[number], payload, &[]);
+    for manner in manners {
+        let region = b.function.new_region(&[]);
+        b.function.ops[choice].regions.push(region);
+        b.inside(region, |b| {
+            manner.release(b, memory, Some(size));
+            b.yields(&[]);
+        });
+    }
+    let region = b.function.new_region(&[]);
+    b.function.ops[choice].regions.push(region);
+    b.inside(region, |b| {
+        b.trap("memory is to be released in a manner that does not exist");
+    });
 }
 
 /// The function of this name, made from its text if the module does not have it yet.

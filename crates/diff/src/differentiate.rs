@@ -6,7 +6,7 @@
 
 use crate::activity::{Activities, analyse_activity};
 use crate::augment::{Augmented, CalleeDerivative, Callees, Lists, Sweep, augment};
-use crate::deferral::{self, ListKey};
+use crate::deferral::{self, ListKey, Manner};
 use crate::error::Error;
 use crate::globals;
 use crate::objects::{Objects, ObjectsCache};
@@ -109,6 +109,8 @@ struct Session<'m> {
     objects: ObjectsCache,
     splits: FxHashMap<SplitKey, CalleeDerivative>,
     in_progress: Vec<SplitKey>,
+    /// The manners of releasing memory that entries of a list for anything name by their position.
+    manners: Option<Vec<Manner>>,
 }
 
 impl Callees for Session<'_> {
@@ -124,6 +126,11 @@ impl Callees for Session<'_> {
         self.objects.get(self.module, function)
     }
 
+    fn manners(&mut self) -> &[Manner] {
+        self.manners
+            .get_or_insert_with(|| Manner::all_in(self.module))
+    }
+
     fn split(
         &mut self,
         callee: FunctionId,
@@ -131,6 +138,7 @@ impl Callees for Session<'_> {
         results: Vec<Activity>,
         overwritten: Vec<bool>,
         layouts: Vec<Option<Layout>>,
+        lists: Lists,
     ) -> Result<CalleeDerivative, Error> {
         let key = SplitKey {
             function: callee,
@@ -138,7 +146,7 @@ impl Callees for Session<'_> {
             results,
             overwritten,
             layouts,
-            lists: Lists::Caller,
+            lists,
         };
         // A recursive call may know more or less of its arguments than the call that is under way; it is served all the same.
         let under_way = self.in_progress.iter().find(|other| {
@@ -185,6 +193,7 @@ impl<'m> Session<'m> {
             objects: ObjectsCache::new(),
             splits: FxHashMap::default(),
             in_progress: Vec::new(),
+            manners: None,
         }
     }
 
@@ -379,7 +388,7 @@ impl<'m> Session<'m> {
             augmented,
             reverse,
             uses,
-            lists,
+            lists: passed,
         }
     }
 
@@ -526,7 +535,8 @@ impl<'m> Session<'m> {
 
     fn release_lists(&mut self, target: &mut Function, lists: &[(ListKey, Value)], on_heap: bool) {
         for (key, list) in lists {
-            let release = deferral::release_function(self.module, &key.family);
+            let manners = self.manners().to_vec();
+            let release = deferral::release_function(self.module, key, &manners);
             let mut b = Builder::at_body(target);
             b.call(release, &[*list], &[]);
             if on_heap {
@@ -559,20 +569,6 @@ impl<'m> Session<'m> {
             inactive: false,
             layout: None,
         });
-        if let Some(key) = self
-            .lists(function, true)
-            .iter()
-            .find(|key| !key.family.is_empty())
-        {
-            let family = key.family.clone();
-            return Err(Error::of_function(
-                &self.module.functions[function],
-                format!(
-                    "a function that is called through a pointer releases memory of the allocator \"{family}\" that it did not make in the same place"
-                ),
-                "call the function directly, or release the memory in its caller",
-            ));
-        }
         self.tables.insert(function, table);
         let usual = Request::usual(self.module, function);
         let count = usual.args.len();

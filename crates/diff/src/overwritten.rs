@@ -4,7 +4,7 @@
 //! caller's own caller overwrites it in the meantime.
 
 use crate::plan::uses_variable_globals;
-use ferrozyme_ir::{Constant, Function, Module, Op, Opcode, Type, Value, ValueDef, all_ops};
+use ferrozyme_ir::{Constant, Function, Module, Op, Opcode, Type, Value, ValueDef, returning_ops};
 use ferrozyme_opt::alias::{Aliases, Footprint};
 use rustc_hash::FxHashMap;
 
@@ -21,7 +21,7 @@ pub(crate) fn find_overwritten(
     by_caller: &[bool],
     split: bool,
 ) -> FxHashMap<Op, Vec<bool>> {
-    let ops = all_ops(function);
+    let ops = returning_ops(function);
     let calls: Vec<Op> = ops
         .iter()
         .copied()

@@ -194,7 +194,7 @@ pub(crate) fn needed_by(
             }
             values
         }
-        Step::Release { pointers, .. } => pointers.clone(),
+        Step::Release { pointers, size, .. } => pointers.iter().chain(size).copied().collect(),
         Step::Regions => match data.opcode {
             Opcode::For => data.operands[..3].to_vec(),
             Opcode::Loop => vec![augmented.trips[&op].count],

@@ -85,7 +85,8 @@ fn find_captures(forward: &Forward<'_>, structure: &Structure) -> FxHashMap<Op, 
     let mut seen: FxHashSet<(Op, Value)> = FxHashSet::default();
     ferrozyme_ir::for_each_op(function, function.body(), &mut |region, op| {
         let ends = function.ops[op].opcode.effect() == ferrozyme_ir::Effect::Ends;
-        if !ends && !forward.augmented.steps.contains_key(&op) {
+        let traps = function.ops[op].opcode == Opcode::Trap;
+        if traps || !ends && !forward.augmented.steps.contains_key(&op) {
             return;
         }
         for &operand in &function.ops[op].operands {
@@ -353,15 +354,15 @@ impl Mirror<'_, '_> {
                 memory::zero_floats(&mut self.b, cells, to, bytes);
             }
             Step::Call(call) => self.reverse_call(call),
-            Step::Release { pointers, family } => {
+            Step::Release {
+                pointers,
+                size,
+                manner,
+            } => {
+                let size = size.map(|size| self.lookup(size));
                 for &pointer in pointers {
                     let pointer = self.lookup(pointer);
-                    self.b.op(
-                        Opcode::Free,
-                        &[pointer],
-                        Payload::Family(family.clone()),
-                        &[],
-                    );
+                    manner.release(&mut self.b, pointer, size);
                 }
             }
             Step::Regions => match self.source.ops[op].opcode {

@@ -1,6 +1,6 @@
 //! Looks for operations in a function and in all that it calls.
 
-use ferrozyme_ir::{FunctionId, Module, OpData, Payload, all_ops};
+use ferrozyme_ir::{FunctionId, Module, OpData, Payload, returning_ops};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A search for operations in functions and all that they call, directly or not, which remembers where it found none.
@@ -29,7 +29,7 @@ impl Search {
                 None => {}
             }
             let code = &module.functions[id];
-            for op in all_ops(code) {
+            for op in returning_ops(code) {
                 let data = &code.ops[op];
                 if wanted(id, data) {
                     self.known.insert(id, true);

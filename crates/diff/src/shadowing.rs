@@ -18,7 +18,7 @@ use crate::activity::{Activities, reachable_from};
 use crate::objects::{Class, Kind, Objects, Source};
 use crate::request::Activity;
 use crate::search::Search;
-use ferrozyme_ir::{Function, Module, Op, Opcode, Payload, Value, all_ops};
+use ferrozyme_ir::{Function, Module, Op, Opcode, Payload, Value, returning_ops};
 use rustc_hash::FxHashSet;
 
 /// The memory of a function that has shadows: what its own derivative needs, and what others expect.
@@ -45,7 +45,7 @@ pub(crate) fn find_shadowed(
             .collect(),
         exposed: FxHashSet::default(),
     };
-    let calls: Vec<Op> = all_ops(function)
+    let calls: Vec<Op> = returning_ops(function)
         .into_iter()
         .filter(|&op| matches!(function.ops[op].opcode, Opcode::Call | Opcode::CallIndirect))
         .collect();

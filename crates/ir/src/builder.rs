@@ -229,7 +229,11 @@ impl<'f> Builder<'f> {
 
     /// Releases memory of Ferrozyme's own allocator.
     pub fn free(&mut self, address: Value) -> Op {
-        self.op(Opcode::Free, &[address], Payload::Family("".into()), &[])
+        let payload = Payload::Free {
+            align: Alignment::ONE,
+            family: "".into(),
+        };
+        self.op(Opcode::Free, &[address], payload, &[])
     }
 
     /// Copies bytes between two places that do not overlap.
@@ -311,5 +315,10 @@ impl<'f> Builder<'f> {
     /// Stops the program.
     pub fn trap(&mut self, message: &str) -> Op {
         self.op(Opcode::Trap, &[], Payload::Message(message.into()), &[])
+    }
+
+    /// Stops the program by a call that does not come back.
+    pub fn trap_call(&mut self, callee: FunctionId, args: &[Value]) -> Op {
+        self.op(Opcode::Trap, args, Payload::Callee(callee), &[])
     }
 }

@@ -165,6 +165,8 @@ pub struct ParamFacts {
     pub writeonly: bool,
     /// The callee keeps no copy of this pointer.
     pub nocapture: bool,
+    /// What the memory behind this pointer holds when the callee returns is of no interest to anyone.
+    pub discarded: bool,
     /// The pointer is a multiple of this; 1 says nothing.
     pub align: Alignment,
     /// The smallest and largest value of an integer.
@@ -212,9 +214,24 @@ pub enum MemoryEffect {
     None,
     /// It reads it.
     Read,
+    /// It may read and write it, but only through addresses computed from its pointer arguments. Addresses that it finds
+    /// in memory are not among these.
+    Args,
     /// It may read and write it.
     #[default]
     Any,
+}
+
+impl MemoryEffect {
+    /// Whether memory may be written.
+    pub fn writes(self) -> bool {
+        matches!(self, MemoryEffect::Args | MemoryEffect::Any)
+    }
+
+    /// Whether memory may be reached that no argument points to.
+    pub fn reaches_beyond_arguments(self) -> bool {
+        matches!(self, MemoryEffect::Read | MemoryEffect::Any)
+    }
 }
 
 /// What is known of a function.

@@ -118,9 +118,14 @@ pub enum Payload {
         /// Which allocator it comes from; the empty name is Ferrozyme's own.
         family: Box<str>,
     },
-    /// `free`: which allocator the memory goes back to.
-    Family(Box<str>),
-    /// `call`.
+    /// `free`.
+    Free {
+        /// The alignment that the memory was asked for with; 1 says nothing.
+        align: Alignment,
+        /// Which allocator the memory goes back to.
+        family: Box<str>,
+    },
+    /// `call`, and `trap` that calls.
     Callee(FunctionId),
     /// `call_indirect`: the types of the results (those of the arguments are the operands').
     Results(Box<[Type]>),
@@ -128,7 +133,7 @@ pub enum Payload {
     Cases(Box<[Box<[i128]>]>),
     /// `shuffle`.
     Lanes(Box<[u16]>),
-    /// `trap`.
+    /// `trap` that calls nothing.
     Message(Box<str>),
 }
 

@@ -346,7 +346,8 @@ operations! {
     Stack "stack" Special Allocate;
     /// `%p = alloc %n align 8 [zeroed] [family "name"]`: `%n` bytes of the heap.
     Alloc "alloc" Special Allocate;
-    /// `free %p [family "name"]`: releases what `alloc` gave. Nothing happens for `null`.
+    /// `free %p [, %n] [align 8] [family "name"]`: releases what `alloc` gave. Nothing happens for `null`. Allocators that
+    /// need them are told the size and the alignment that the memory was asked for with.
     Free "free" Special Release;
     /// `copy %to, %from, %n align 8`: `%n` bytes; the two must not overlap unless they are equal.
     Copy "copy" Special Write;
@@ -383,7 +384,8 @@ operations! {
     Again "again" Terminator Ends;
     /// `return %a, %b`: ends the body of a function.
     Return "return" Terminator Ends;
-    /// `trap "message"`: the program stops here (a panic, an abort). Ends any region.
+    /// `trap "message"` or `trap @f(%a, %b)`: the program stops here (an abort, or a panic: a call that does not come back).
+    /// Ends any region. The function may read any memory; it keeps no pointer that the rest of the program could meet.
     Trap "trap" Terminator Ends;
 }
 

@@ -18,8 +18,8 @@
 //! func      = "func" @name "(" [ %name ":" type { fact } [ "within" range ] …, ] ")" results { property } region
 //! rule      = "rule" @name [ "forward" @name ] [ "augment" @name ] [ "reverse" @name ]
 //! results   = [ "->" "(" type …, ")" ]
-//! fact      = "noalias" | "readonly" | "writeonly" | "nocapture" | "align" n | "range" range | "layout" layout
-//! property  = "memory" "(" ( "none" | "read" | "any" ) ")" | "noreturn" | "willreturn" | "inactive" | "noinline"
+//! fact      = "noalias" | "readonly" | "writeonly" | "nocapture" | "discarded" | "align" n | "range" range | "layout" layout
+//! property  = "memory" "(" ( "none" | "read" | "args" | "any" ) ")" | "noreturn" | "willreturn" | "inactive" | "noinline"
 //! type      = scalar | "<" lanes "x" scalar ">"
 //! scalar    = "i1" … "i128" | "f16" | "bf16" | "f32" | "f64" | "ptr"
 //! range     = min "..=" max
@@ -369,6 +369,7 @@ impl<'t> Parser<'t> {
                 Token::Word("readonly") => &mut facts.readonly,
                 Token::Word("writeonly") => &mut facts.writeonly,
                 Token::Word("nocapture") => &mut facts.nocapture,
+                Token::Word("discarded") => &mut facts.discarded,
                 Token::Word("align") => {
                     facts.align = self.alignment()?;
                     continue;
@@ -403,8 +404,9 @@ impl<'t> Parser<'t> {
                     facts.memory = match self.token {
                         Token::Word("none") => MemoryEffect::None,
                         Token::Word("read") => MemoryEffect::Read,
+                        Token::Word("args") => MemoryEffect::Args,
                         Token::Word("any") => MemoryEffect::Any,
-                        _ => return self.expected("`none`, `read` or `any`"),
+                        _ => return self.expected("`none`, `read`, `args` or `any`"),
                     };
                     self.advance()?;
                     self.expect(")")?;

@@ -194,6 +194,7 @@ fn write_param_facts(out: &mut String, facts: &ParamFacts) -> fmt::Result {
         (facts.readonly, " readonly"),
         (facts.writeonly, " writeonly"),
         (facts.nocapture, " nocapture"),
+        (facts.discarded, " discarded"),
     ] {
         if holds {
             out.push_str(word);
@@ -215,6 +216,7 @@ fn write_function_facts(out: &mut String, facts: &FunctionFacts) {
     out.push_str(match facts.memory {
         MemoryEffect::None => " memory(none)",
         MemoryEffect::Read => " memory(read)",
+        MemoryEffect::Args => " memory(args)",
         MemoryEffect::Any => "",
     });
     for (holds, word) in [

@@ -127,6 +127,27 @@ pub fn for_each_op(function: &Function, region: Region, visit: &mut impl FnMut(R
     }
 }
 
+/// The operations after which the function may still return, in the order of the text: all but those of regions that end in a
+/// trap. What such a region does, nobody lives to see but whom the trap calls.
+pub fn returning_ops(function: &Function) -> Vec<Op> {
+    fn visit(function: &Function, region: Region, ops: &mut Vec<Op>) {
+        if function.regions[region].ops.is_empty() || function.ends_in_trap(region) {
+            return;
+        }
+        for &op in &function.regions[region].ops {
+            ops.push(op);
+            for &inner in &function.ops[op].regions {
+                visit(function, inner, ops);
+            }
+        }
+    }
+    let mut ops = Vec::new();
+    if let Some(body) = function.body {
+        visit(function, body, &mut ops);
+    }
+    ops
+}
+
 /// All operations that the function's body holds, in the order of the text.
 pub fn all_ops(function: &Function) -> Vec<Op> {
     let mut ops = Vec::new();

@@ -29,7 +29,7 @@
 //! - What a region yields, what it carries, its arguments, and the results of the operation that holds it agree in number and type.
 //! - `for`: start, end, step and counter have one integer type; a constant step is not zero.
 //! - `switch`: each case has at least one value, the values fit the type, read as signed, and none occurs twice.
-//! - Calls have the arguments and results of their callee. Returned values have the types of the function's results.
+//! - Calls have the arguments and results of their callee, a trap that calls has its arguments. Returned values have the types of the function's results.
 //!
 //! Modules
 //! - Functions and globals have names, no two the same.

@@ -36,7 +36,8 @@ fn check_body(statements: &str, expected: Expect) {
 
 fn with_parameters(statements: &str) -> String {
     format!(
-        "global @g: 8 bytes align 8 = zero
+        "file 0 \"f\"
+global @g: 8 bytes align 8 = zero
 declare @pair(f64, i64) -> (f64, i64)
 declare @none()
 func @test(%a: f64, %b: f64, %s: f32, %i: i64, %j: i64, %k: i32, %c: i1, %p: ptr, %q: ptr, %v: <4 x f64>, %w: <4 x i1>) -> (f64) {{
@@ -60,7 +61,7 @@ fn check_body_error(statements: &str, expected: Expect) {
     match parse_module(&with_parameters(statements)) {
         Ok(module) => panic!("this parses:\n{}", print_module(&module)),
         Err(mut error) => {
-            error.line -= 4;
+            error.line -= 5;
             expected.assert_eq(&error.to_string());
         }
     }
@@ -241,6 +242,8 @@ fill %p, 0, %i align 16
 %old = atomic_add f64 %p, %x align 8
 atomic_add f64 %p, %x
 free %h family "rust"
+free %h, %i align 16 family "rust"
+free %h, 8
 free null
 return %x"#,
         expect![[r#"
@@ -260,6 +263,8 @@ return %x"#,
             %old = atomic_add f64 %p, %x align 8
             %0 = atomic_add f64 %p, %x align 8
             free %h family "rust"
+            free %h, %i align 16 family "rust"
+            free %h, 8
             free null
             return %x
         "#]],
@@ -293,6 +298,7 @@ fn branches() {
         r#"
 if %c { store f64 %a, %p  yield }
 if %c { yield } else { trap "no \"luck\"" }
+if %c { trap @pair(1.5, %i) } else { trap @none() loc(0:1:2) }
 if %c { yield } else { yield loc(0:1:1) }
 %x, %y = if %c -> (f64, i64) range _, 1..=2 loc(0:3:4) { yield %a, 1 } else { yield 2.5, 2 }
 %r = switch i64 %i -> (f64) { case 0 { yield %x } case 1, -2 { yield 1.0 } case { yield 2.0 } default { yield 3.0 } }
@@ -307,6 +313,11 @@ return %r"#,
               yield
             } else {
               trap "no \"luck\""
+            }
+            if %c {
+              trap @pair(1.5, %i)
+            } else {
+              trap @none() loc(0:1:2)
             }
             if %c {
               yield
@@ -888,7 +899,7 @@ fn errors_in_modules() {
     );
     check_error(
         r#"declare @f() memory(write)"#,
-        expect!["1:21: expected `none`, `read` or `any`, found `write`"],
+        expect!["1:21: expected `none`, `read`, `args` or `any`, found `write`"],
     );
     check_error(
         r#"declare @f(i64 range 5)"#,

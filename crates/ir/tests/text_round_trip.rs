@@ -470,6 +470,7 @@ impl Generator {
                     readonly: self.random.chance(2),
                     writeonly: self.random.chance(2),
                     nocapture: self.random.chance(2),
+                    discarded: self.random.chance(2),
                     align: self.alignment(),
                     range: self.random.chance(2).then(|| self.range()),
                     layout: self.random.chance(2).then(|| self.layout(0)),
@@ -477,9 +478,12 @@ impl Generator {
             })
             .collect();
         let facts = FunctionFacts {
-            memory: self
-                .random
-                .pick(&[MemoryEffect::None, MemoryEffect::Read, MemoryEffect::Any]),
+            memory: self.random.pick(&[
+                MemoryEffect::None,
+                MemoryEffect::Read,
+                MemoryEffect::Args,
+                MemoryEffect::Any,
+            ]),
             noreturn: self.random.chance(2),
             willreturn: self.random.chance(2),
             inactive: self.random.chance(2),
@@ -528,7 +532,13 @@ impl Generator {
                 _ => self.plain(region, opcode),
             }
         }
-        if self.random.chance(8) {
+        if self.random.chance(16) {
+            let callee = self.random.below(FUNCTIONS);
+            let params = self.signatures[callee].0.clone();
+            let operands: Vec<Value> = params.into_iter().map(|ty| self.operand(ty)).collect();
+            let payload = Payload::Callee(FunctionId::new(callee));
+            self.push(region, Opcode::Trap, &operands, payload, &[]);
+        } else if self.random.chance(8) {
             let message = self.random.pick(&["", "index out of bounds", "\"\t\u{1}"]);
             self.push(
                 region,
@@ -676,7 +686,14 @@ impl Generator {
                     };
                     (vec![Type::I64], payload, vec![Type::PTR])
                 }
-                Opcode::Free => (vec![Type::PTR], Payload::Family(family), vec![]),
+                Opcode::Free => {
+                    let align = self.alignment();
+                    let operands = match self.random.chance(2) {
+                        true => vec![Type::PTR, Type::I64],
+                        false => vec![Type::PTR],
+                    };
+                    (operands, Payload::Free { align, family }, vec![])
+                }
                 Opcode::Copy | Opcode::Move => {
                     (vec![Type::PTR, Type::PTR, Type::I64], align, vec![])
                 }

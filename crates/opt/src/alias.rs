@@ -25,7 +25,9 @@ use crate::facts::{Facts, facts_at};
 use crate::indices::{Indices, is_loop};
 use crate::pointers::{Object, Pointers, is_constant_object, object_kind};
 use crate::symbolic::Symbolic;
-use ferrozyme_ir::{Function, MemoryEffect, Module, Op, Opcode, Payload, Region, Structure, Value};
+use ferrozyme_ir::{
+    Function, MemoryEffect, Module, Op, Opcode, Payload, Region, Structure, Type, Value,
+};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::cell::RefCell;
@@ -120,6 +122,7 @@ impl<'m> Aliases<'m> {
             }
             Opcode::Copy | Opcode::Move => self.stretch(data.operands[1], data.operands[2]),
             Opcode::Call | Opcode::CallIndirect => self.call(op, false),
+            Opcode::Trap => self.trap(op),
             _ => Footprint::default(),
         }
     }
@@ -319,13 +322,16 @@ impl<'m> Aliases<'m> {
         }
         let mut footprint = Footprint {
             accesses: SmallVec::new(),
-            elsewhere: true,
+            elsewhere: memory != MemoryEffect::Args,
         };
         let first = usize::from(data.opcode == Opcode::CallIndirect);
         for (index, &operand) in data.operands.iter().skip(first).enumerate() {
             let ty = function.ty(operand);
-            if !ty.is_ptr() || ty.is_vector() {
+            if ty.is_ptr() && ty.is_vector() {
                 // What a vector of pointers points to has escaped.
+                footprint.elsewhere = true;
+            }
+            if !ty.is_ptr() || ty.is_vector() {
                 continue;
             }
             let facts = callee
@@ -343,6 +349,25 @@ impl<'m> Aliases<'m> {
             }
         }
         footprint
+    }
+
+    /// What a function may look at that stops the program: anything it can reach.
+    fn trap(&self, op: Op) -> Footprint {
+        let function = self.function();
+        let data = &function.ops[op];
+        if !matches!(data.payload, Payload::Callee(_)) {
+            return Footprint::default();
+        }
+        let pointers = data
+            .operands
+            .iter()
+            .filter(|&&operand| function.ty(operand) == Type::PTR);
+        Footprint {
+            accesses: pointers
+                .map(|&pointer| self.access(pointer, None))
+                .collect(),
+            elsewhere: true,
+        }
     }
 
     // ---- two executions

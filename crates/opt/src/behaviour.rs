@@ -100,7 +100,7 @@ pub fn behaviour_of(module: &Module, function: &Function, op: Op) -> Behaviour {
                 let facts = &module.functions[callee].facts;
                 Behaviour {
                     reads: facts.memory != MemoryEffect::None,
-                    writes: facts.memory == MemoryEffect::Any,
+                    writes: facts.memory.writes(),
                     stops: !facts.willreturn,
                     allocates: true,
                 }
@@ -118,6 +118,8 @@ pub fn behaviour_of(module: &Module, function: &Function, op: Op) -> Behaviour {
             ..none
         },
         Effect::Ends => Behaviour {
+            // What stops the program may be a function that looks at memory.
+            reads: matches!(data.payload, Payload::Callee(_)),
             stops: data.opcode == Opcode::Trap,
             ..none
         },

@@ -12,7 +12,7 @@ mod interval_tree;
 use self::interval_tree::IntervalTree;
 use crate::alias::{Access, Aliases, Footprint};
 use crate::pointers::{Object, object_kind};
-use ferrozyme_ir::{Function, Module, Op, Region, Value};
+use ferrozyme_ir::{Function, Module, Op, Value, returning_ops};
 use rustc_hash::FxHashMap;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -65,14 +65,10 @@ impl<'m> Clobbers<'m> {
         compared: usize,
     ) -> Clobbers<'m> {
         let aliases = Aliases::new(module, function);
-        let mut ops = Vec::new();
-        if let Some(body) = function.body {
-            collect_returning(function, body, &mut ops);
-        }
         let mut writes = Vec::new();
         let mut reads = FxHashMap::default();
         let mut reading = Vec::new();
-        for op in ops {
+        for op in returning_ops(function) {
             let written = aliases.writes(op);
             if !written.is_empty() {
                 writes.push(Write {
@@ -486,18 +482,4 @@ fn is_inside(aliases: &Aliases, op: Op, holder: Op) -> bool {
         .regions
         .iter()
         .any(|&inner| structure.is_within(region, inner))
-}
-
-/// The operations after which the function may still return, in the order of the text.
-fn collect_returning(function: &Function, region: Region, ops: &mut Vec<Op>) {
-    let data = &function.regions[region];
-    if data.ops.is_empty() || function.ends_in_trap(region) {
-        return;
-    }
-    for &op in &data.ops {
-        ops.push(op);
-        for &inner in &function.ops[op].regions {
-            collect_returning(function, inner, ops);
-        }
-    }
 }

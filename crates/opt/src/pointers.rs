@@ -14,7 +14,7 @@ use crate::symbolic::Symbolic;
 use ferrozyme_ir::entity::packed_option::PackedOption;
 use ferrozyme_ir::entity::{EntitySet, SecondaryMap};
 use ferrozyme_ir::{
-    Constant, Flags, Function, MemoryEffect, Module, Op, Opcode, Payload, Region, Value, ValueDef,
+    Constant, Flags, Function, Module, Op, Opcode, Payload, Region, Value, ValueDef,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -501,8 +501,8 @@ fn captures(module: &Module, function: &Function, op: Op, index: usize) -> bool 
                 .get(index)
                 .is_none_or(|param| !param.facts.nocapture);
             // A function that writes nothing can keep a pointer only in its results.
-            let silent = callee.facts.memory != MemoryEffect::Any
-                && callee.results.iter().all(|ty| ty.is_float());
+            let silent =
+                !callee.facts.memory.writes() && callee.results.iter().all(|ty| ty.is_float());
             keeps && !silent
         }
         Opcode::CallIndirect => index > 0,

@@ -1,6 +1,6 @@
 //! Calls in the forward sweep: replaced by the callee's forward sweep, by a rule's, or by what a table of derivatives leads to.
 
-use super::{Augmenter, CallStep, CallTarget, Step};
+use super::{Augmenter, CallStep, CallTarget, Lists, Step};
 use crate::deferral::ListKey;
 use crate::error::Error;
 use crate::request::Activity;
@@ -57,10 +57,14 @@ impl Augmenter<'_> {
             .chain(&data.results)
             .map(|&v| self.layout_behind(v))
             .collect();
+        let lists = match self.sweep.lists {
+            Lists::Shared => Lists::Shared,
+            _ => Lists::Caller,
+        };
         let caller = self.augmented.function.name.clone();
         let derivative = self
             .callees
-            .split(callee, args, results, overwritten, layouts)
+            .split(callee, args, results, overwritten, layouts, lists)
             .map_err(|error| error.called_from(&caller))?;
         let mut operands = Vec::new();
         for &arg in &data.operands {

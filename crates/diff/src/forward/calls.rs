@@ -16,8 +16,8 @@ use crate::error::Error;
 use crate::request::Activity;
 use crate::shadowing;
 use ferrozyme_ir::{
-    Alignment, Builder, Constant, Function, FunctionId, Layout, MemoryEffect, Module, Op, Opcode,
-    Payload, Region, Type, Value,
+    Alignment, Builder, Constant, Function, FunctionId, Layout, Module, Op, Opcode, Payload,
+    Region, Type, Value,
 };
 use smallvec::SmallVec;
 
@@ -375,7 +375,7 @@ const REPEATABLE_REMEDY: &str = "differentiate with width 1, or mark each pointe
 fn check_repeatable(module: &Module, callee: FunctionId) -> Result<(), String> {
     let function = &module.functions[callee];
     let gives_memory = function.results.iter().any(|ty| ty.is_ptr());
-    let updates = function.facts.memory == MemoryEffect::Any
+    let updates = function.facts.memory.writes()
         && function
             .params
             .iter()

@@ -137,7 +137,9 @@ impl Sweep<'_, '_> {
         let shadows = self.companions_of(region, op, address, &[])?;
         let mut b = self.builder(region, op);
         for shadow in shadows {
-            b.op(Opcode::Free, &[shadow], data.payload.clone(), &[]);
+            let mut operands = data.operands.clone();
+            operands[0] = shadow;
+            b.op(Opcode::Free, &operands, data.payload.clone(), &[]);
         }
         Ok(())
     }

@@ -216,6 +216,9 @@ impl<'a> Body<'a> {
 
 /// The operations that move pointers or integers, or touch memory; arithmetic on floats says nothing.
 fn collect_steps(function: &Function, region: Region, steps: &mut Vec<Step>) {
+    if function.ends_in_trap(region) {
+        return;
+    }
     for &op in &function.regions[region].ops {
         let data = &function.ops[op];
         let structured = !data.regions.is_empty();

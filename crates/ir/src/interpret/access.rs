@@ -27,7 +27,9 @@ impl<'m> Machine<'m> {
                 .map(|raw| raw as u64)
         };
         let align = match &data.payload {
-            Payload::Align(align) | Payload::Alloc { align, .. } => *align,
+            Payload::Align(align) | Payload::Alloc { align, .. } | Payload::Free { align, .. } => {
+                *align
+            }
             _ => Alignment::ONE,
         }
         .bytes();
@@ -73,11 +75,15 @@ impl<'m> Machine<'m> {
                 self.define(code, prepared, base, data.results[0], bits)
             }
             Opcode::Free => {
-                let Payload::Family(family) = &data.payload else {
+                let Payload::Free { family, .. } = &data.payload else {
                     unreachable!("verified: a free says where to");
                 };
-                let at = address(self, 0)?;
-                self.memory.heap_free(Pointer(at), family)
+                let at = Pointer(address(self, 0)?);
+                if let Some(&size) = data.operands.get(1) {
+                    let bytes = self.size(base, size)?;
+                    self.memory.check_release(at, bytes, align)?;
+                }
+                self.memory.heap_free(at, family)
             }
             Opcode::Copy | Opcode::Move => {
                 let (to, from) = (address(self, 0)?, address(self, 1)?);

@@ -152,12 +152,19 @@ impl<'m> Machine<'m> {
             Opcode::Again => self.end_loop(code, prepared, base, data)?,
             Opcode::Return => return self.leave(base, data),
             Opcode::Trap => {
-                let Payload::Message(message) = &data.payload else {
-                    unreachable!("verified: a trap has a message");
+                let callee = match &data.payload {
+                    Payload::Callee(callee) => *callee,
+                    Payload::Message(message) => {
+                        return Err(FaultKind::Trap {
+                            message: message.clone(),
+                        });
+                    }
+                    _ => unreachable!("verified: a trap has a message or a callee"),
                 };
-                return Err(FaultKind::Trap {
-                    message: message.clone(),
-                });
+                if self.module.functions[callee].body.is_some() {
+                    return self.start_call(code, prepared, base, op, callee, 0);
+                }
+                return Err(self.stop_in(callee));
             }
             Opcode::Call => {
                 let Payload::Callee(callee) = data.payload else {
@@ -510,6 +517,13 @@ impl<'m> Machine<'m> {
         Ok(Next::Frame)
     }
 
+    /// The program's end in a function that does not return.
+    fn stop_in(&self, function: FunctionId) -> FaultKind {
+        FaultKind::Trap {
+            message: format!("@{}", self.module.functions[function].name).into(),
+        }
+    }
+
     fn indirect_callee(
         &self,
         code: &Function,
@@ -556,6 +570,9 @@ impl<'m> Machine<'m> {
         };
         let caller = self.frames.last().expect("the caller is still active");
         let (code, base, prepared) = (caller.code, caller.base, caller.prepared.clone());
+        if code.ops[call].opcode == Opcode::Trap {
+            return Err(self.stop_in(frame.function));
+        }
         for (&target, bits) in code.ops[call].results.iter().zip(values) {
             self.define(code, &prepared, base, target, bits)?;
         }

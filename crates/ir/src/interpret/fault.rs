@@ -72,6 +72,13 @@ pub enum FaultKind {
         /// The one that it was given to.
         freed: Box<str>,
     },
+    /// A release of memory with another size or alignment than it was asked for with.
+    WrongSize {
+        /// Size and alignment that the memory has.
+        allocated: (u64, u64),
+        /// Those that the release names.
+        freed: (u64, u64),
+    },
     /// A `copy` between places that overlap without being the same.
     OverlappingCopy {
         /// Where to.
@@ -229,6 +236,11 @@ impl fmt::Display for FaultKind {
             FaultKind::WrongFamily { allocated, freed } => write!(
                 f,
                 "memory from allocator {allocated:?} is given back to allocator {freed:?}"
+            ),
+            FaultKind::WrongSize { allocated, freed } => write!(
+                f,
+                "memory of {} bytes, aligned to {}, is released as {} bytes, aligned to {}",
+                allocated.0, allocated.1, freed.0, freed.1
             ),
             FaultKind::OverlappingCopy { to, from, bytes } => write!(
                 f,

@@ -52,6 +52,7 @@ struct Piece {
     /// `0xff` for each byte that was written, 0 for the others.
     known: Vec<u8>,
     size: u64,
+    align: u64,
     kind: Kind,
     alive: bool,
     writable: bool,
@@ -162,6 +163,26 @@ impl Memory {
         self.heap.live -= 1;
         self.heap.live_bytes -= size;
         self.kill(index.unwrap_or_default());
+        Ok(())
+    }
+
+    /// Checks that memory that is to be released was asked for with this size and, unless that is 1, this alignment.
+    pub(super) fn check_release(
+        &self,
+        address: Pointer,
+        bytes: u64,
+        align: u64,
+    ) -> Result<(), FaultKind> {
+        let Some(piece) = piece_index(address.0).and_then(|index| self.pieces.get(index)) else {
+            return Ok(());
+        };
+        let heap = piece.kind == Kind::Heap && piece.start == address.0 && piece.alive;
+        if heap && (piece.size != bytes || (align != 1 && piece.align != align)) {
+            return Err(FaultKind::WrongSize {
+                allocated: (piece.size, piece.align),
+                freed: (bytes, align),
+            });
+        }
         Ok(())
     }
 
@@ -514,6 +535,7 @@ impl Memory {
             bytes: vec![0; bytes as usize],
             known: vec![if zeroed { 0xff } else { 0 }; bytes as usize],
             size: bytes,
+            align,
             kind,
             alive: true,
             writable: true,

@@ -119,6 +119,10 @@ impl<'t> Parser<'t> {
 
     fn terminator(&mut self, opcode: Opcode) -> Result<Parts> {
         if opcode == Opcode::Trap {
+            if let Token::Symbol(_) = self.token {
+                let call = self.call()?;
+                return Ok(Parts::effect(call.operands, call.payload));
+            }
             let message = self.string("the message of the trap")?;
             return Ok(Parts::effect(
                 SmallVec::new(),
@@ -258,9 +262,13 @@ impl<'t> Parser<'t> {
                 })
             }
             Opcode::Free => {
-                let address = self.operand(Some(Type::PTR))?;
+                let mut operands = smallvec![self.operand(Some(Type::PTR))?];
+                if self.accept(",")? {
+                    operands.push(self.operand(Some(Type::I64))?);
+                }
+                let align = self.alignment_or(Alignment::ONE)?;
                 let family = self.family()?;
-                Ok(Parts::effect(smallvec![address], Payload::Family(family)))
+                Ok(Parts::effect(operands, Payload::Free { align, family }))
             }
             Opcode::Copy | Opcode::Move | Opcode::Fill => {
                 let second = match opcode {

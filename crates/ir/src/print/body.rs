@@ -225,6 +225,9 @@ impl<'a> Printer<'a> {
                 self.result_type(data)
             }
             Form::Terminator => {
+                if let Payload::Callee(_) = data.payload {
+                    return self.call(data);
+                }
                 self.operands(&data.operands, " ")?;
                 match &data.payload {
                     Payload::Message(message) => {
@@ -295,7 +298,12 @@ impl<'a> Printer<'a> {
                         }
                         family
                     }
-                    Payload::Family(family) => family,
+                    Payload::Free { align, family } => {
+                        if align.bytes() > 1 {
+                            write!(self.out, " align {}", align.bytes())?;
+                        }
+                        family
+                    }
                     _ => return self.out.write_str(" ?"),
                 };
                 if !family.is_empty() {
@@ -304,19 +312,7 @@ impl<'a> Printer<'a> {
                 }
                 Ok(())
             }
-            Opcode::Call => {
-                self.out.push(' ');
-                match data.payload {
-                    Payload::Callee(callee) => {
-                        write_function_name(&mut self.out, self.module, callee)?;
-                    }
-                    _ => self.out.push('?'),
-                }
-                self.out.push('(');
-                self.operands(&data.operands, "")?;
-                self.out.push(')');
-                Ok(())
-            }
+            Opcode::Call => self.call(data),
             Opcode::CallIndirect => {
                 let (callee, arguments) = match data.operands.split_first() {
                     Some((callee, arguments)) => (&[*callee][..], arguments),
@@ -342,6 +338,21 @@ impl<'a> Printer<'a> {
                 self.alignment(data)
             }
         }
+    }
+
+    /// `@f(%a, %b)`.
+    fn call(&mut self, data: &OpData) -> fmt::Result {
+        self.out.push(' ');
+        match data.payload {
+            Payload::Callee(callee) => {
+                write_function_name(&mut self.out, self.module, callee)?;
+            }
+            _ => self.out.push('?'),
+        }
+        self.out.push('(');
+        self.operands(&data.operands, "")?;
+        self.out.push(')');
+        Ok(())
     }
 
     /// The head of an operation with regions.

@@ -54,6 +54,7 @@ fn check_param(param: &Param) -> Check {
         || facts.readonly
         || facts.writeonly
         || facts.nocapture
+        || facts.discarded
         || facts.align.bytes() > 1
         || facts.layout.is_some();
     if about_pointers && !param.ty.is_ptr() {

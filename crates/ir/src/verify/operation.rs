@@ -21,7 +21,7 @@ pub(super) fn check_operation(module: &Module, function: &Function, op: Op) -> C
     match data.opcode.form() {
         Form::Special => check_special(module, &shape),
         Form::Structured => check_structured(&shape),
-        Form::Terminator => check_terminator(&shape),
+        Form::Terminator => check_terminator(module, &shape),
         form => check_form(&shape, form),
     }?;
     if data.opcode.form() != Form::Structured && !data.regions.is_empty() {
@@ -136,12 +136,12 @@ fn check_payload(data: &OpData) -> Check {
         Opcode::Fcmp => matches!(data.payload, P::FloatPredicate(_)),
         Opcode::Offset => matches!(data.payload, P::Scale(_)),
         Opcode::Alloc => matches!(data.payload, P::Alloc { .. }),
-        Opcode::Free => matches!(data.payload, P::Family(_)),
+        Opcode::Free => matches!(data.payload, P::Free { .. }),
         Opcode::Call => matches!(data.payload, P::Callee(_)),
         Opcode::CallIndirect => matches!(data.payload, P::Results(_)),
         Opcode::Switch => matches!(data.payload, P::Cases(_)),
         Opcode::Shuffle => matches!(data.payload, P::Lanes(_)),
-        Opcode::Trap => matches!(data.payload, P::Message(_)),
+        Opcode::Trap => matches!(data.payload, P::Message(_) | P::Callee(_)),
         _ => matches!(data.payload, P::None),
     };
     require(fits, || {
@@ -151,7 +151,7 @@ fn check_payload(data: &OpData) -> Check {
         )
     })?;
     match data.payload {
-        P::Align(align) | P::Alloc { align, .. } => check_alignment(align),
+        P::Align(align) | P::Alloc { align, .. } | P::Free { align, .. } => check_alignment(align),
         _ => Ok(()),
     }
 }
@@ -333,8 +333,13 @@ fn check_special(module: &Module, shape: &Shape) -> Check {
             shape.result_is(0, Type::PTR)
         }
         Opcode::Free => {
-            shape.counts(1, 0)?;
-            shape.operand_is(0, Type::PTR)
+            let sized = data.operands.len() == 2;
+            shape.counts(if sized { 2 } else { 1 }, 0)?;
+            shape.operand_is(0, Type::PTR)?;
+            if sized {
+                shape.operand_is(1, Type::I64)?;
+            }
+            Ok(())
         }
         Opcode::Copy | Opcode::Move | Opcode::Fill => {
             shape.counts(3, 0)?;
@@ -395,25 +400,33 @@ fn check_shuffle(shape: &Shape) -> Check {
 }
 
 fn check_call(module: &Module, shape: &Shape) -> Check {
+    let (callee, data) = match check_arguments(module, shape)? {
+        Some(callee) => (callee, shape.data),
+        None => return Ok(()),
+    };
+    check_types(
+        shape.function,
+        &data.results,
+        &callee.results,
+        "results",
+        "result",
+    )
+    .map_err(|what| format!("call of @{}: {what}", callee.name))
+}
+
+/// Checks that the operands are what the callee takes.
+fn check_arguments<'m>(module: &'m Module, shape: &Shape) -> Result<Option<&'m Function>, String> {
     let Payload::Callee(id) = shape.data.payload else {
-        return Ok(());
+        return Ok(None);
     };
     let Some(callee) = module.functions.get(id) else {
         return Err(format!("there is no function {id}"));
     };
     let params: Vec<Type> = callee.params.iter().map(|param| param.ty).collect();
-    let (function, data) = (shape.function, shape.data);
-    check_types(function, &data.operands, &params, "arguments", "argument")
-        .and_then(|()| {
-            check_types(
-                function,
-                &data.results,
-                &callee.results,
-                "results",
-                "result",
-            )
-        })
-        .map_err(|what| format!("call of @{}: {what}", callee.name))
+    let operands = &shape.data.operands;
+    check_types(shape.function, operands, &params, "arguments", "argument")
+        .map_err(|what| format!("call of @{}: {what}", callee.name))?;
+    Ok(Some(callee))
 }
 
 fn check_structured(shape: &Shape) -> Check {
@@ -519,7 +532,7 @@ fn check_cases(shape: &Shape) -> Check {
 }
 
 /// Checks what a terminator is by itself; whether it fits its region is checked there.
-fn check_terminator(shape: &Shape) -> Check {
+fn check_terminator(module: &Module, shape: &Shape) -> Check {
     let data = shape.data;
     require(data.results.is_empty(), || {
         format!("{} gives no results", data.opcode)
@@ -531,7 +544,11 @@ fn check_terminator(shape: &Shape) -> Check {
             })?;
             shape.operand_is(0, Type::I1)
         }
-        Opcode::Trap => shape.counts(0, 0),
+        Opcode::Trap => match data.payload {
+            // What the function would give is nobody's concern: it does not come back.
+            Payload::Callee(_) => check_arguments(module, shape).map(|_| ()),
+            _ => shape.counts(0, 0),
+        },
         _ => Ok(()),
     }
 }

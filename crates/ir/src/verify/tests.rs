@@ -239,6 +239,17 @@ fn regions_end_in_the_right_terminator() {
         },
         "a terminator stands before the end of its region",
     );
+    check_broken(
+        |module| {
+            let g = module.function_named("g").expect("it is there");
+            let function = f(module);
+            let body = function.body();
+            function.regions[body].ops.pop();
+            let n = function.arguments()[1];
+            Builder::new(function, body).trap_call(g, &[n]);
+        },
+        "call of @g: 1 arguments where there should be 2",
+    );
 }
 
 #[test]

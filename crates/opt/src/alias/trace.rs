@@ -342,7 +342,7 @@ impl<'a, 'm> Tracer<'a, 'm> {
             }
         }
         places.push(((OUTSIDE, 0), true));
-        let writes = callee.facts.memory == MemoryEffect::Any;
+        let writes = callee.facts.memory.writes();
         for (place, writable) in places {
             for (distance, size) in [(-16, 4), (0, 8), (24, 8)] {
                 let place = (place.0, place.1 + distance);

@@ -4,7 +4,7 @@ use super::super::Source;
 use super::super::graph::Target;
 use super::super::span::Span;
 use super::Gather;
-use ferrozyme_ir::{Constant, FunctionId, MemoryEffect, Module, Op, Opcode, Payload, Type, Value};
+use ferrozyme_ir::{Constant, FunctionId, Module, Op, Opcode, Payload, Type, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 impl Gather<'_> {
@@ -74,7 +74,7 @@ impl Gather<'_> {
                 .and_then(|callee| callee.params.get(index))
                 .map(|param| &param.facts);
             let keeps = facts.is_none_or(|facts| !facts.nocapture);
-            let writes = callee.is_none_or(|callee| callee.facts.memory == MemoryEffect::Any)
+            let writes = callee.is_none_or(|callee| callee.facts.memory.writes())
                 && facts.is_none_or(|facts| !facts.readonly);
             if let Some(layout) = facts.and_then(|facts| facts.layout.as_ref())
                 && let Some(at) = target.span.as_exact()
@@ -167,7 +167,7 @@ fn callees(module: &Module, id: FunctionId) -> Vec<FunctionId> {
     let function = &module.functions[id];
     let mut found = Vec::new();
     let mut seen = FxHashSet::default();
-    for op in ferrozyme_ir::all_ops(function) {
+    for op in ferrozyme_ir::returning_ops(function) {
         let data = &function.ops[op];
         let callee = match (data.opcode, &data.payload) {
             (Opcode::Call, Payload::Callee(callee)) => Some(*callee),

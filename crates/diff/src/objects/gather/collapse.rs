@@ -7,7 +7,7 @@ use super::super::graph::{Evidence, Graph, Target};
 use super::super::span::Span;
 use super::super::{Contradiction, Source};
 use super::Gather;
-use ferrozyme_ir::{Constant, Opcode, Payload, Scalar, Type, ValueDef, all_ops};
+use ferrozyme_ir::{Constant, Opcode, Payload, Scalar, Type, ValueDef, returning_ops};
 use std::collections::BTreeSet;
 
 impl Gather<'_> {
@@ -47,7 +47,7 @@ impl Gather<'_> {
                     sources.insert((id, Source::Param(index as u32)));
                 }
             }
-            for op in all_ops(function) {
+            for op in returning_ops(function) {
                 let source = match function.ops[op].opcode {
                     Opcode::Stack => Source::Stack(op),
                     Opcode::Alloc => Source::Alloc(op),
@@ -111,7 +111,7 @@ impl Gather<'_> {
         names.extend(self.globals.keys().copied().map(Source::Global));
         names.extend(self.functions.keys().copied().map(Source::Function));
         for body in &self.bodies {
-            for op in all_ops(body.function) {
+            for op in returning_ops(body.function) {
                 let data = &body.function.ops[op];
                 let callee = match (&data.payload, data.opcode) {
                     (Payload::Callee(callee), _) => Some(*callee),

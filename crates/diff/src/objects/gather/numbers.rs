@@ -6,8 +6,8 @@ use super::super::span::Span;
 use super::Gather;
 use ferrozyme_ir::entity::SecondaryMap;
 use ferrozyme_ir::{
-    Constant, Form, Function, IntPredicate, Op, Opcode, Payload, Scalar, Type, Value, all_ops,
-    sign_extend,
+    Constant, Form, Function, IntPredicate, Op, Opcode, Payload, Scalar, Type, Value,
+    returning_ops, sign_extend,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -31,7 +31,7 @@ impl Packing {
         };
         let mut uses: SecondaryMap<Value, u32> = SecondaryMap::new();
         let mut served: FxHashMap<Value, u32> = FxHashMap::default();
-        let ops = all_ops(function);
+        let ops = returning_ops(function);
         for &op in &ops {
             let data = &function.ops[op];
             for &operand in &data.operands {
@@ -364,7 +364,7 @@ impl Gather<'_> {
     pub(super) fn tell_integers(&mut self, b: usize) {
         let function = self.bodies[b].function;
         let mut equalities = Vec::new();
-        for op in all_ops(function) {
+        for op in returning_ops(function) {
             let data = &function.ops[op];
             let operands = &data.operands;
             match data.opcode.form() {

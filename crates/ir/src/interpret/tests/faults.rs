@@ -81,6 +81,15 @@ fn lifetimes() {
         "memory from allocator \"c\" is given back to allocator \"rust\"",
     );
     check_fault("free null", "");
+    check_fault(
+        "%p = alloc 8 align 16  free %p, 9",
+        "memory of 8 bytes, aligned to 16, is released as 9 bytes, aligned to 1",
+    );
+    check_fault(
+        "%p = alloc 8 align 16  free %p, 8 align 8",
+        "memory of 8 bytes, aligned to 16, is released as 8 bytes, aligned to 8",
+    );
+    check_fault("%p = alloc 8 align 16  free %p, 8 align 16", "");
     let text = "
         func @g() -> (ptr) { %p = stack 8 align 8  return %p }
         func @f() -> () { %p = call @g()  store f64 0.0, %p align 8  return }";
@@ -231,6 +240,18 @@ fn traps_and_missing_bodies() {
         )
         .starts_with("call of @g, which has no body\n  in @f: call @g()")
     );
+    let panic = "declare @panic(i64, ptr)
+        func @f() -> () { %p = stack 8 align 8  trap @panic(3, %p) }";
+    assert!(run(panic, &[]).starts_with("trap: @panic\n  in @f: trap @panic(3, "));
+    let body = |inside: &str| {
+        format!(
+            "func @panic(%p: ptr) {{ {inside} }}
+             func @f() -> () {{ %p = stack 8 align 8  trap @panic(%p) }}"
+        )
+    };
+    assert!(run(&body("%x = load f64 %p  trap \"no\""), &[]).starts_with("read of"));
+    assert!(run(&body("trap \"no\""), &[]).starts_with("trap: no\n  in @panic"));
+    assert!(run(&body("return"), &[]).starts_with("trap: @panic\n  in @f"));
 }
 
 #[test]
