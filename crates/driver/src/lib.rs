@@ -1,0 +1,51 @@
+//! From bitcode with derivative requests to bitcode without them and the object code of the derivatives.
+//!
+//! The linker (crates/cli) reads the link line, gives the modules as [`Inputs`] and puts the [`Output`] into the link.
+//!
+//! *What linking was found to accept* (rustc 1.95 and nightly, debug and release, by trial):
+//! - A requesting module that `LLVMWriteBitcode…` writes again has no ThinLTO summary. rust-lld takes it as a module of the regular LTO partition, beside the
+//!   others' ThinLTO modules, without complaint. So **rewritten modules go back as bitcode**: lld then chooses function sections, relocation
+//!   model and CPU as it does for the rest, which LLVM-C's target machines cannot be told.
+//! - Regular modules are joined into one and optimised together at the profile's level. ThinLTO modules neither inline into them nor from them.
+//! - `Output::object` may be native code or bitcode; lld recognises either. Native code keeps derivatives fast in debug builds, where lld compiles bitcode at O0. Bitcode
+//!   is joined with the rewritten modules, so that in release builds a derivative can be inlined into who asks for it.
+//! - Members of rlibs: the linker writes the rlib again with the member replaced; order and laziness stay.
+//! - Symbols that the object needs from modules (panics, allocation, functions kept out of line) must be external there. Local ones have to be copied into
+//!   the object, or made external and hidden in the rewritten module.
+
+pub mod inputs;
+pub mod options;
+pub mod report;
+
+pub use inputs::{Input, Inputs, Origin};
+pub use options::{Explain, Level, Options, Relocation, Stage};
+pub use report::{DerivativeReport, Diagnostic, Frame, Location, Report, Severity, Timing};
+
+/// What takes the place of requesting modules in the link, and what comes with it.
+#[derive(Clone, Debug, Default)]
+pub struct Output {
+    /// The bitcode of each requesting module, with plain calls in the place of requests.
+    pub rewritten: Vec<(usize, Vec<u8>)>,
+    /// The derivatives: an object file or bitcode.
+    pub object: Vec<u8>,
+    /// What was done.
+    pub report: Report,
+}
+
+/// Makes the derivatives that the inputs request.
+///
+/// # Errors
+/// All that the user has to know why one of them cannot be made.
+pub fn differentiate(inputs: &dyn Inputs, _options: &Options) -> Result<Output, Vec<Diagnostic>> {
+    let names = inputs
+        .requesting()
+        .into_iter()
+        .map(|index| match inputs.get(index) {
+            Ok(input) => format!("requested by {}", input.name),
+            Err(error) => error,
+        });
+    Err(vec![Diagnostic {
+        notes: names.collect(),
+        ..Diagnostic::error("this build of Ferrozyme has no differentiation at link time")
+    }])
+}

@@ -1,0 +1,117 @@
+//! What the driver has to say: why something cannot be differentiated, what was done, and how long it took.
+//!
+//! All of it can be written to a file and read back, because it travels from the linker process to the one that the user sees.
+
+use crate::options::Stage;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// Why something cannot be differentiated, or what the user should know.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
+    /// What is wrong, in one sentence without a full stop.
+    pub message: String,
+    /// Where, in the user's source if possible.
+    pub location: Option<Location>,
+    /// What stands below the place: the construct, in words or as the text of an operation.
+    pub construct: Option<String>,
+    /// The calls that led there, the annotated function first.
+    pub chain: Vec<Frame>,
+    /// More to know, one sentence each.
+    pub notes: Vec<String>,
+    /// What the user can do.
+    pub remedy: Option<String>,
+}
+
+impl Diagnostic {
+    /// An error of which no more is known than what it says.
+    pub fn error(message: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            severity: Severity::Error,
+            message: message.into(),
+            location: None,
+            construct: None,
+            chain: Vec::new(),
+            notes: Vec::new(),
+            remedy: None,
+        }
+    }
+
+    /// A warning of which no more is known than what it says.
+    pub fn warning(message: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            severity: Severity::Warning,
+            ..Diagnostic::error(message)
+        }
+    }
+}
+
+/// How bad it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Severity {
+    /// The link fails.
+    Error,
+    /// The link goes on.
+    Warning,
+}
+
+/// A place in a source file.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Location {
+    /// As the compiler named it: absolute, or relative to the folder where rustc ran.
+    pub file: String,
+    /// From 1 on.
+    pub line: u32,
+    /// From 1 on; 0 if only the line is known.
+    pub column: u32,
+}
+
+/// A call on the way from the annotated function to the place of an error.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Frame {
+    /// The function that calls, demangled.
+    pub function: String,
+    /// Where it calls.
+    pub location: Option<Location>,
+}
+
+/// What was done in a link.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Report {
+    /// One for each derivative.
+    pub derivatives: Vec<DerivativeReport>,
+    /// How long the phases took, in order. Phases of the same name may occur several times.
+    pub timings: Vec<Timing>,
+    /// What the user should know though the derivatives were made.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// One phase and its time.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Timing {
+    /// What was done: "import", "differentiate" …
+    pub phase: String,
+    /// How long it took.
+    pub time: Duration,
+}
+
+/// What can be said of one derivative.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct DerivativeReport {
+    /// The path of the differentiated function.
+    pub primal: String,
+    /// The name of the derivative.
+    pub derivative: String,
+    /// "forward" or "reverse".
+    pub mode: String,
+    /// Shadows for each argument.
+    pub width: u32,
+    /// Where the request stands.
+    pub location: Option<Location>,
+    /// Activity, layouts, what is saved and why, for people. Lines may end with ` // file:line:column`.
+    pub summary: String,
+    /// The texts of the stages that were asked for.
+    pub stages: Vec<(Stage, String)>,
+}
