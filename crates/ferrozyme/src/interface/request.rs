@@ -1,0 +1,143 @@
+//! The request that the driver finds at link time, and the descriptor that says what is wanted.
+//!
+//! A generated derivative puts every argument, shadow and result into a slot of its own and calls
+//! [`__ferrozyme_request`] with the primal and a constant [`Descriptor`]. The driver reads both from the constants in
+//! the bitcode and replaces the call. The layout of every type here is therefore part of the interface between this
+//! crate and the driver, and `magic` carries its version.
+
+use super::Layout;
+
+/// What a derivative is wanted of, and how. Constant, and read by the driver.
+#[repr(C)]
+pub struct Descriptor {
+    /// Tells a descriptor from other constants, and its version.
+    pub magic: [u8; 8],
+    /// 0 forward, 1 reverse.
+    pub mode: u32,
+    /// How many derivatives at once.
+    pub width: u32,
+    /// Line of the attribute or call.
+    pub line: u32,
+    /// Column of the attribute or call.
+    pub column: u32,
+    /// Source file of the attribute or call.
+    pub file: Text,
+    /// Path of the primal, for people.
+    pub primal: Text,
+    /// Name of the derivative, for people.
+    pub derivative: Text,
+    /// The first of the slots.
+    pub slots: *const Slot,
+    /// How many slots there are.
+    pub slot_count: usize,
+}
+
+impl Descriptor {
+    /// The value of `magic`.
+    pub const MAGIC: [u8; 8] = *b"FZREQ001";
+}
+
+/// A string in a constant.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Text {
+    /// First byte, UTF-8.
+    pub start: *const u8,
+    /// How many bytes.
+    pub length: usize,
+}
+
+impl Text {
+    /// The text of a string that lives for ever.
+    pub const fn new(text: &'static str) -> Text {
+        Text {
+            start: text.as_ptr(),
+            length: text.len(),
+        }
+    }
+}
+
+/// One argument or the result.
+#[repr(C)]
+pub struct Slot {
+    /// 0 argument, 1 result.
+    pub role: u32,
+    /// 0 Const, 1 Active, 2 ActiveOnly, 3 Duplicated, 4 DuplicatedOnly, 5 Dual, 6 DualOnly, 7 Dualv, 8 DualvOnly.
+    pub activity: u32,
+    /// Size of the slot's type.
+    pub size: usize,
+    /// Alignment of the slot's type.
+    pub align: usize,
+    /// Bit 0: a shared reference to memory without interior mutability; bit 1: a unique reference to an `Unpin` type.
+    pub flags: u64,
+    /// Name of the argument.
+    pub name: Text,
+    /// Layout of the slot's bytes, null if unknown.
+    pub layout: *const Layout,
+}
+
+/// Flag of a slot: a shared reference to memory without interior mutability.
+pub const SHARED: u64 = 1;
+/// Flag of a slot: a unique reference to an `Unpin` type.
+pub const UNIQUE: u64 = 2;
+
+impl Slot {
+    /// The slot of an argument of type `T`.
+    pub const fn argument<T>(
+        name: &'static str,
+        activity: u32,
+        flags: u64,
+        layout: *const Layout,
+    ) -> Slot {
+        Slot {
+            role: 0,
+            activity,
+            size: size_of::<T>(),
+            align: align_of::<T>(),
+            flags,
+            name: Text::new(name),
+            layout,
+        }
+    }
+
+    /// The slot of a result of type `T`.
+    pub const fn result<T>(activity: u32, layout: *const Layout) -> Slot {
+        Slot {
+            role: 1,
+            activity,
+            size: size_of::<T>(),
+            align: align_of::<T>(),
+            flags: 0,
+            name: Text::new("result"),
+            layout,
+        }
+    }
+}
+
+// The message travels in the symbol's name for what slips past `require_driver`: linkers print names of symbols
+// that nobody defines.
+unsafe extern "C-unwind" {
+    /// Stands for the derivative until the driver replaces the call: the primal's shim, the descriptor, then for each
+    /// slot a pointer to its value and pointers to its shadows.
+    #[cfg_attr(
+        not(ferrozyme),
+        link_name = "__ferrozyme_request (derivatives are made by Ferrozyme's driver: use `cargo ferrozyme build` in place of `cargo build`)"
+    )]
+    pub fn __ferrozyme_request(primal: *const (), descriptor: *const Descriptor, ...);
+}
+
+/// Every generated derivative evaluates this as a constant: without the driver it is a compile-time error that says
+/// what to do.
+#[cfg(ferrozyme)]
+pub const fn require_driver() {}
+
+/// Every generated derivative evaluates this as a constant: without the driver it is a compile-time error that says
+/// what to do.
+#[cfg(not(ferrozyme))]
+#[track_caller]
+pub const fn require_driver() {
+    panic!(
+        "this program contains derivatives, which Ferrozyme's driver makes when it is linked: \
+         use `cargo ferrozyme build` (or `run`, `test`, `bench`) in place of `cargo build`"
+    );
+}

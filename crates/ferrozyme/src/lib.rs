@@ -1,0 +1,15 @@
+//! Derivatives of Rust functions, made ahead of time, on the stable toolchain.
+
+mod interface;
+
+// The macros name this crate from outside, and its own examples and tests are inside.
+extern crate self as ferrozyme;
+
+pub use ferrozyme_macros::{autodiff_forward, autodiff_reverse};
+pub use interface::Differentiable;
+
+/// What generated code uses. Changes without notice.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::interface::*;
+}

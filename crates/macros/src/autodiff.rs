@@ -1,0 +1,37 @@
+//! `#[autodiff_forward]` and `#[autodiff_reverse]`: from attribute and function to the derivative beside it.
+//!
+//! The function stays as it is. After it comes the derivative, whose signature is that of Rust's own `std::autodiff`
+//! ([`signature`]) and whose body is a request to the driver ([`thunk`]).
+//!
+//! ```text
+//! #[autodiff_reverse(df, Duplicated, Active)]      fn f(x: &[f64]) -> f64 { … }
+//! fn f(x: &[f64]) -> f64 { … }                ==>  fn df(x: &[f64], dx_0: &mut [f64], dret: f64) -> f64 { request }
+//! ```
+
+mod activity;
+mod arguments;
+mod function;
+mod signature;
+mod thunk;
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+pub(crate) use activity::Mode;
+use arguments::Arguments;
+use function::Function;
+use signature::Derivative;
+
+/// The function and its derivative; in place of a derivative that cannot be had, the error.
+pub(crate) fn expand(mode: Mode, attribute: TokenStream, item: TokenStream) -> TokenStream {
+    let derivative = derive(mode, attribute, item.clone());
+    let derivative = derivative.unwrap_or_else(|error| error.into_compile_error());
+    quote!(#item #derivative)
+}
+
+fn derive(mode: Mode, attribute: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
+    let function: Function = syn::parse2(item)?;
+    let arguments = Arguments::parse(mode, attribute)?;
+    let derivative = Derivative::new(&function, &arguments)?;
+    Ok(thunk::derivative(&function, &derivative))
+}

@@ -1,0 +1,71 @@
+//! The function that an attribute stands on: a free function, a nested one, a method, or one declared in a trait.
+//!
+//! Only its head is parsed. The body is passed on as it is, so that it costs nothing and may hold any syntax.
+
+use proc_macro2::{TokenStream, TokenTree};
+use syn::parse::{Parse, ParseStream};
+use syn::{Attribute, Error, Result, Signature, Token, Visibility};
+
+/// A function's head, and its body as tokens.
+pub(crate) struct Function {
+    pub(crate) attributes: Vec<Attribute>,
+    pub(crate) visibility: Visibility,
+    pub(crate) signature: Signature,
+    /// Absent for a function that a trait only declares.
+    #[allow(dead_code)]
+    pub(crate) body: Option<TokenStream>,
+}
+
+impl Parse for Function {
+    fn parse(input: ParseStream) -> Result<Function> {
+        let not_a_function = || {
+            Error::new(
+                proc_macro2::Span::call_site(),
+                "autodiff must be applied to function",
+            )
+        };
+        let attributes = input.call(Attribute::parse_outer)?;
+        let visibility = input.parse()?;
+        if !starts_function(input) {
+            return Err(not_a_function());
+        }
+        let signature: Signature = input.parse()?;
+        let body = if input.peek(Token![;]) {
+            input.parse::<Token![;]>()?;
+            None
+        } else {
+            Some(input.parse()?)
+        };
+        Ok(Function {
+            attributes,
+            visibility,
+            signature,
+            body,
+        })
+    }
+}
+
+/// Whether `fn` follows after words and strings that may stand before it.
+fn starts_function(input: ParseStream) -> bool {
+    let mut cursor = input.cursor();
+    while let Some((token, next)) = cursor.token_tree() {
+        match token {
+            TokenTree::Ident(word) if word == "fn" => return true,
+            TokenTree::Ident(word)
+                if ["const", "async", "unsafe", "extern", "safe"]
+                    .iter()
+                    .any(|qualifier| word == qualifier) => {}
+            TokenTree::Literal(_) => {}
+            _ => return false,
+        }
+        cursor = next;
+    }
+    false
+}
+
+impl Function {
+    /// Whether it belongs to a type or trait, so that its path starts with `Self`.
+    pub(crate) fn is_associated(&self) -> bool {
+        self.signature.receiver().is_some()
+    }
+}

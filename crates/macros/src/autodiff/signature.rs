@@ -1,0 +1,352 @@
+//! The derivative's signature, as `std::autodiff` makes it.
+//!
+//! Each argument of the primal is followed by its shadows, a seed for the result comes last, and the result holds the
+//! primal's result and the gradients or tangents that are returned by value.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, format_ident, quote};
+use syn::visit_mut::{self, VisitMut};
+use syn::{
+    Error, FnArg, Generics, Ident, Pat, PatIdent, Result, ReturnType, Signature, Token, Type,
+    parse_quote,
+};
+
+use super::activity::{Activity, Kind, Mode};
+use super::arguments::Arguments;
+use super::function::Function;
+
+/// All that is known of a derivative before its body is written.
+pub(crate) struct Derivative {
+    pub(crate) mode: Mode,
+    pub(crate) width: u32,
+    pub(crate) signature: Signature,
+    pub(crate) arguments: Vec<Argument>,
+    /// Absent if the primal returns `()`.
+    pub(crate) outcome: Option<Outcome>,
+}
+
+/// An argument of the primal.
+pub(crate) struct Argument {
+    /// `self`, or the argument's name.
+    pub(crate) name: Ident,
+    pub(crate) ty: Type,
+    pub(crate) kind: Kind,
+    /// The arguments of the derivative that are its shadows.
+    pub(crate) shadows: Vec<Ident>,
+}
+
+/// The primal's result.
+pub(crate) struct Outcome {
+    pub(crate) ty: Type,
+    pub(crate) kind: Kind,
+    /// The argument of the derivative that is its seed.
+    pub(crate) seed: Option<Ident>,
+}
+
+impl Derivative {
+    /// Compares the attribute with the function.
+    pub(crate) fn new(function: &Function, attribute: &Arguments) -> Result<Derivative> {
+        let Arguments {
+            mode,
+            ref name,
+            width,
+            ref activities,
+        } = *attribute;
+        let mut primal = function.signature.clone();
+        name_anonymous_types(&mut primal);
+        let result_type = result_type(&primal);
+        let expected = primal.inputs.len() + usize::from(result_type.is_some());
+        if activities.len() != expected {
+            return Err(wrong_number(&primal, attribute, expected));
+        }
+
+        let mut inputs: Vec<FnArg> = Vec::new();
+        let mut arguments = Vec::new();
+        for (input, &activity) in primal.inputs.iter().zip(activities) {
+            let argument = Argument::new(input, activity, mode, width)?;
+            inputs.push(plain_input(input));
+            let shadow_type = argument.shadow_type(mode);
+            for shadow in &argument.shadows {
+                inputs.push(parse_quote!(#shadow: #shadow_type));
+            }
+            arguments.push(argument);
+        }
+
+        let outcome = match result_type {
+            None => None,
+            Some(ty) => {
+                let activity = activities[arguments.len()];
+                check_result(&ty, activity, mode)?;
+                let seeded = matches!(activity.kind, Kind::Active | Kind::ActiveOnly);
+                let seed = seeded.then(|| Ident::new("dret", Span::call_site()));
+                if let Some(seed) = &seed {
+                    inputs.push(parse_quote!(#seed: #ty));
+                }
+                Some(Outcome {
+                    ty,
+                    kind: activity.kind,
+                    seed,
+                })
+            }
+        };
+
+        let mut derivative = Derivative {
+            mode,
+            width,
+            signature: primal,
+            arguments,
+            outcome,
+        };
+        let output = derivative.output_type();
+        let signature = &mut derivative.signature;
+        signature.ident = name.clone();
+        signature.inputs = inputs.into_iter().collect();
+        signature.output = match output {
+            Some(ty) => parse_quote!(-> #ty),
+            None => ReturnType::Default,
+        };
+        // The body calls a foreign function, which no constant evaluation can do.
+        signature.constness = None;
+        if derivative
+            .arguments
+            .iter()
+            .any(|argument| matches!(argument.kind, Kind::DuplicatedOnly | Kind::DualOnly))
+            && signature.unsafety.is_none()
+        {
+            signature.unsafety = Some(Token![unsafe](Span::call_site()));
+        }
+        Ok(derivative)
+    }
+
+    /// The types of the gradients that are returned by value.
+    pub(crate) fn gradients(&self) -> impl Iterator<Item = &Type> {
+        let active = |argument: &&Argument| argument.kind == Kind::Active;
+        self.arguments
+            .iter()
+            .filter(active)
+            .map(|argument| &argument.ty)
+    }
+
+    /// What the derivative returns; nothing means `()`.
+    fn output_type(&self) -> Option<Type> {
+        match self.mode {
+            Mode::Forward => self.forward_output(),
+            Mode::Reverse => self.reverse_output(),
+        }
+    }
+
+    fn forward_output(&self) -> Option<Type> {
+        let Outcome { ty, kind, .. } = self.outcome.as_ref()?;
+        let width = self.width as usize;
+        let count = width + 1;
+        Some(match kind {
+            Kind::Dual if width == 1 => parse_quote!((#ty, #ty)),
+            Kind::Dual => parse_quote!([#ty; #count]),
+            Kind::DualOnly if width > 1 => parse_quote!([#ty; #width]),
+            _ => ty.clone(),
+        })
+    }
+
+    fn reverse_output(&self) -> Option<Type> {
+        let kept = self
+            .outcome
+            .as_ref()
+            .filter(|outcome| outcome.kind != Kind::ActiveOnly);
+        let types: Vec<&Type> = kept
+            .map(|outcome| &outcome.ty)
+            .into_iter()
+            .chain(self.gradients())
+            .collect();
+        match types[..] {
+            [] => None,
+            [only] => Some(only.clone()),
+            _ => Some(parse_quote!((#(#types),*))),
+        }
+    }
+}
+
+impl Argument {
+    fn new(input: &FnArg, activity: Activity, mode: Mode, width: u32) -> Result<Argument> {
+        let name = argument_name(input)?;
+        let ty = match input {
+            FnArg::Receiver(receiver) => (*receiver.ty).clone(),
+            FnArg::Typed(typed) => (*typed.ty).clone(),
+        };
+        check_argument(&ty, activity, mode)?;
+        let count = match activity.kind {
+            Kind::Const | Kind::Active => 0,
+            kind if kind.is_flat() => 1,
+            _ => width,
+        };
+        let prefix = match mode {
+            Mode::Forward => "b",
+            Mode::Reverse => "d",
+        };
+        let shadows = (0..count)
+            .map(|index| format_ident!("{prefix}{name}_{index}", span = name.span()))
+            .collect();
+        Ok(Argument {
+            name,
+            ty,
+            kind: activity.kind,
+            shadows,
+        })
+    }
+
+    fn shadow_type(&self, mode: Mode) -> Type {
+        let mut ty = self.ty.clone();
+        if mode == Mode::Reverse {
+            match &mut ty {
+                Type::Reference(reference) => {
+                    reference.mutability.get_or_insert_with(Default::default);
+                }
+                Type::Ptr(pointer) => {
+                    pointer.const_token = None;
+                    pointer.mutability.get_or_insert_with(Default::default);
+                }
+                _ => {}
+            }
+        }
+        ty
+    }
+}
+
+fn argument_name(input: &FnArg) -> Result<Ident> {
+    let typed = match input {
+        FnArg::Receiver(receiver) => return Ok(Ident::new("self", receiver.self_token.span)),
+        FnArg::Typed(typed) => typed,
+    };
+    match &*typed.pat {
+        Pat::Ident(PatIdent {
+            by_ref: None,
+            subpat: None,
+            ident,
+            ..
+        }) => Ok(ident.clone()),
+        Pat::Wild(_) => Err(Error::new_spanned(
+            &typed.pat,
+            "an argument of a differentiated function must have a name\nhelp: write a name in place of `_`: the names of its shadows are made from it",
+        )),
+        _ => Err(Error::new_spanned(
+            &typed.pat,
+            "an argument of a differentiated function must be a name, not a pattern\nhelp: give the argument a name and take it apart in the body with `let`",
+        )),
+    }
+}
+
+/// The argument without `mut`, which the derivative has no use for.
+fn plain_input(input: &FnArg) -> FnArg {
+    let mut input = input.clone();
+    match &mut input {
+        FnArg::Receiver(receiver) => {
+            if receiver.reference.is_none() {
+                receiver.mutability = None;
+            }
+            receiver.attrs.clear();
+        }
+        FnArg::Typed(typed) => {
+            if let Pat::Ident(pattern) = &mut *typed.pat {
+                pattern.mutability = None;
+            }
+            typed.attrs.clear();
+        }
+    }
+    input
+}
+
+fn check_argument(ty: &Type, activity: Activity, mode: Mode) -> Result<()> {
+    let Activity { kind, span } = activity;
+    let name = kind.name();
+    if !kind.suits_argument(mode) {
+        return Err(Error::new(
+            span,
+            format!("{name} can not be used in {} Mode", mode.name()),
+        ));
+    }
+    let suits = match kind {
+        Kind::Duplicated | Kind::DuplicatedOnly => matches!(ty, Type::Reference(_) | Type::Ptr(_)),
+        Kind::Active => !matches!(ty, Type::Reference(_) | Type::Ptr(_)),
+        _ => true,
+    };
+    if !suits {
+        return Err(Error::new(
+            span,
+            format!("{name} can not be used for this type"),
+        ));
+    }
+    Ok(())
+}
+
+fn check_result(_ty: &Type, activity: Activity, mode: Mode) -> Result<()> {
+    let Activity { kind, span } = activity;
+    if !kind.suits_result(mode) {
+        return Err(Error::new(
+            span,
+            format!(
+                "invalid return activity {} in {} Mode",
+                kind.name(),
+                mode.name()
+            ),
+        ));
+    }
+    Ok(())
+}
+
+fn wrong_number(_primal: &Signature, attribute: &Arguments, expected: usize) -> Error {
+    let found = attribute.activities.len();
+    Error::new(
+        Span::call_site(),
+        format!("expected {expected} activities, but found {found}"),
+    )
+}
+
+/// The type that a function returns, if it is not `()`.
+fn result_type(signature: &Signature) -> Option<Type> {
+    match &signature.output {
+        ReturnType::Default => None,
+        ReturnType::Type(_, ty) => match &**ty {
+            Type::Tuple(tuple) if tuple.elems.is_empty() => None,
+            ty => Some(ty.clone()),
+        },
+    }
+}
+
+/// `x: impl Trait` becomes `x: T` with a parameter `T: Trait`, so that shadows can have the same type.
+fn name_anonymous_types(signature: &mut Signature) {
+    struct Namer<'a>(&'a mut Generics, usize);
+    impl VisitMut for Namer<'_> {
+        fn visit_type_mut(&mut self, ty: &mut Type) {
+            visit_mut::visit_type_mut(self, ty);
+            if let Type::ImplTrait(anonymous) = ty {
+                let name = format_ident!("Impl{}", self.1, span = Span::mixed_site());
+                let bounds = &anonymous.bounds;
+                self.0.params.push(parse_quote!(#name: #bounds));
+                *ty = parse_quote!(#name);
+                self.1 += 1;
+            }
+        }
+    }
+    let mut namer = Namer(&mut signature.generics, 0);
+    for input in &mut signature.inputs {
+        namer.visit_fn_arg_mut(input);
+    }
+}
+
+/// The primal's path, as it is called from the derivative's body.
+pub(crate) fn primal_path(function: &Function) -> TokenStream {
+    let name = &function.signature.ident;
+    let parameters = function.signature.generics.params.iter();
+    let arguments: Vec<TokenStream> = parameters
+        .filter_map(|parameter| match parameter {
+            syn::GenericParam::Lifetime(_) => None,
+            syn::GenericParam::Type(parameter) => Some(parameter.ident.to_token_stream()),
+            syn::GenericParam::Const(parameter) => Some(parameter.ident.to_token_stream()),
+        })
+        .collect();
+    let turbofish = (!arguments.is_empty()).then(|| quote!(::<#(#arguments),*>));
+    if function.is_associated() {
+        quote!(Self::#name #turbofish)
+    } else {
+        quote!(#name #turbofish)
+    }
+}

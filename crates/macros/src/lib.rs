@@ -1,0 +1,18 @@
+//! The attribute and derive macros of Ferrozyme. Use them through the crate `ferrozyme`, which documents them.
+
+mod autodiff;
+
+use autodiff::{Mode, expand};
+use proc_macro::TokenStream;
+
+/// See the documentation of `ferrozyme::autodiff_forward`.
+#[proc_macro_attribute]
+pub fn autodiff_forward(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    expand(Mode::Forward, attribute.into(), item.into()).into()
+}
+
+/// See the documentation of `ferrozyme::autodiff_reverse`.
+#[proc_macro_attribute]
+pub fn autodiff_reverse(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    expand(Mode::Reverse, attribute.into(), item.into()).into()
+}
