@@ -12,14 +12,17 @@
 //! loads, stores, fills and (for `alloc`) `free`, and if any two accesses touch either the same bytes or none in common. What is
 //! written in a branch becomes a result of it, what is written in a loop a carried value; those that nobody needs are
 //! for dead-code removal to take away. A place that was not written yet reads as `undef`: reading it was an error.
+//!
+//! Stack memory may go to a function that stops the program, too: just before, it is made anew and gets what it would hold, so that
+//! only the way into the trap pays for it.
 
 use crate::carried::{add_carried, add_yielded};
 use crate::detach::with_function;
 use crate::substitution::Substitution;
 use ferrozyme_ir::entity::SecondaryMap;
 use ferrozyme_ir::{
-    Constant, Function, FunctionId, Module, Op, Opcode, Payload, Region, Structure, Type, Value,
-    all_ops, ones,
+    Alignment, Builder, Constant, Function, FunctionId, Module, Op, Opcode, Payload, Region,
+    Structure, Type, Value, all_ops, ones, returning_ops,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -28,12 +31,14 @@ use smallvec::SmallVec;
 pub fn promote_stack(module: &mut Module, id: FunctionId) -> usize {
     with_function(module, id, |_, function| {
         let Some(body) = function.body else { return 0 };
-        let (promoted, places) = find_places(function);
+        let (promoted, places, addresses) = find_places(function);
         if promoted.is_empty() {
             return 0;
         }
         let written = find_written(function, &places);
         let mut promoter = Promoter {
+            contents: contents_of(&places),
+            addresses,
             places,
             written,
             current: FxHashMap::default(),
@@ -47,14 +52,22 @@ pub fn promote_stack(module: &mut Module, id: FunctionId) -> usize {
 /// A place in promoted memory: the object and the byte where it starts.
 type Place = (Op, u64);
 
+/// Places with their types.
+type Places = SmallVec<[(Place, Type); 4]>;
+
+/// The place in possibly promoted memory that each pointer leads to.
+type Addresses = SecondaryMap<Value, Option<Place>>;
+
 /// What an operation on promoted memory does.
 enum Access {
     /// Makes the object: all its places start as this byte, or undefined.
-    Make(SmallVec<[(Place, Type); 4]>, Option<u8>),
+    Make(Places, Option<u8>),
     Load(Place),
     Store(Place),
     /// Sets these places to copies of one byte.
-    Fill(SmallVec<[(Place, Type); 4]>, u8),
+    Fill(Places, u8),
+    /// Stops the program in a function that gets to see these objects.
+    Show(SmallVec<[Op; 2]>),
     /// Computes an address or releases the object: nothing is left of it.
     Gone,
 }
@@ -69,15 +82,17 @@ struct Candidate {
 }
 
 /// The objects to promote, and what each operation on them does.
-fn find_places(function: &Function) -> (Vec<Op>, FxHashMap<Op, Access>) {
+fn find_places(function: &Function) -> (Vec<Op>, FxHashMap<Op, Access>, Addresses) {
     let ops = all_ops(function);
     let mut candidates: FxHashMap<Op, Candidate> = FxHashMap::default();
     // Addresses within candidates: the object and the byte.
-    let mut addresses: SecondaryMap<Value, Option<Place>> = SecondaryMap::new();
+    let mut addresses = Addresses::new();
+    // Memory made on the way into a trap is for the trap.
+    let returning: FxHashSet<Op> = returning_ops(function).into_iter().collect();
     for &op in &ops {
         let data = &function.ops[op];
         match data.opcode {
-            Opcode::Stack | Opcode::Alloc => {
+            Opcode::Stack | Opcode::Alloc if returning.contains(&op) => {
                 let size = function
                     .int_of(data.operands[0])
                     .and_then(|size| u64::try_from(size).ok());
@@ -141,7 +156,10 @@ fn find_places(function: &Function) -> (Vec<Op>, FxHashMap<Op, Access>) {
             }
             _ => {
                 for &operand in &data.operands {
-                    if let Some((object, _)) = addresses[operand] {
+                    if let Some((object, _)) = addresses[operand]
+                        && !(data.opcode == Opcode::Trap
+                            && function.ops[object].opcode == Opcode::Stack)
+                    {
                         refuse(&mut candidates, object);
                     }
                 }
@@ -152,7 +170,16 @@ fn find_places(function: &Function) -> (Vec<Op>, FxHashMap<Op, Access>) {
     let accesses = describe(function, &ops, &candidates, &addresses);
     let mut promoted: Vec<Op> = candidates.into_keys().collect();
     promoted.sort_unstable();
-    (promoted, accesses)
+    (promoted, accesses, addresses)
+}
+
+/// All places of each object, with their types.
+fn contents_of(accesses: &FxHashMap<Op, Access>) -> FxHashMap<Op, Places> {
+    let made = accesses.iter().filter_map(|(&op, access)| match access {
+        Access::Make(places, _) => Some((op, places.clone())),
+        _ => None,
+    });
+    made.collect()
 }
 
 fn refuse(candidates: &mut FxHashMap<Op, Candidate>, object: Op) {
@@ -205,8 +232,8 @@ impl Candidate {
             })
     }
 
-    fn places_within(&self, object: Op, start: u64, end: u64) -> SmallVec<[(Place, Type); 4]> {
-        let mut places: SmallVec<[(Place, Type); 4]> = self
+    fn places_within(&self, object: Op, start: u64, end: u64) -> Places {
+        let mut places: Places = self
             .places
             .iter()
             .filter(|(at, _)| (start..end).contains(at))
@@ -221,7 +248,7 @@ fn describe(
     function: &Function,
     ops: &[Op],
     candidates: &FxHashMap<Op, Candidate>,
-    addresses: &SecondaryMap<Value, Option<Place>>,
+    addresses: &Addresses,
 ) -> FxHashMap<Op, Access> {
     let mut accesses = FxHashMap::default();
     for (&object, candidate) in candidates {
@@ -244,6 +271,15 @@ fn describe(
             Opcode::Load => place_of(data.operands[0]).map(Access::Load),
             Opcode::Store => place_of(data.operands[1]).map(Access::Store),
             Opcode::Offset | Opcode::Free => place_of(data.operands[0]).map(|_| Access::Gone),
+            Opcode::Trap => {
+                let mut shown: SmallVec<[Op; 2]> = SmallVec::new();
+                for (object, _) in data.operands.iter().filter_map(|&value| place_of(value)) {
+                    if !shown.contains(&object) {
+                        shown.push(object);
+                    }
+                }
+                (!shown.is_empty()).then_some(Access::Show(shown))
+            }
             _ => None,
         };
         if let Some(access) = access {
@@ -295,6 +331,9 @@ fn find_written(
 struct Promoter {
     places: FxHashMap<Op, Access>,
     written: FxHashMap<Op, Vec<(Place, Type)>>,
+    /// All places of each object.
+    contents: FxHashMap<Op, Places>,
+    addresses: Addresses,
     /// What each place holds now.
     current: FxHashMap<Place, Value>,
     substitution: Substitution,
@@ -303,11 +342,16 @@ struct Promoter {
 impl Promoter {
     fn visit(&mut self, function: &mut Function, region: Region) {
         let mut ops = std::mem::take(&mut function.regions[region].ops);
+        let mut shown: SmallVec<[Op; 2]> = SmallVec::new();
         ops.retain(|&op| {
             self.substitution.apply(function, op);
             match self.places.get(&op) {
                 None => {}
                 Some(Access::Gone) => return false,
+                Some(Access::Show(objects)) => {
+                    shown = objects.clone();
+                    return true;
+                }
                 Some(Access::Make(places, byte)) => {
                     let byte = *byte;
                     for &(place, ty) in places {
@@ -340,6 +384,37 @@ impl Promoter {
             true
         });
         function.regions[region].ops = ops;
+        if !shown.is_empty() {
+            self.show(function, region, &shown);
+        }
+    }
+
+    /// Makes objects anew before the trap at the end of a region, with what they hold.
+    fn show(&self, function: &mut Function, region: Region, objects: &[Op]) {
+        let trap = function.regions[region].ops.pop();
+        let trap = trap.expect("a region ends in a terminator");
+        for &object in objects {
+            let data = function.ops[object].clone();
+            let mut b = Builder::new(function, region);
+            b.location = b.function.ops[trap].location;
+            let memory = b.value(Opcode::Stack, &data.operands, data.payload, Type::PTR);
+            for &(place, _) in &self.contents[&object] {
+                let value = self.current[&place];
+                if !matches!(b.function.constant_of(value), Some(Constant::Undef)) {
+                    let address = b.offset_bytes(memory, place.1 as i64);
+                    // The object's alignment may be lower than the type's.
+                    b.store(value, address, Alignment::ONE);
+                }
+            }
+            for index in 0..b.function.ops[trap].operands.len() {
+                let operand = b.function.ops[trap].operands[index];
+                if let Some((_, at)) = self.addresses[operand].filter(|place| place.0 == object) {
+                    let address = b.offset_bytes(memory, at as i64);
+                    b.function.ops[trap].operands[index] = address;
+                }
+            }
+        }
+        function.regions[region].ops.push(trap);
     }
 
     fn visit_structured(&mut self, function: &mut Function, op: Op) {
@@ -395,6 +470,56 @@ mod tests {
     use crate::testing::{check, check_same_results, check_unchanged};
     use expect_test::expect;
     use ferrozyme_ir::interpret::Datum;
+
+    #[test]
+    fn what_a_panic_looks_at_is_made_for_it() {
+        check(
+            promote_stack,
+            "declare @panic(ptr, i64, ptr)
+             func @f(%n: i64, %m: i64) -> (i64) {
+               %p = stack 24 align 8
+               %q = offset %p, 8
+               store i64 %n, %p align 8
+               for %i: i64 = 0 to %n step 1 {
+                 %a = load i64 %p align 8
+                 %b = add i64 %a, %i
+                 store i64 %b, %p align 8
+                 %c = icmp ult i64 %b, %m
+                 if %c {
+                   yield
+                 } else {
+                   trap @panic(%p, %i, %q)
+                 }
+                 yield
+               }
+               store i32 1, %q align 4
+               %r = load i64 %p align 8
+               return %r
+             }",
+            expect![[r#"
+                declare @panic(ptr, i64, ptr)
+
+                func @f(%n: i64, %m: i64) -> (i64) {
+                  %0 = for %i: i64 = 0 to %n step 1 with (%1: i64 = %n) {
+                    %b = add i64 %1, %i
+                    %c = icmp ult i64 %b, %m
+                    if %c {
+                      yield
+                    } else {
+                      %2 = stack 24 align 8
+                      %3 = offset %2, 0
+                      store i64 %b, %3 align 1
+                      %4 = offset %2, 0
+                      %5 = offset %2, 8
+                      trap @panic(%4, %i, %5)
+                    }
+                    yield %b
+                  }
+                  return %0
+                }
+            "#]],
+        );
+    }
 
     #[test]
     fn branches_get_results() {

@@ -101,6 +101,10 @@ impl Simplifier<'_> {
             }
             match outcome {
                 Outcome::Keep => {
+                    if self.stop_at_call(function, op) {
+                        // Control never comes back from this call.
+                        pending.clear();
+                    }
                     done.push(op);
                     known.extend(self.learn_from_trap(function, op));
                 }
@@ -147,6 +151,21 @@ impl Simplifier<'_> {
             self.substitution.restore(condition);
         }
         function.regions[region].ops = done;
+    }
+
+    /// Makes a trap of a call that does not come back.
+    fn stop_at_call(&mut self, function: &mut Function, op: Op) -> bool {
+        let data = &mut function.ops[op];
+        let (Opcode::Call, &Payload::Callee(callee)) = (data.opcode, &data.payload) else {
+            return false;
+        };
+        if !self.module.functions[callee].facts.noreturn {
+            return false;
+        }
+        data.opcode = Opcode::Trap;
+        data.results.clear();
+        self.changes += 1;
+        true
     }
 
     fn replace_results(&mut self, function: &mut Function, op: Op, values: &[Value]) {
