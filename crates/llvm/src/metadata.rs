@@ -1,0 +1,352 @@
+//! Metadata, and the debug locations that it holds.
+
+use std::fmt;
+
+use crate::context::{Context, copy_text, take_text, text};
+use crate::sys::{MetadataRef, ValueRef, call};
+use crate::value::{Value, ValueKind};
+
+/// A node, a string, or a constant wrapped as metadata.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Metadata<'c> {
+    pub(crate) raw: MetadataRef,
+    pub(crate) owner: &'c Context,
+}
+
+/// A place in the source.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SourcePlace {
+    /// The file as the compiler was given it.
+    pub file: String,
+    /// The directory that the file's name starts from.
+    pub directory: String,
+    /// The line, from 1; 0 if unknown.
+    pub line: u32,
+    /// The column, from 1; 0 if unknown.
+    pub column: u32,
+    /// The function whose source this is.
+    pub function: String,
+    /// The linkage name of that function; empty if there is none.
+    pub linkage_name: String,
+}
+
+impl<'c> Metadata<'c> {
+    pub(crate) fn of(owner: &'c Context, raw: MetadataRef) -> Option<Metadata<'c>> {
+        (!raw.is_null()).then_some(Metadata { raw, owner })
+    }
+
+    pub(crate) fn of_value(owner: &'c Context, value: ValueRef) -> Option<Metadata<'c>> {
+        if value.is_null() {
+            return None;
+        }
+        Metadata::of(owner, call!(LLVMValueAsMetadata(value)))
+    }
+
+    /// As an operand, for intrinsics that take metadata.
+    pub fn to_value(self) -> Value<'c> {
+        Value::new(call!(LLVMMetadataAsValue(self.owner.raw, self.raw)))
+    }
+
+    /// The string, if it is one.
+    pub fn as_text(self) -> Option<String> {
+        let value = self.to_value();
+        let mut length = 0;
+        let start = call!(LLVMGetMDString(value.raw, &mut length));
+        (!start.is_null()).then(|| copy_text(start, length as usize))
+    }
+
+    /// The constant, if it wraps one.
+    pub fn as_value(self) -> Option<Value<'c>> {
+        const CONSTANT: u32 = 1;
+        if call!(LLVMGetMetadataKind(self.raw)) != CONSTANT {
+            return None;
+        }
+        // The C interface unwraps constants only as operands of a node.
+        Metadata::node(self.owner, &[Some(self)])
+            .operand_values()
+            .into_iter()
+            .next()
+            .flatten()
+    }
+
+    /// A node with these operands.
+    pub fn node(owner: &'c Context, operands: &[Option<Metadata<'c>>]) -> Metadata<'c> {
+        let mut raw: Vec<MetadataRef> = operands
+            .iter()
+            .map(|operand| operand.map_or(std::ptr::null_mut(), |metadata| metadata.raw))
+            .collect();
+        Metadata {
+            raw: call!(LLVMMDNodeInContext2(owner.raw, raw.as_mut_ptr(), raw.len())),
+            owner,
+        }
+    }
+
+    /// A string.
+    pub fn text(owner: &'c Context, string: &str) -> Metadata<'c> {
+        Metadata {
+            raw: call!(LLVMMDStringInContext2(
+                owner.raw,
+                text(string),
+                string.len()
+            )),
+            owner,
+        }
+    }
+
+    /// A constant as metadata.
+    pub fn constant(owner: &'c Context, value: Value<'c>) -> Metadata<'c> {
+        Metadata {
+            raw: call!(LLVMValueAsMetadata(value.raw)),
+            owner,
+        }
+    }
+
+    /// A distinct node whose first operand is itself: the identity of a loop or an alias scope. The other operands follow.
+    pub fn distinct_node(owner: &'c Context, operands: &[Option<Metadata<'c>>]) -> Metadata<'c> {
+        // A uniqued node that holds itself is distinct from every other, because no other holds it.
+        let temporary = call!(LLVMTemporaryMDNode(owner.raw, std::ptr::null_mut(), 0));
+        let mut all = vec![Some(Metadata {
+            raw: temporary,
+            owner,
+        })];
+        all.extend_from_slice(operands);
+        let node = Metadata::node(owner, &all);
+        // This also frees the temporary node.
+        call!(LLVMMetadataReplaceAllUsesWith(temporary, node.raw));
+        node
+    }
+
+    /// Whether it is a node with operands.
+    pub fn is_node(self) -> bool {
+        !call!(LLVMIsAMDNode(self.to_value().raw)).is_null()
+    }
+
+    /// The operands of a node as values: constants come as themselves, other metadata wrapped, absent ones as `None`.
+    pub fn operand_values(self) -> Vec<Option<Value<'c>>> {
+        if !self.is_node() {
+            return Vec::new();
+        }
+        let value = self.to_value();
+        let count = call!(LLVMGetMDNodeNumOperands(value.raw)) as usize;
+        let mut raw = vec![std::ptr::null_mut(); count];
+        call!(LLVMGetMDNodeOperands(value.raw, raw.as_mut_ptr()));
+        raw.into_iter().map(Value::maybe).collect()
+    }
+
+    /// The operands of a node.
+    pub fn operands(self) -> Vec<Option<Metadata<'c>>> {
+        self.operand_values()
+            .into_iter()
+            .map(|operand| Metadata::of_value(self.owner, operand?.raw))
+            .collect()
+    }
+
+    /// Line and column, and whatever the scope says, of a debug location.
+    fn place(self) -> SourcePlace {
+        let scope = call!(LLVMDILocationGetScope(self.raw));
+        let mut place = SourcePlace {
+            file: String::new(),
+            directory: String::new(),
+            line: call!(LLVMDILocationGetLine(self.raw)),
+            column: call!(LLVMDILocationGetColumn(self.raw)),
+            function: String::new(),
+            linkage_name: String::new(),
+        };
+        let Some(scope) = Metadata::of(self.owner, scope) else {
+            return place;
+        };
+        let file = call!(LLVMDIScopeGetFile(scope.raw));
+        if !file.is_null() {
+            let mut length = 0;
+            let name = call!(LLVMDIFileGetFilename(file, &mut length));
+            place.file = copy_text(name, length as usize);
+            let directory = call!(LLVMDIFileGetDirectory(file, &mut length));
+            place.directory = copy_text(directory, length as usize);
+        }
+        if let Some(subprogram) = scope.enclosing_subprogram() {
+            let operands = subprogram.operands();
+            // The operands of a subprogram are file, scope, name, linkage name, …
+            let string = |index: usize| {
+                operands
+                    .get(index)
+                    .copied()
+                    .flatten()
+                    .and_then(Metadata::as_text)
+                    .unwrap_or_default()
+            };
+            place.function = string(2);
+            place.linkage_name = string(3);
+        }
+        place
+    }
+
+    /// The subprogram of a scope: itself, or what its blocks are in.
+    pub fn enclosing_subprogram(self) -> Option<Metadata<'c>> {
+        let mut scope = self;
+        // Scopes nest as deeply as the source's braces.
+        for _ in 0..10_000 {
+            match call!(LLVMGetMetadataKind(scope.raw)) {
+                SUBPROGRAM => return Some(scope),
+                // Operands of a lexical block are file, scope.
+                LEXICAL_BLOCK | LEXICAL_BLOCK_FILE => {
+                    scope = scope.operands().get(1).copied().flatten()?
+                }
+                _ => return None,
+            }
+        }
+        None
+    }
+}
+
+/// Numbers of `LLVMMetadataKind`.
+const SUBPROGRAM: u32 = 17;
+const LEXICAL_BLOCK: u32 = 18;
+const LEXICAL_BLOCK_FILE: u32 = 19;
+
+impl<'c> Value<'c> {
+    /// Metadata of an instruction by kind (see `Context::metadata_kind`): `range`, `nonnull`, `noundef`, `alias.scope`, `noalias`, `tbaa`, `llvm.loop`, ….
+    pub fn metadata(self, context: &'c Context, kind: &str) -> Option<Metadata<'c>> {
+        if !self.is_instruction() || call!(LLVMHasMetadata(self.raw)) == 0 {
+            return None;
+        }
+        Metadata::of_value(
+            context,
+            call!(LLVMGetMetadata(self.raw, context.metadata_kind(kind))),
+        )
+    }
+
+    /// Sets metadata of an instruction.
+    pub fn set_metadata(self, kind: &str, metadata: Metadata<'c>) -> Value<'c> {
+        if self.is_instruction() {
+            call!(LLVMSetMetadata(
+                self.raw,
+                metadata.owner.metadata_kind(kind),
+                metadata.to_value().raw
+            ));
+        }
+        self
+    }
+
+    /// All metadata of an instruction except its debug location: number of the kind, node.
+    pub fn all_metadata(self, context: &'c Context) -> Vec<(u32, Metadata<'c>)> {
+        if !self.is_instruction() {
+            return Vec::new();
+        }
+        let mut count = 0;
+        let entries = call!(LLVMInstructionGetAllMetadataOtherThanDebugLoc(
+            self.raw, &mut count
+        ));
+        let all = (0..count as u32)
+            .filter_map(|index| {
+                let node = Metadata::of(
+                    context,
+                    call!(LLVMValueMetadataEntriesGetMetadata(entries, index)),
+                )?;
+                Some((call!(LLVMValueMetadataEntriesGetKind(entries, index)), node))
+            })
+            .collect();
+        call!(LLVMDisposeValueMetadataEntries(entries));
+        all
+    }
+
+    /// The ranges of `!range`: pairs of bounds, the upper one excluded.
+    pub fn range_metadata(self, context: &'c Context) -> Vec<(i128, i128)> {
+        let Some(node) = self.metadata(context, "range") else {
+            return Vec::new();
+        };
+        let bounds: Vec<i128> = node
+            .operand_values()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_signed)
+            .collect();
+        bounds
+            .chunks_exact(2)
+            .map(|pair| (pair[0], pair[1]))
+            .collect()
+    }
+
+    /// The debug location of an instruction as metadata.
+    pub fn debug_location(self, context: &'c Context) -> Option<Metadata<'c>> {
+        if !self.is_instruction() {
+            return None;
+        }
+        Metadata::of(context, call!(LLVMInstructionGetDebugLoc(self.raw)))
+    }
+
+    /// Sets or removes it.
+    pub fn set_debug_location(self, location: Option<Metadata<'c>>) {
+        if self.is_instruction() {
+            call!(LLVMInstructionSetDebugLoc(
+                self.raw,
+                location.map_or(std::ptr::null_mut(), |metadata| metadata.raw)
+            ));
+        }
+    }
+
+    /// Where an instruction comes from: its own place first, then the call that inlined it, and so on outwards. Empty without debug information.
+    pub fn source_places(self, context: &'c Context) -> Vec<SourcePlace> {
+        let mut places = Vec::new();
+        let mut current = self.debug_location(context);
+        while let Some(location) = current {
+            places.push(location.place());
+            current = Metadata::of(context, call!(LLVMDILocationGetInlinedAt(location.raw)));
+        }
+        places
+    }
+
+    /// Where a function is defined.
+    pub fn function_place(self, context: &'c Context) -> Option<SourcePlace> {
+        let subprogram = self.subprogram(context)?;
+        let line = call!(LLVMDISubprogramGetLine(subprogram.raw));
+        let location = Metadata {
+            raw: call!(LLVMDIBuilderCreateDebugLocation(
+                context.raw,
+                line,
+                0,
+                subprogram.raw,
+                std::ptr::null_mut()
+            )),
+            owner: context,
+        };
+        Some(location.place())
+    }
+
+    /// The metadata that an operand of an intrinsic wraps.
+    pub fn as_metadata(self, context: &'c Context) -> Option<Metadata<'c>> {
+        if self.kind() == ValueKind::Metadata {
+            Metadata::of_value(context, self.raw)
+        } else {
+            None
+        }
+    }
+}
+
+impl Context {
+    /// A debug location within a scope.
+    pub fn debug_location<'c>(
+        &'c self,
+        line: u32,
+        column: u32,
+        scope: Metadata<'c>,
+    ) -> Metadata<'c> {
+        Metadata {
+            raw: call!(LLVMDIBuilderCreateDebugLocation(
+                self.raw,
+                line,
+                column,
+                scope.raw,
+                std::ptr::null_mut()
+            )),
+            owner: self,
+        }
+    }
+}
+
+impl fmt::Debug for Metadata<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&take_text(call!(LLVMPrintValueToString(
+            self.to_value().raw
+        ))))
+    }
+}

@@ -1,0 +1,148 @@
+//! The binding: reads, builds, changes, compiles.
+
+use ferrozyme_llvm::{
+    Context, Linkage, Opcode, PassOptions, Place, TargetDescription, TargetMachine, ValueKind,
+};
+
+const SOURCE: &str = r#"
+target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
+target triple = "x86_64-unknown-linux-gnu"
+@table = private constant [3 x double] [double 1.0, double 2.0, double 0x7FF8000000000001]
+@wide = global i128 -5
+@both = global { i32, ptr } { i32 7, ptr getelementptr inbounds (i8, ptr @table, i64 8) }
+define double @f(ptr noalias align 8 dereferenceable(16) %p, i64 %n) #0 {
+entry:
+  %x = load double, ptr %p, align 8, !range !9
+  switch i64 %n, label %out [ i64 1, label %one
+    i64 -2, label %out ]
+one:
+  %y = fmul reassoc nsz double %x, 3.0
+  br label %out
+out:
+  %r = phi double [ %x, %entry ], [ %x, %entry ], [ %y, %one ]
+  ret double %r
+}
+attributes #0 = { nounwind "alloc-family"="test" }
+!9 = !{}
+"#;
+
+#[test]
+fn reads_what_a_module_says() {
+    let context = Context::new().unwrap();
+    let module = context
+        .parse_text("test", &SOURCE.replace(", !range !9", ""))
+        .unwrap();
+    module.verify().unwrap();
+    let function = module.function("f").unwrap();
+    assert!(function.has_attribute(Place::Parameter(0), "noalias"));
+    assert_eq!(
+        function.attribute_value(Place::Parameter(0), "dereferenceable"),
+        Some(16)
+    );
+    assert_eq!(
+        function
+            .text_attribute(Place::Function, "alloc-family")
+            .as_deref(),
+        Some("test")
+    );
+    let table = module.global("table").unwrap();
+    assert_eq!(table.linkage(), Linkage::Private);
+    let numbers = table.initialiser().unwrap();
+    assert_eq!(numbers.kind(), ValueKind::ConstantDataArray);
+    assert_eq!(numbers.raw_bytes().unwrap().len(), 24);
+    assert_eq!(numbers.element(1).unwrap().as_float(), Some(2.0));
+    assert_eq!(
+        numbers.element(2).unwrap().as_float_bits(),
+        Some(0x7FF8000000000001)
+    );
+    assert_eq!(
+        module
+            .global("wide")
+            .unwrap()
+            .initialiser()
+            .unwrap()
+            .as_signed(),
+        Some(-5)
+    );
+    let pointer = module
+        .global("both")
+        .unwrap()
+        .initialiser()
+        .unwrap()
+        .element(1)
+        .unwrap();
+    assert_eq!(
+        (pointer.kind(), pointer.opcode()),
+        (ValueKind::ConstantExpression, Some(Opcode::GetElementPtr))
+    );
+    assert_eq!(pointer.operand(0), table);
+    let switch = function.entry_block().unwrap().terminator().unwrap();
+    assert_eq!(
+        switch
+            .switch_cases()
+            .iter()
+            .map(|(value, _)| value.as_signed().unwrap())
+            .collect::<Vec<_>>(),
+        [1, -2]
+    );
+    let phi = function
+        .instructions()
+        .find(|instruction| instruction.is(Opcode::Phi))
+        .unwrap();
+    assert_eq!(phi.incoming().len(), 3);
+    assert_eq!(phi.block().unwrap().predecessors().len(), 3);
+}
+
+#[test]
+fn optimises_and_compiles() {
+    let context = Context::new().unwrap();
+    let module = context
+        .parse_text("test", &SOURCE.replace(", !range !9", ""))
+        .unwrap();
+    let copy = context
+        .parse_bitcode_lazily("copy", &module.to_bitcode())
+        .unwrap();
+    let target = context.create_module("target");
+    target.link(copy).unwrap();
+    let machine = TargetMachine::new(&TargetDescription {
+        cpu: "native".to_owned(),
+        ..TargetDescription::default()
+    })
+    .unwrap();
+    target
+        .run_passes("default<O3>", Some(&machine), PassOptions::default())
+        .unwrap();
+    assert!(
+        machine.emit_assembly(target).unwrap().contains("vmulsd")
+            || cfg!(not(target_arch = "x86_64"))
+    );
+    assert!(machine.emit_object(target).unwrap().len() > 100);
+}
+
+#[test]
+fn reports_what_llvm_refuses() {
+    let context = Context::new().unwrap();
+    assert!(
+        context
+            .parse_text("test", "define i32 @f() { ret i64 0 }")
+            .unwrap_err()
+            .to_string()
+            .contains("value doesn't match function result type")
+    );
+    assert!(context.parse_bitcode("test", b"nonsense").is_err());
+    let module = context.create_module("test");
+    assert!(
+        module
+            .run_passes("no-such-pass", None, PassOptions::default())
+            .is_err()
+    );
+    let function = module.add_function("f", context.void().function(&[], false));
+    context.append_block(function, "entry");
+    assert!(module.verify().is_err());
+}
+
+#[test]
+fn unknown_toolchains_are_named() {
+    let error = ferrozyme_llvm::Toolchain::at(std::path::Path::new("/nowhere")).unwrap_err();
+    assert!(error.to_string().contains("/nowhere"), "{error}");
+}
