@@ -11,7 +11,10 @@
 mod activity;
 mod arguments;
 mod function;
+mod place;
 mod signature;
+#[cfg(test)]
+mod signature_tests;
 mod thunk;
 
 use proc_macro2::TokenStream;
@@ -20,6 +23,7 @@ use quote::quote;
 pub(crate) use activity::Mode;
 use arguments::Arguments;
 use function::Function;
+use place::Place;
 use signature::Derivative;
 
 /// The function and its derivative; in place of a derivative that cannot be had, the error.
@@ -32,6 +36,7 @@ pub(crate) fn expand(mode: Mode, attribute: TokenStream, item: TokenStream) -> T
 fn derive(mode: Mode, attribute: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
     let function: Function = syn::parse2(item)?;
     let arguments = Arguments::parse(mode, attribute)?;
-    let derivative = Derivative::new(&function, &arguments)?;
-    Ok(thunk::derivative(&function, &derivative))
+    let place = Place::of(&function);
+    let derivative = Derivative::new(&function, place, &arguments)?;
+    Ok(thunk::derivative(&function, place, &derivative))
 }

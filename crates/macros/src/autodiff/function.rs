@@ -12,7 +12,6 @@ pub(crate) struct Function {
     pub(crate) visibility: Visibility,
     pub(crate) signature: Signature,
     /// Absent for a function that a trait only declares.
-    #[allow(dead_code)]
     pub(crate) body: Option<TokenStream>,
 }
 
@@ -61,11 +60,4 @@ fn starts_function(input: ParseStream) -> bool {
         cursor = next;
     }
     false
-}
-
-impl Function {
-    /// Whether it belongs to a type or trait, so that its path starts with `Self`.
-    pub(crate) fn is_associated(&self) -> bool {
-        self.signature.receiver().is_some()
-    }
 }

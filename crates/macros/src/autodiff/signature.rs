@@ -5,6 +5,7 @@
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote};
+use syn::ext::IdentExt;
 use syn::visit_mut::{self, VisitMut};
 use syn::{
     Error, FnArg, Generics, Ident, Pat, PatIdent, Result, ReturnType, Signature, Token, Type,
@@ -14,6 +15,7 @@ use syn::{
 use super::activity::{Activity, Kind, Mode};
 use super::arguments::Arguments;
 use super::function::Function;
+use super::place::Place;
 
 /// All that is known of a derivative before its body is written.
 pub(crate) struct Derivative {
@@ -45,7 +47,11 @@ pub(crate) struct Outcome {
 
 impl Derivative {
     /// Compares the attribute with the function.
-    pub(crate) fn new(function: &Function, attribute: &Arguments) -> Result<Derivative> {
+    pub(crate) fn new(
+        function: &Function,
+        place: Place,
+        attribute: &Arguments,
+    ) -> Result<Derivative> {
         let Arguments {
             mode,
             ref name,
@@ -115,6 +121,11 @@ impl Derivative {
         {
             signature.unsafety = Some(Token![unsafe](Span::call_site()));
         }
+        if place == Place::Trait && derivative.arguments.iter().any(Argument::needs_sized_self) {
+            // Without this a trait whose method is differentiated could not be used as `dyn Trait` any more.
+            let clause = derivative.signature.generics.make_where_clause();
+            clause.predicates.push(parse_quote!(Self: Sized));
+        }
         Ok(derivative)
     }
 
@@ -183,7 +194,7 @@ impl Argument {
             Mode::Reverse => "d",
         };
         let shadows = (0..count)
-            .map(|index| format_ident!("{prefix}{name}_{index}", span = name.span()))
+            .map(|index| format_ident!("{prefix}{}_{index}", name.unraw(), span = name.span()))
             .collect();
         Ok(Argument {
             name,
@@ -191,6 +202,12 @@ impl Argument {
             kind: activity.kind,
             shadows,
         })
+    }
+
+    /// Whether it is `self` by value, or `self` with a shadow.
+    fn needs_sized_self(&self) -> bool {
+        let by_reference = matches!(self.ty, Type::Reference(_));
+        self.name == "self" && (!by_reference || !self.shadows.is_empty())
     }
 
     fn shadow_type(&self, mode: Mode) -> Type {
@@ -333,7 +350,7 @@ fn name_anonymous_types(signature: &mut Signature) {
 }
 
 /// The primal's path, as it is called from the derivative's body.
-pub(crate) fn primal_path(function: &Function) -> TokenStream {
+pub(crate) fn primal_path(function: &Function, place: Place) -> TokenStream {
     let name = &function.signature.ident;
     let parameters = function.signature.generics.params.iter();
     let arguments: Vec<TokenStream> = parameters
@@ -344,9 +361,8 @@ pub(crate) fn primal_path(function: &Function) -> TokenStream {
         })
         .collect();
     let turbofish = (!arguments.is_empty()).then(|| quote!(::<#(#arguments),*>));
-    if function.is_associated() {
-        quote!(Self::#name #turbofish)
-    } else {
-        quote!(#name #turbofish)
+    match place {
+        Place::Scope => quote!(#name #turbofish),
+        Place::Implementation | Place::Trait => quote!(Self::#name #turbofish),
     }
 }

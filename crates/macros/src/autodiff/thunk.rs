@@ -10,10 +10,15 @@ use syn::Type;
 
 use super::activity::{Kind, Mode};
 use super::function::Function;
+use super::place::Place;
 use super::signature::{Argument, Derivative, Outcome, primal_path};
 
 /// The derivative as an item.
-pub(crate) fn derivative(function: &Function, derivative: &Derivative) -> TokenStream {
+pub(crate) fn derivative(
+    function: &Function,
+    place: Place,
+    derivative: &Derivative,
+) -> TokenStream {
     let documentation = documentation(function, derivative);
     let attributes = kept_attributes(function);
     let track_caller = derivative
@@ -23,7 +28,7 @@ pub(crate) fn derivative(function: &Function, derivative: &Derivative) -> TokenS
         .then(|| quote!(#[track_caller]));
     let visibility = &function.visibility;
     let signature = &derivative.signature;
-    let body = body(function, derivative);
+    let body = body(function, place, derivative);
     quote! {
         #[doc = #documentation]
         #(#attributes)*
@@ -55,7 +60,7 @@ fn local(name: &str, index: usize) -> Ident {
     format_ident!("{name}_{index}", span = Span::mixed_site())
 }
 
-fn body(function: &Function, derivative: &Derivative) -> TokenStream {
+fn body(function: &Function, place: Place, derivative: &Derivative) -> TokenStream {
     let private = quote!(::ferrozyme::__private);
     let width = derivative.width as usize;
     let mut slots = Vec::new();
@@ -112,7 +117,7 @@ fn body(function: &Function, derivative: &Derivative) -> TokenStream {
         }
     }
 
-    let shim = shim(function, derivative);
+    let shim = shim(&primal_path(function, place), derivative);
     let descriptor = descriptor(function, derivative);
     let value = returned(derivative, &result, &tangents, &gradients);
     quote! {
@@ -126,9 +131,8 @@ fn body(function: &Function, derivative: &Derivative) -> TokenStream {
 }
 
 /// The primal with a slot for every argument and the result.
-fn shim(function: &Function, derivative: &Derivative) -> TokenStream {
+fn shim(primal: &TokenStream, derivative: &Derivative) -> TokenStream {
     let private = quote!(::ferrozyme::__private);
-    let primal = primal_path(function);
     let slots: Vec<Ident> = (0..derivative.arguments.len())
         .map(|index| local("slot", index))
         .collect();
