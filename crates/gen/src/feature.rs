@@ -61,6 +61,8 @@ features! {
     SwitchResult "switch with results",
     /// A branch that traps, never taken.
     Trap "trap that is never reached",
+    /// A branch that stops the program in a function, never taken.
+    TrapCall "trap that calls a function",
     /// A call.
     Call "call",
     /// A call with several results.
@@ -99,6 +101,8 @@ features! {
     DataIndex "index computed from data",
     /// Heap memory.
     Heap "heap memory",
+    /// Heap memory of another allocator, which is told sizes.
+    SizedRelease "release with a size",
     /// Heap memory made and released in a loop.
     HeapInLoop "heap memory in a loop",
     /// Heap memory made in a branch and used after it.

@@ -31,7 +31,7 @@ use crate::profile::Profile;
 use crate::random::Random;
 use ferrozyme_ir::{
     Alignment, Field, Flags, Function, FunctionId, Global, Layout, Module, Opcode, Param,
-    ParamFacts, Range, Scalar, Type, Value,
+    ParamFacts, Payload, Range, Scalar, Type, Value, all_ops,
 };
 use scope::{Array, Element, Float, SMALL};
 use writer::{Shared, Writer};
@@ -93,11 +93,54 @@ pub fn generate(seed: u64, profile: &Profile) -> Program {
         helper::write_helper(&mut shared, number);
     }
     let main = write_main(&mut shared);
+    if shared.random.percent(20) {
+        use_other_allocator(&mut shared);
+    }
     Program {
         seed,
         module: shared.module,
         main,
         features: shared.features,
+    }
+}
+
+/// Takes all memory from another allocator, which is told the size of what it gets back where that is known.
+fn use_other_allocator(shared: &mut Shared<'_>) {
+    let family = || Box::from("rust");
+    for function in shared.module.functions.values_mut() {
+        for op in all_ops(function) {
+            let data = &function.ops[op];
+            let release = match &data.payload {
+                Payload::Alloc { align, zeroed, .. } => Payload::Alloc {
+                    align: *align,
+                    zeroed: *zeroed,
+                    family: family(),
+                },
+                Payload::Free { .. } => {
+                    let made = function.def_op(data.operands[0]).map(|(made, _)| made);
+                    let made = made.map(|made| &function.ops[made]);
+                    match made.map(|made| (&made.payload, &made.operands)) {
+                        Some((&Payload::Alloc { align, .. }, operands))
+                            if function.is_constant(operands[0]) =>
+                        {
+                            let size = operands[0];
+                            function.ops[op].operands.push(size);
+                            shared.features.note(Feature::SizedRelease);
+                            Payload::Free {
+                                align,
+                                family: family(),
+                            }
+                        }
+                        _ => Payload::Free {
+                            align: Alignment::ONE,
+                            family: family(),
+                        },
+                    }
+                }
+                _ => continue,
+            };
+            function.ops[op].payload = release;
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use super::memory::eight;
 use super::scope::{Array, Element, Float, POINTEE, RECORD, SMALL};
 use super::writer::Writer;
 use crate::feature::Feature;
-use ferrozyme_ir::{Alignment, IntPredicate, Opcode, Payload, Type, Value};
+use ferrozyme_ir::{Alignment, Function, IntPredicate, Opcode, Type, Value};
 
 impl Writer<'_, '_> {
     /// One statement that makes an object.
@@ -454,6 +454,30 @@ impl Writer<'_, '_> {
         self.scope.arrays.push(array);
     }
 
+    /// Stops the program, by itself or in a function that gets to see some memory and numbers.
+    fn stop(&mut self, int: Value) {
+        let float = self.scope.floats.last().map(|float| float.value);
+        let array = self.scope.arrays.last().map(|array| array.pointer);
+        let (true, Some(float), Some(array)) = (self.random().percent(60), float, array) else {
+            self.b().trap("index out of bounds");
+            return;
+        };
+        self.note(Feature::TrapCall);
+        let stop = self.shared.module.function_named("stop");
+        let stop = stop.unwrap_or_else(|| {
+            let params = vec![Type::PTR.into(), Type::F64.into(), Type::I64.into()];
+            let mut stop = Function::declare("stop", params, Vec::new());
+            stop.facts.noreturn = true;
+            self.shared.module.functions.push(stop)
+        });
+        if self.random().percent(30) {
+            self.b().call(stop, &[array, float, int], &[]);
+            self.b().trap("it does not come back");
+        } else {
+            self.b().trap_call(stop, &[array, float, int]);
+        }
+    }
+
     /// An early exit that a check guards, which never happens: what bounds checks look like.
     pub(crate) fn checked(&mut self) {
         let Some(&int) = self.scope.ints.last() else {
@@ -467,12 +491,7 @@ impl Writer<'_, '_> {
         let (op, then_region, else_region) = self.b().if_else(beyond, results);
         let (outer, mark) = self.enter(then_region);
         self.release(mark);
-        self.b().op(
-            Opcode::Trap,
-            &[],
-            Payload::Message("index out of bounds".into()),
-            &[],
-        );
+        self.stop(int.value);
         self.leave(outer);
         let (outer, mark) = self.enter(else_region);
         let value = gives.then(|| self.small(2));
