@@ -10,6 +10,7 @@
 
 mod activity;
 mod arguments;
+mod check;
 mod function;
 mod place;
 mod signature;

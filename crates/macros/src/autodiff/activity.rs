@@ -20,6 +20,14 @@ impl Mode {
         }
     }
 
+    /// What the names of shadows start with.
+    pub(crate) fn shadow_prefix(self) -> &'static str {
+        match self {
+            Mode::Forward => "b",
+            Mode::Reverse => "d",
+        }
+    }
+
     /// As the descriptor says it.
     pub(crate) fn code(self) -> u32 {
         match self {

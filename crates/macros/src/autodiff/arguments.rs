@@ -1,9 +1,10 @@
 //! The attribute's arguments: `NAME[, WIDTH], ACTIVITY, …`.
 
 use proc_macro2::{Span, TokenStream, TokenTree};
-use syn::{Error, Ident, LitInt, LitStr, Result};
+use syn::{Ident, LitInt, LitStr, Path, Result};
 
 use super::activity::{Activity, Kind, Mode};
+use super::check::{error, error_on};
 
 /// What the attribute says, before it is compared with the function.
 pub(crate) struct Arguments {
@@ -21,15 +22,14 @@ impl Arguments {
     pub(crate) fn parse(mode: Mode, tokens: TokenStream) -> Result<Arguments> {
         let mut entries = split_at_commas(tokens).into_iter().peekable();
         let Some(name) = entries.next() else {
-            return Err(Error::new(
+            return Err(error(
                 Span::call_site(),
+                "autodiff requires at least a name and mode",
                 format!(
-                    "autodiff requires at least a name and mode\n\
-                     help: name the derivative and give each argument and the result an activity: `#[autodiff_{}(df, {})]`",
-                    mode.name().to_lowercase(),
+                    "name the derivative, and give each argument and the result an activity: `#[autodiff_{}]`",
                     match mode {
-                        Mode::Forward => "Dual, Dual",
-                        Mode::Reverse => "Active, Active",
+                        Mode::Forward => "forward(df, Dual, Dual)",
+                        Mode::Reverse => "reverse(df, Active, Active)",
                     }
                 ),
             ));
@@ -68,23 +68,22 @@ fn split_at_commas(tokens: TokenStream) -> Vec<Vec<TokenTree>> {
 }
 
 fn parse_name(entry: Vec<TokenTree>) -> Result<Ident> {
-    if let Ok(name) = syn::parse2::<Ident>(entry.iter().cloned().collect()) {
+    let tokens: TokenStream = entry.into_iter().collect();
+    if let Ok(name) = syn::parse2::<Ident>(tokens.clone()) {
         return Ok(name);
     }
-    let tokens: TokenStream = entry.into_iter().collect();
     if let Ok(text) = syn::parse2::<LitStr>(tokens.clone()) {
         let help = match syn::parse_str::<Ident>(&text.value()) {
             Ok(name) => format!("write it without quotes: `{name}`"),
             Err(_) => "write an identifier without quotes, such as `df`".to_owned(),
         };
-        return Err(Error::new(
-            text.span(),
-            format!("the name of the derivative must be an identifier, not a string\nhelp: {help}"),
-        ));
+        let message = "the name of the derivative must be an identifier, not a string";
+        return Err(error(text.span(), message, help));
     }
-    Err(Error::new_spanned(
+    Err(error_on(
         tokens,
-        "the first argument must be the name of the derivative\nhelp: write an identifier, such as `df`",
+        "the first argument must be the name of the derivative",
+        "write an identifier, such as `df`",
     ))
 }
 
@@ -94,54 +93,78 @@ fn single_integer(entry: &[TokenTree]) -> Option<LitInt> {
 
 fn parse_width(literal: &LitInt) -> Result<u32> {
     match literal.base10_parse::<u32>() {
-        Ok(0) => Err(Error::new(
+        Ok(0) => Err(error(
             literal.span(),
-            "autodiff width must be at least 1, but is 0\nhelp: leave it out for one derivative at a time",
+            "autodiff width must be at least 1, but is 0",
+            "the width is how many derivatives are computed at once: leave it out for one",
         )),
         Ok(width) => Ok(width),
-        Err(_) => Err(Error::new(
+        Err(_) => Err(error(
             literal.span(),
             format!(
-                "autodiff width must fit u32, but is {}\nhelp: the width is how many derivatives are computed at once: a small number such as 4",
+                "autodiff width must fit u32, but is {}",
                 literal.base10_digits()
             ),
+            "the width is how many derivatives are computed at once: a small number, such as 4",
         )),
     }
 }
 
 fn parse_activity(entry: Vec<TokenTree>) -> Result<Activity> {
     let tokens: TokenStream = entry.into_iter().collect();
+    if let Ok(ident) = syn::parse2::<Ident>(tokens.clone())
+        && let Some(kind) = Kind::ALL.into_iter().find(|kind| ident == kind.name())
+    {
+        return Ok(Activity {
+            kind,
+            span: ident.span(),
+        });
+    }
+    if let Ok(path) = syn::parse2::<Path>(tokens.clone())
+        && path.segments.len() > 1
+    {
+        let last = &path.segments[path.segments.len() - 1].ident;
+        let message = "an activity must be a single word, not a path";
+        return Err(error_on(&path, message, format!("write `{last}`")));
+    }
+    let text = tokens.to_string();
     let known = Kind::ALL
         .map(|kind| format!("`{}`", kind.name()))
         .join(", ");
-    if let Ok(ident) = syn::parse2::<Ident>(tokens.clone()) {
-        let kind = Kind::ALL.into_iter().find(|kind| ident == kind.name());
-        return match kind {
-            Some(kind) => Ok(Activity {
-                kind,
-                span: ident.span(),
-            }),
-            None => Err(Error::new(
-                ident.span(),
-                format!("did not recognize Activity: `{ident}`\nhelp: the activities are {known}"),
-            )),
-        };
-    }
-    if let Ok(path) = syn::parse2::<syn::Path>(tokens.clone()) {
-        let last = path
-            .segments
-            .last()
-            .map(|segment| segment.ident.to_string());
-        return Err(Error::new_spanned(
-            path,
-            format!(
-                "an activity must be a single word, not a path\nhelp: write `{}`",
-                last.unwrap_or_default()
-            ),
-        ));
-    }
-    Err(Error::new_spanned(
+    let help = match similar_activity(&text) {
+        Some(kind) => format!("did you mean `{}`?", kind.name()),
+        None if syn::parse2::<LitInt>(tokens.clone()).is_ok() => {
+            "a width stands right after the name".to_owned()
+        }
+        None => format!("the activities are {known}"),
+    };
+    Err(error_on(
         &tokens,
-        format!("did not recognize Activity: `{tokens}`\nhelp: the activities are {known}"),
+        format!("did not recognize Activity: `{text}`"),
+        help,
     ))
+}
+
+/// The activity that a misspelt word stands for: one that differs in case, or in a letter or two.
+fn similar_activity(text: &str) -> Option<Kind> {
+    let text = text.to_lowercase();
+    let distance = |kind: &Kind| edit_distance(&text, &kind.name().to_lowercase());
+    let nearest = Kind::ALL.into_iter().min_by_key(distance)?;
+    (distance(&nearest) <= 2).then_some(nearest)
+}
+
+/// How many letters have to be put in, taken out or changed to make one word of the other.
+fn edit_distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (line, letter) in from.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = line + 1;
+        for (column, &other) in to.iter().enumerate() {
+            let changed = diagonal + usize::from(letter != other);
+            diagonal = row[column + 1];
+            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[to.len()]
 }

@@ -4,7 +4,9 @@
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::parse::{Parse, ParseStream};
-use syn::{Attribute, Error, Result, Signature, Token, Visibility};
+use syn::{Attribute, Result, Signature, Token, Visibility};
+
+use super::check::error;
 
 /// A function's head, and its body as tokens.
 pub(crate) struct Function {
@@ -17,16 +19,14 @@ pub(crate) struct Function {
 
 impl Parse for Function {
     fn parse(input: ParseStream) -> Result<Function> {
-        let not_a_function = || {
-            Error::new(
-                proc_macro2::Span::call_site(),
-                "autodiff must be applied to function",
-            )
-        };
         let attributes = input.call(Attribute::parse_outer)?;
         let visibility = input.parse()?;
         if !starts_function(input) {
-            return Err(not_a_function());
+            return Err(error(
+                input.span(),
+                "autodiff must be applied to function",
+                "put the attribute on a function, a method, or a function of a trait",
+            ));
         }
         let signature: Signature = input.parse()?;
         let body = if input.peek(Token![;]) {

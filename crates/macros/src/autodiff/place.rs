@@ -123,12 +123,12 @@ fn surroundings(text: &str) -> Option<Place> {
         rest = &rest[first.len_utf8()..];
     }
     // The heads of levels that hold the end are still there, each in the level outside of its brace.
-    let holders = levels.iter().zip(levels.iter().skip(1));
-    if holders.clone().any(|(outer, _)| outer.is_macro()) {
+    let (innermost, outer) = levels.split_last()?;
+    if outer.iter().any(Level::is_macro) {
         return None;
     }
-    match holders.last() {
-        Some((outer, inner)) if inner.opened_by == '{' => Some(outer.place()),
+    match outer.last() {
+        Some(outer) if innermost.opened_by == '{' => Some(outer.place()),
         Some(_) => None,
         None => Some(Place::Scope),
     }

@@ -7,13 +7,11 @@ use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote};
 use syn::ext::IdentExt;
 use syn::visit_mut::{self, VisitMut};
-use syn::{
-    Error, FnArg, Generics, Ident, Pat, PatIdent, Result, ReturnType, Signature, Token, Type,
-    parse_quote,
-};
+use syn::{FnArg, Generics, Ident, Pat, Result, ReturnType, Signature, Token, Type, parse_quote};
 
-use super::activity::{Activity, Kind, Mode};
+use super::activity::{Kind, Mode};
 use super::arguments::Arguments;
+use super::check::{argument_name, argument_type, check, result_type};
 use super::function::Function;
 use super::place::Place;
 
@@ -52,6 +50,7 @@ impl Derivative {
         place: Place,
         attribute: &Arguments,
     ) -> Result<Derivative> {
+        check(&function.signature, attribute)?;
         let Arguments {
             mode,
             ref name,
@@ -60,16 +59,11 @@ impl Derivative {
         } = *attribute;
         let mut primal = function.signature.clone();
         name_anonymous_types(&mut primal);
-        let result_type = result_type(&primal);
-        let expected = primal.inputs.len() + usize::from(result_type.is_some());
-        if activities.len() != expected {
-            return Err(wrong_number(&primal, attribute, expected));
-        }
 
         let mut inputs: Vec<FnArg> = Vec::new();
         let mut arguments = Vec::new();
         for (input, &activity) in primal.inputs.iter().zip(activities) {
-            let argument = Argument::new(input, activity, mode, width)?;
+            let argument = Argument::new(input, activity.kind, mode, width);
             inputs.push(plain_input(input));
             let shadow_type = argument.shadow_type(mode);
             for shadow in &argument.shadows {
@@ -78,21 +72,16 @@ impl Derivative {
             arguments.push(argument);
         }
 
-        let outcome = match result_type {
+        let outcome = match result_type(&primal) {
             None => None,
             Some(ty) => {
-                let activity = activities[arguments.len()];
-                check_result(&ty, activity, mode)?;
-                let seeded = matches!(activity.kind, Kind::Active | Kind::ActiveOnly);
+                let kind = activities[arguments.len()].kind;
+                let seeded = matches!(kind, Kind::Active | Kind::ActiveOnly);
                 let seed = seeded.then(|| Ident::new("dret", Span::call_site()));
                 if let Some(seed) = &seed {
                     inputs.push(parse_quote!(#seed: #ty));
                 }
-                Some(Outcome {
-                    ty,
-                    kind: activity.kind,
-                    seed,
-                })
+                Some(Outcome { ty, kind, seed })
             }
         };
 
@@ -177,31 +166,23 @@ impl Derivative {
 }
 
 impl Argument {
-    fn new(input: &FnArg, activity: Activity, mode: Mode, width: u32) -> Result<Argument> {
-        let name = argument_name(input)?;
-        let ty = match input {
-            FnArg::Receiver(receiver) => (*receiver.ty).clone(),
-            FnArg::Typed(typed) => (*typed.ty).clone(),
-        };
-        check_argument(&ty, activity, mode)?;
-        let count = match activity.kind {
+    fn new(input: &FnArg, kind: Kind, mode: Mode, width: u32) -> Argument {
+        let name = argument_name(input).expect("the check found names");
+        let count = match kind {
             Kind::Const | Kind::Active => 0,
             kind if kind.is_flat() => 1,
             _ => width,
         };
-        let prefix = match mode {
-            Mode::Forward => "b",
-            Mode::Reverse => "d",
-        };
+        let prefix = mode.shadow_prefix();
         let shadows = (0..count)
-            .map(|index| format_ident!("{prefix}{}_{index}", name.unraw(), span = name.span()))
+            .map(|lane| format_ident!("{prefix}{}_{lane}", name.unraw(), span = name.span()))
             .collect();
-        Ok(Argument {
+        Argument {
             name,
-            ty,
-            kind: activity.kind,
+            ty: argument_type(input).clone(),
+            kind,
             shadows,
-        })
+        }
     }
 
     /// Whether it is `self` by value, or `self` with a shadow.
@@ -228,29 +209,6 @@ impl Argument {
     }
 }
 
-fn argument_name(input: &FnArg) -> Result<Ident> {
-    let typed = match input {
-        FnArg::Receiver(receiver) => return Ok(Ident::new("self", receiver.self_token.span)),
-        FnArg::Typed(typed) => typed,
-    };
-    match &*typed.pat {
-        Pat::Ident(PatIdent {
-            by_ref: None,
-            subpat: None,
-            ident,
-            ..
-        }) => Ok(ident.clone()),
-        Pat::Wild(_) => Err(Error::new_spanned(
-            &typed.pat,
-            "an argument of a differentiated function must have a name\nhelp: write a name in place of `_`: the names of its shadows are made from it",
-        )),
-        _ => Err(Error::new_spanned(
-            &typed.pat,
-            "an argument of a differentiated function must be a name, not a pattern\nhelp: give the argument a name and take it apart in the body with `let`",
-        )),
-    }
-}
-
 /// The argument without `mut`, which the derivative has no use for.
 fn plain_input(input: &FnArg) -> FnArg {
     let mut input = input.clone();
@@ -269,63 +227,6 @@ fn plain_input(input: &FnArg) -> FnArg {
         }
     }
     input
-}
-
-fn check_argument(ty: &Type, activity: Activity, mode: Mode) -> Result<()> {
-    let Activity { kind, span } = activity;
-    let name = kind.name();
-    if !kind.suits_argument(mode) {
-        return Err(Error::new(
-            span,
-            format!("{name} can not be used in {} Mode", mode.name()),
-        ));
-    }
-    let suits = match kind {
-        Kind::Duplicated | Kind::DuplicatedOnly => matches!(ty, Type::Reference(_) | Type::Ptr(_)),
-        Kind::Active => !matches!(ty, Type::Reference(_) | Type::Ptr(_)),
-        _ => true,
-    };
-    if !suits {
-        return Err(Error::new(
-            span,
-            format!("{name} can not be used for this type"),
-        ));
-    }
-    Ok(())
-}
-
-fn check_result(_ty: &Type, activity: Activity, mode: Mode) -> Result<()> {
-    let Activity { kind, span } = activity;
-    if !kind.suits_result(mode) {
-        return Err(Error::new(
-            span,
-            format!(
-                "invalid return activity {} in {} Mode",
-                kind.name(),
-                mode.name()
-            ),
-        ));
-    }
-    Ok(())
-}
-
-fn wrong_number(_primal: &Signature, attribute: &Arguments, expected: usize) -> Error {
-    let found = attribute.activities.len();
-    Error::new(
-        Span::call_site(),
-        format!("expected {expected} activities, but found {found}"),
-    )
-}
-
-/// The type that a function returns, if it is not `()`.
-fn result_type(signature: &Signature) -> Option<Type> {
-    match &signature.output {
-        ReturnType::Default => None,
-        ReturnType::Type(_, ty) => match &**ty {
-            Type::Tuple(tuple) if tuple.elems.is_empty() => None,
-            ty => Some(ty.clone()),
-        },
-    }
 }
 
 /// `x: impl Trait` becomes `x: T` with a parameter `T: Trait`, so that shadows can have the same type.
