@@ -96,6 +96,7 @@ fn request(module: &Module) -> Request {
         results: vec![Activity::Active],
         primal: true,
         width: 1,
+        discarded: Vec::new(),
     }
 }
 

@@ -385,6 +385,8 @@ impl Augmenter<'_> {
         function.facts.willreturn = false;
         for param in &mut function.params {
             param.facts.nocapture = false;
+            // What the primal leaves behind may be of interest for the derivative.
+            param.facts.discarded = false;
         }
     }
 
@@ -925,6 +927,7 @@ fn shadow_param(primal: &Param, lists: Lists) -> Param {
     param.facts.noalias &= !(inside && param.facts.readonly);
     param.facts.readonly = false;
     param.facts.writeonly = false;
+    param.facts.discarded = false;
     param
 }
 

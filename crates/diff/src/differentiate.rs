@@ -314,12 +314,22 @@ impl<'m> Session<'m> {
         } else {
             add_seeds(&mut target, &key.results, &[]);
         }
+        let mut position = 0;
+        for (index, &activity) in key.args.iter().enumerate() {
+            target.params[position].facts.discarded = request.is_discarded(index);
+            position += match activity {
+                Activity::Duplicated => 2,
+                _ => 1,
+            };
+        }
         target.results = results;
         target.name = self.module.fresh_name(&format!(
             "{}.grad",
             self.module.functions[key.function].name
         ));
-        Ok(self.module.functions.push(target))
+        let derivative = self.module.functions.push(target);
+        ferrozyme_opt::infer_effects(self.module, derivative);
+        Ok(derivative)
     }
 
     /// The derivative for a key, made if it is not there yet.
@@ -405,6 +415,9 @@ impl<'m> Session<'m> {
         self.module.functions[derivative.reverse] = reverse;
         let augmented = self.build_augmented(key, derivative, study, &tape);
         self.module.functions[derivative.augmented] = augmented;
+        // Whoever calls them is planned by what they leave alone.
+        ferrozyme_opt::infer_effects(self.module, derivative.augmented);
+        ferrozyme_opt::infer_effects(self.module, derivative.reverse);
         if let Some(done) = self.splits.get_mut(key) {
             done.uses = uses;
         }

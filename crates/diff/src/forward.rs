@@ -390,5 +390,6 @@ fn usual_activity(ty: Type) -> Activity {
 fn companion_param(primal: &Param) -> Param {
     let mut param = primal.clone();
     param.facts.range = None;
+    param.facts.discarded = false;
     param
 }

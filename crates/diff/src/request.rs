@@ -49,6 +49,9 @@ pub struct Request {
     pub primal: bool,
     /// How many tangents forward mode carries in one sweep. Reverse mode takes 1.
     pub width: u32,
+    /// For each argument, as far as the list goes: whether nobody looks at the memory behind it (not at its shadow) once the derivative
+    /// has returned, so that what need not be computed for the derivative is not computed.
+    pub discarded: Vec<bool>,
 }
 
 impl Request {
@@ -66,7 +69,13 @@ impl Request {
             results: data.results.iter().map(|&ty| of_arg(ty)).collect(),
             primal: true,
             width: 1,
+            discarded: Vec::new(),
         }
+    }
+
+    /// Whether nobody looks at the memory behind an argument once the derivative has returned.
+    pub fn is_discarded(&self, argument: usize) -> bool {
+        self.discarded.get(argument).copied().unwrap_or(false)
     }
 
     /// Says what is wrong with the request, if anything is.
@@ -84,6 +93,14 @@ impl Request {
         }
         if self.width == 0 || (reverse && self.width != 1) {
             return Err(format!("width {} is not possible in this mode", self.width));
+        }
+        for (index, (param, _)) in function.params.iter().zip(&self.discarded).enumerate() {
+            if self.is_discarded(index) && param.ty != Type::PTR {
+                return Err(format!(
+                    "argument {index} of type {} is no memory that could be discarded",
+                    param.ty
+                ));
+            }
         }
         let args = self.args.iter().zip(function.params.iter().map(|p| p.ty));
         let results = self.results.iter().zip(function.results.iter().copied());

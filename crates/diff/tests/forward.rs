@@ -266,7 +266,7 @@ fn text_of_a_product() {
          }",
         1,
         expect![[r#"
-            func @f.fwd(%x: f64, %x': f64, %y: f64, %y': f64) -> (f64, f64) {
+            func @f.fwd(%x: f64, %x': f64, %y: f64, %y': f64) -> (f64, f64) memory(none) willreturn {
               %p = fmul nnan contract f64 %x, %y loc(0:3:9)
               %0 = fmul contract f64 %x', %y loc(0:3:9)
               %1 = fmul contract f64 %y', %x loc(0:3:9)
@@ -287,7 +287,7 @@ fn text_of_two_directions_shares_the_formulas() {
          }",
         2,
         expect![[r#"
-            func @f.fwd(%x: f64, %x'0: f64, %x'1: f64) -> (f64, f64, f64) {
+            func @f.fwd(%x: f64, %x'0: f64, %x'1: f64) -> (f64, f64, f64) memory(none) willreturn {
               %s = sin f64 %x
               %0 = cos f64 %x
               %s'0 = fmul f64 %x'0, %0
@@ -312,7 +312,7 @@ fn text_of_a_loop_over_memory() {
          }",
         1,
         expect![[r#"
-            func @f.fwd(%x: ptr noalias readonly layout [f64], %x': ptr noalias readonly layout [f64], %n: i64) -> (f64, f64) {
+            func @f.fwd(%x: ptr noalias readonly nocapture layout [f64], %x': ptr noalias readonly nocapture layout [f64], %n: i64) -> (f64, f64) memory(read) willreturn {
               %sum, %sum' = for %i: i64 = 0 to %n step 1 with (%acc: f64 = 0.0, %acc': f64 = 0.0) {
                 %p = offset inbounds %x, %i * 8
                 %p' = offset inbounds %x', %i * 8

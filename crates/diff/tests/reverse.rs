@@ -24,6 +24,7 @@ fn request(module: &Module, name: &str, args: &str, results: &str) -> Request {
         results: activities(results),
         primal: true,
         width: 1,
+        discarded: Vec::new(),
     }
 }
 

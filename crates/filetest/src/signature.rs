@@ -1,7 +1,7 @@
 //! How directives and command lines say what is to be differentiated.
 //!
 //! ```text
-//! @f (dup, const, active) -> (active) primal width 2 raw as @df
+//! @f (dup, const, active) -> (active) primal width 2 discard 0 raw as @df
 //! ```
 //!
 //! The activities of the arguments, then those of the results, then options. Both lists may be left out together: then
@@ -22,6 +22,8 @@ pub struct Signature {
     pub primal: bool,
     /// How many tangents forward mode carries.
     pub width: u32,
+    /// The arguments whose memory nobody looks at afterwards.
+    pub discarded: Vec<usize>,
     /// Whether the derivative is shown as it is made, before optimisation.
     pub raw: bool,
     /// What the derivative is to be called (augmented and reverse function, for split mode).
@@ -43,6 +45,9 @@ impl Signature {
             results,
             primal: self.primal,
             width: self.width,
+            discarded: (0..module.functions[function].params.len())
+                .map(|index| self.discarded.contains(&index))
+                .collect(),
         })
     }
 }
@@ -68,6 +73,7 @@ pub fn parse_signature(text: &str) -> Result<Signature, String> {
         activities,
         primal: false,
         width: 1,
+        discarded: Vec::new(),
         raw: false,
         names: Vec::new(),
     };
@@ -82,13 +88,23 @@ pub fn parse_signature(text: &str) -> Result<Signature, String> {
                 .ok()
                 .filter(|width| (1..=1024).contains(width))
                 .ok_or("the width is between 1 and 1024")?;
+        } else if scanner.eat_word("discard") {
+            loop {
+                let index = usize::try_from(scanner.number()?);
+                signature
+                    .discarded
+                    .push(index.map_err(|_| "arguments are counted from 0 on")?);
+                if !scanner.eat(",") {
+                    break;
+                }
+            }
         } else if scanner.eat_word("as") {
             signature.names.push(scanner.symbol()?.to_owned());
             while scanner.eat(",") {
                 signature.names.push(scanner.symbol()?.to_owned());
             }
         } else {
-            return Err(scanner.complain("`primal`, `width N`, `raw` or `as @name`"));
+            return Err(scanner.complain("`primal`, `width N`, `discard N`, `raw` or `as @name`"));
         }
     }
     Ok(signature)

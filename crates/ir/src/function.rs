@@ -4,7 +4,7 @@
 //! region that defines it, after its definition, and in all regions nested there. Constants are values without a
 //! place: they are visible everywhere in their function, and equal constants are one value.
 
-use crate::facts::{Alignment, Flags, FunctionFacts, ParamFacts, Range};
+use crate::facts::{Alignment, Flags, FunctionFacts, MemoryEffect, ParamFacts, Range};
 use crate::opcode::{FloatPredicate, IntPredicate, Opcode};
 use crate::types::{Scalar, Type};
 use crate::{FunctionId, GlobalId, Location};
@@ -216,6 +216,16 @@ impl Function {
     /// If the function is only declared; check `body` first where that can be.
     pub fn body(&self) -> Region {
         self.body.expect("the function has a body")
+    }
+
+    /// Whether a call may write memory that its caller can see.
+    pub fn may_write(&self) -> bool {
+        let written = |param: &Param| param.ty.is_ptr() && !param.facts.readonly;
+        match self.facts.memory {
+            MemoryEffect::None | MemoryEffect::Read => false,
+            MemoryEffect::Args => self.params.iter().any(written),
+            MemoryEffect::Any => true,
+        }
     }
 
     /// The values of the parameters.

@@ -317,7 +317,8 @@ impl<'m> Aliases<'m> {
             _ => None,
         };
         let memory = callee.map_or(MemoryEffect::Any, |callee| callee.facts.memory);
-        if memory == MemoryEffect::None || (writes && memory == MemoryEffect::Read) {
+        let writing = callee.is_none_or(|callee| callee.may_write());
+        if memory == MemoryEffect::None || (writes && !writing) {
             return Footprint::default();
         }
         let mut footprint = Footprint {

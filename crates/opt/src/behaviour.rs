@@ -97,10 +97,11 @@ pub fn behaviour_of(module: &Module, function: &Function, op: Op) -> Behaviour {
         },
         Effect::Call => match data.payload {
             Payload::Callee(callee) => {
-                let facts = &module.functions[callee].facts;
+                let callee = &module.functions[callee];
+                let facts = &callee.facts;
                 Behaviour {
                     reads: facts.memory != MemoryEffect::None,
-                    writes: facts.memory.writes(),
+                    writes: callee.may_write(),
                     stops: !facts.willreturn,
                     allocates: true,
                 }

@@ -1,5 +1,5 @@
-//! Removes stores that nobody reads: those overwritten before anything reads them, and all those to memory that the
-//! function made for itself and never reads.
+//! Removes stores that nobody reads: those overwritten before anything reads them, all those to memory that the
+//! function made for itself and never reads, and the last ones to memory of parameters that are `discarded`.
 //!
 //! ```text
 //! store f64 1.0, %p align 8        →      store f64 2.0, %p align 8
@@ -44,6 +44,12 @@ fn find(module: &Module, function: &Function, body: Region) -> EntitySet<Op> {
         dead,
     };
     let mut state = Vec::new();
+    for (&argument, param) in function.arguments().iter().zip(&function.params) {
+        if param.facts.discarded && state.len() < WINDOW / 2 {
+            let access = aliases.access(argument, None);
+            finder.expect(function.terminator(body), access, &mut state);
+        }
+    }
     for &op in &function.regions[body].ops {
         // Stack memory is gone when the function returns.
         if function.ops[op].opcode == Opcode::Stack && state.len() < WINDOW / 2 {
@@ -211,9 +217,19 @@ impl Finder<'_, '_> {
         });
     }
 
-    /// Whoever called may see memory as it is now; what the function made for itself, nobody sees.
+    /// Whoever called may see memory as it is now; what the function made for itself, nobody sees, and at what is discarded
+    /// nobody looks.
     fn stop(&self, state: &mut Vec<usize>) {
-        state.retain(|&index| self.is_own(self.pending[index].access.root));
+        state.retain(|&index| {
+            let root = self.pending[index].access.root;
+            self.is_own(root) || self.is_discarded(root)
+        });
+    }
+
+    fn is_discarded(&self, root: Value) -> bool {
+        let function = self.aliases.function();
+        let mut params = function.arguments().iter().zip(&function.params);
+        params.any(|(&argument, param)| argument == root && param.facts.discarded)
     }
 
     /// Whether a root is memory that the function made, and that nobody else can reach.

@@ -1,4 +1,4 @@
-//! Finds out which pointer parameters are only read, from the bodies of functions.
+//! Finds out which pointer parameters are only read, from the bodies of functions; and what [`infer_effects`] does.
 //!
 //! ```text
 //! func @first(%x: ptr) -> (f64) {          func @first(%x: ptr readonly) -> (f64) {
@@ -12,6 +12,7 @@
 //! address gets into memory keeps no promise, since a pointer found there may lead back to it.
 
 use crate::alias::Aliases;
+use crate::infer_effects::infer_effects;
 use ferrozyme_ir::{
     Constant, FunctionId, Module, Op, Opcode, Payload, Symbol, Type, Value, all_ops,
 };
@@ -20,7 +21,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// A parameter of a function.
 type Place = (FunctionId, usize);
 
-/// Marks parameters of a function and of all that it calls `readonly` where that is so; says how many.
+/// Marks parameters of a function and of all that it calls `readonly` where that is so, and the functions with what memory they
+/// touch; says how many facts are new.
 pub fn infer_facts(module: &mut Module, function: FunctionId) -> usize {
     let functions = reachable(module, function);
     // Where a pointer goes: for each parameter, whether it is written through, and to which parameters of callees it is passed.
@@ -49,8 +51,23 @@ pub fn infer_facts(module: &mut Module, function: FunctionId) -> usize {
             changes += 1;
         }
     }
+    // Callees stand behind their callers, most of them, and what is known of them helps.
+    for _ in 0..ROUNDS {
+        let found: usize = functions
+            .iter()
+            .rev()
+            .map(|&id| infer_effects(module, id))
+            .sum();
+        changes += found;
+        if found == 0 {
+            break;
+        }
+    }
     changes
 }
+
+/// How often what was found out of callees is used for their callers.
+const ROUNDS: usize = 4;
 
 /// A function and all functions with bodies that it can reach: those that it calls, and those whose addresses it knows.
 fn reachable(module: &Module, function: FunctionId) -> Vec<FunctionId> {

@@ -501,8 +501,7 @@ fn captures(module: &Module, function: &Function, op: Op, index: usize) -> bool 
                 .get(index)
                 .is_none_or(|param| !param.facts.nocapture);
             // A function that writes nothing can keep a pointer only in its results.
-            let silent =
-                !callee.facts.memory.writes() && callee.results.iter().all(|ty| ty.is_float());
+            let silent = !callee.may_write() && callee.results.iter().all(|ty| ty.is_float());
             keeps && !silent
         }
         Opcode::CallIndirect => index > 0,

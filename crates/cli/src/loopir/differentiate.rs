@@ -103,6 +103,7 @@ impl Differentiate {
             function: module.functions[request.function].name.clone(),
             activities: Some((request.args, request.results)),
             primal: self.primal,
+            discarded: Vec::new(),
             width: self.width,
             raw: self.raw,
             names: self.names.iter().map(plain).collect(),

@@ -270,7 +270,7 @@ struct Generator<'f> {
     pointers: Vec<Value>,
     conditions: Vec<Value>,
     float: Value,
-    callees: [FunctionId; 3],
+    callees: [FunctionId; 4],
     /// How many more operations may be made.
     budget: u32,
 }
@@ -300,7 +300,9 @@ fn generate(seed: u64) -> (Module, FunctionId) {
         vec![],
     );
     look.facts.memory = MemoryEffect::Read;
-    let callees = [any, pass, look].map(|function| module.functions.push(function));
+    let mut touch = Function::declare("touch", vec![Type::PTR.into()], vec![]);
+    touch.facts.memory = MemoryEffect::Args;
+    let callees = [any, pass, look, touch].map(|function| module.functions.push(function));
     let exclusive = pointer(ParamFacts {
         noalias: true,
         ..ParamFacts::default()

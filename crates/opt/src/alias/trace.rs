@@ -336,12 +336,14 @@ impl<'a, 'm> Tracer<'a, 'm> {
                 }
             }
         }
-        for &datum in &self.captured {
-            if let Datum::Pointer(object, offset) = datum {
-                places.push(((object, offset), true));
+        if callee.facts.memory.reaches_beyond_arguments() {
+            for &datum in &self.captured {
+                if let Datum::Pointer(object, offset) = datum {
+                    places.push(((object, offset), true));
+                }
             }
+            places.push(((OUTSIDE, 0), true));
         }
-        places.push(((OUTSIDE, 0), true));
         let writes = callee.facts.memory.writes();
         for (place, writable) in places {
             for (distance, size) in [(-16, 4), (0, 8), (24, 8)] {

@@ -111,6 +111,7 @@ impl Experiment<'_> {
             results: results.iter().map(|ty| activity(ty.is_float())).collect(),
             primal: false,
             width: 1,
+            discarded: Vec::new(),
         }
     }
 

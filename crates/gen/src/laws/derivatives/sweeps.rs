@@ -22,6 +22,7 @@ pub(super) fn request(inputs: &Inputs, module: &Module, main: FunctionId, width:
         results: result_activities(module, main, inputs),
         primal: true,
         width,
+        discarded: Vec::new(),
     }
 }
 

@@ -1,0 +1,135 @@
+//! Finds out, from the body of a function, which memory of its callers it touches, which pointers it keeps, and whether it always
+//! returns.
+//!
+//! ```text
+//! func @scale(%x: ptr) {                 func @scale(%x: ptr nocapture) memory(args) willreturn {
+//!   %a = load f64 %x align 8       →       …
+//!   %b = fmul f64 %a, 2.0
+//!   store f64 %b, %x align 8
+//!   return
+//! }
+//! ```
+//!
+//! One function at a time, by what is known of its callees: functions that call each other are never taken to be better than
+//! nothing is known of them. What stands there already is never taken back.
+
+use crate::alias::{Aliases, Footprint};
+use crate::behaviour::behaviour_of;
+use crate::detach::with_function;
+use crate::pointers::{Object, is_constant_object, object_kind};
+use ferrozyme_ir::{FunctionId, MemoryEffect, Module, Opcode, Type, Value, all_ops};
+
+/// Notes what a function with a body does to memory; gives the number of facts that are new.
+pub fn infer_effects(module: &mut Module, id: FunctionId) -> usize {
+    with_function(module, id, |module, function| {
+        if function.body.is_none() {
+            return 0;
+        }
+        let aliases = Aliases::new(module, function);
+        let memory = memory_effect(module, &aliases);
+        let kept = kept_parameters(&aliases);
+        let returns = !all_ops(function)
+            .into_iter()
+            .any(|op| behaviour_of(module, function, op).stops);
+        let mut changes = 0;
+        if memory < function.facts.memory {
+            function.facts.memory = memory;
+            changes += 1;
+        }
+        if returns && !function.facts.willreturn {
+            function.facts.willreturn = true;
+            changes += 1;
+        }
+        for (param, kept) in function.params.iter_mut().zip(kept) {
+            if param.ty == Type::PTR && !kept && !param.facts.nocapture {
+                param.facts.nocapture = true;
+                changes += 1;
+            }
+        }
+        changes
+    })
+}
+
+/// What the operations of a function do to memory that its callers can see.
+fn memory_effect(module: &Module, aliases: &Aliases<'_>) -> MemoryEffect {
+    let function = aliases.function();
+    let (mut reads, mut writes) = (Reach::Own, Reach::Own);
+    let mut allocates = false;
+    for op in all_ops(function) {
+        // Whoever is called to stop the program does so out of sight.
+        if function.ops[op].opcode == Opcode::Trap {
+            continue;
+        }
+        allocates |= function.ops[op].opcode == Opcode::Alloc;
+        reads = reads.max(reach(module, aliases, &aliases.reads(op), false));
+        writes = writes.max(reach(module, aliases, &aliases.writes(op), true));
+    }
+    match (reads, writes) {
+        // New memory is other memory each time.
+        (Reach::Own, Reach::Own) if !allocates => MemoryEffect::None,
+        (_, Reach::Own) if !allocates => MemoryEffect::Read,
+        (Reach::Own | Reach::Arguments, Reach::Own | Reach::Arguments) => MemoryEffect::Args,
+        _ => MemoryEffect::Any,
+    }
+}
+
+/// How far memory that is touched is out of a function's own hands.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Reach {
+    /// The function made it itself, or nobody can tell.
+    Own,
+    /// It is right behind a parameter.
+    Arguments,
+    /// It may be anywhere.
+    Beyond,
+}
+
+fn reach(module: &Module, aliases: &Aliases<'_>, footprint: &Footprint, writes: bool) -> Reach {
+    if footprint.elsewhere {
+        return Reach::Beyond;
+    }
+    let function = aliases.function();
+    let of_object = |&object: &Value| match object_kind(function, object) {
+        Some(Object::Local) => Reach::Own,
+        Some(Object::Exclusive | Object::Shared) => Reach::Arguments,
+        Some(Object::Global) if !writes && is_constant_object(module, function, object) => {
+            Reach::Own
+        }
+        _ => Reach::Beyond,
+    };
+    let mut furthest = Reach::Own;
+    for access in &footprint.accesses {
+        let bases = aliases.pointers().bases(function, access.root);
+        let own = match bases.anything || bases.unknown {
+            true => Reach::Beyond,
+            false => {
+                let objects = bases.objects.iter().map(of_object);
+                objects.max().unwrap_or(Reach::Own)
+            }
+        };
+        furthest = furthest.max(own);
+    }
+    furthest
+}
+
+/// For each parameter, whether a copy of it may be left behind: in memory, or as a result.
+fn kept_parameters(aliases: &Aliases<'_>) -> Vec<bool> {
+    let function = aliases.function();
+    let pointers = aliases.pointers();
+    let mut returned: Vec<Value> = Vec::new();
+    let end = &function.ops[function.terminator(function.body())];
+    let mut anything = false;
+    if end.opcode == Opcode::Return {
+        for &value in &end.operands {
+            if function.ty(value).is_ptr() {
+                let bases = pointers.bases(function, pointers.root(value));
+                anything |= bases.anything;
+                returned.extend(bases.objects);
+            }
+        }
+    }
+    let kept = |argument: &Value| {
+        anything || pointers.is_escaped(*argument) || returned.contains(argument)
+    };
+    function.arguments().iter().map(kept).collect()
+}
