@@ -13,12 +13,25 @@
 //! - Symbols that the object needs from modules (panics, allocation, functions kept out of line) must be external there. Local ones have to be copied into
 //!   the object, or made external and hidden in the rewritten module.
 
+mod constants;
+mod derive;
+mod descriptor;
+mod finish;
+mod gather;
 pub mod inputs;
+mod opaque;
 pub mod options;
+mod passing;
+mod pipeline;
+mod prepare;
 pub mod report;
+mod requests;
+mod root;
+mod wrap;
 
 pub use inputs::{Input, Inputs, Origin};
 pub use options::{Explain, Level, Options, Relocation, Stage};
+pub use pipeline::differentiate;
 pub use report::{DerivativeReport, Diagnostic, Frame, Location, Report, Severity, Timing};
 
 /// What takes the place of requesting modules in the link, and what comes with it.
@@ -30,22 +43,4 @@ pub struct Output {
     pub object: Vec<u8>,
     /// What was done.
     pub report: Report,
-}
-
-/// Makes the derivatives that the inputs request.
-///
-/// # Errors
-/// All that the user has to know why one of them cannot be made.
-pub fn differentiate(inputs: &dyn Inputs, _options: &Options) -> Result<Output, Vec<Diagnostic>> {
-    let names = inputs
-        .requesting()
-        .into_iter()
-        .map(|index| match inputs.get(index) {
-            Ok(input) => format!("requested by {}", input.name),
-            Err(error) => error,
-        });
-    Err(vec![Diagnostic {
-        notes: names.collect(),
-        ..Diagnostic::error("this build of Ferrozyme has no differentiation at link time")
-    }])
 }

@@ -28,17 +28,23 @@
     reason = "the binding calls foreign functions; the safe types in these files are what the rest of the project sees"
 )]
 
+pub mod allocation;
 mod attribute;
 mod block;
 mod builder;
+pub mod compile;
 mod constant;
 mod context;
+pub mod export;
 mod global;
 mod instruction;
+pub mod jit;
 mod metadata;
 mod module;
 mod opcode;
+pub mod outline;
 mod passes;
+pub mod signature;
 mod sys;
 mod target;
 mod toolchain;

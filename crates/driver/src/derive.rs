@@ -1,0 +1,399 @@
+//! Differentiates the imported roots, inner requests first.
+
+use crate::descriptor::Mode;
+use crate::opaque::demangle;
+use crate::options::{Explain, Options, Stage};
+use crate::passing::{Passing, passing_of, request_for};
+use crate::report::{DerivativeReport, Diagnostic, Frame, Location};
+use crate::requests::{DERIVATIVE_PREFIX, FoundRequest};
+use crate::root::root_symbol;
+use crate::wrap::wrap_derivative;
+use ferrozyme_diff::{
+    self as diff, differentiate_forward, differentiate_reverse, explain_activity, explain_plan,
+};
+use ferrozyme_ir::{FunctionId, Module, Payload, Range, Scalar, print};
+use ferrozyme_opt::{OptimiseOptions, optimise_with};
+use std::collections::{HashMap, HashSet};
+
+/// What differentiation leaves behind in the module.
+pub(crate) struct Derived {
+    /// The functions that requests call, one for each request.
+    pub(crate) wrappers: Vec<FunctionId>,
+    /// What is to be said of each.
+    pub(crate) reports: Vec<DerivativeReport>,
+}
+
+/// Adds the derivatives to a module that holds the roots.
+pub(crate) fn derive(
+    module: &mut Module,
+    requests: &[FoundRequest],
+    options: &Options,
+) -> Result<Derived, Vec<Diagnostic>> {
+    let mut derivation = Derivation {
+        module,
+        requests: requests
+            .iter()
+            .map(|request| (request.symbol.as_str(), request))
+            .collect(),
+        explain: options.explain.as_ref(),
+        wrappers: HashMap::new(),
+        open: Vec::new(),
+        reports: Vec::new(),
+    };
+    let mut problems = Vec::new();
+    for request in requests {
+        derivation.describe_parameters(request);
+    }
+    let import = derivation.texts_of_roots(requests);
+    derivation.optimise_all();
+    for request in requests {
+        if let Err(found) = derivation.differentiate(request)
+            && !problems.contains(&found)
+        {
+            problems.push(found);
+        }
+    }
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    for (report, text) in derivation
+        .reports
+        .iter_mut()
+        .filter_map(|(symbol, report)| {
+            let text = import.get(symbol)?.clone();
+            Some((report, text))
+        })
+    {
+        report.stages.insert(0, (Stage::Import, text));
+    }
+    Ok(Derived {
+        wrappers: requests
+            .iter()
+            .map(|request| derivation.wrappers[&request.symbol])
+            .collect(),
+        reports: derivation
+            .reports
+            .into_iter()
+            .map(|(_, report)| report)
+            .collect(),
+    })
+}
+
+struct Derivation<'m> {
+    module: &'m mut Module,
+    requests: HashMap<&'m str, &'m FoundRequest>,
+    explain: Option<&'m Explain>,
+    /// The derivatives made so far, by symbol.
+    wrappers: HashMap<String, FunctionId>,
+    /// The requests being made, to find those that need themselves.
+    open: Vec<String>,
+    reports: Vec<(String, DerivativeReport)>,
+}
+
+impl Derivation<'_> {
+    /// Tells the differentiator what the descriptor knows of the root's parameters.
+    fn describe_parameters(&mut self, request: &FoundRequest) {
+        let Some(root) = self.module.function_named(&root_symbol(request)) else {
+            return;
+        };
+        let params = &mut self.module.functions[root].params;
+        let mut index = 0;
+        for slot in &request.descriptor.slots {
+            match passing_of(slot) {
+                Passing::Float(_) => index += usize::from(!slot.result),
+                Passing::Memory => {
+                    params[index].facts.layout = slot.layout.clone();
+                    index += 1;
+                }
+                Passing::Words(words) => {
+                    for word in &words {
+                        if word.scalar == Scalar::Ptr {
+                            params[index].facts.layout = word.pointee.clone();
+                        }
+                        index += 1;
+                    }
+                    // The length of a slice: no object has more than `isize::MAX` bytes.
+                    if let [pointer, length] = words.as_slice()
+                        && (slot.shared || slot.unique)
+                        && length.scalar == Scalar::Int(64)
+                        && let Some(pointee) = &pointer.pointee
+                    {
+                        params[index - 1].facts.range = Some(Range {
+                            min: 0,
+                            max: i128::from(i64::MAX) / i128::from(pointee.stride.max(1)),
+                        });
+                    }
+                }
+            }
+        }
+    }
+
+    fn texts_of_roots(&self, requests: &[FoundRequest]) -> HashMap<String, String> {
+        let wanted = requests
+            .iter()
+            .filter(|request| self.wants(request, Stage::Import));
+        wanted
+            .filter_map(|request| {
+                let root = self.module.function_named(&root_symbol(request))?;
+                Some((request.symbol.clone(), self.print_reached(root)))
+            })
+            .collect()
+    }
+
+    /// Optimises every function, callees first.
+    fn optimise_all(&mut self) {
+        for id in callees_first(self.module) {
+            optimise_with(self.module, id, &OptimiseOptions::default());
+        }
+    }
+
+    fn differentiate(&mut self, request: &FoundRequest) -> Result<FunctionId, Diagnostic> {
+        if let Some(&wrapper) = self.wrappers.get(&request.symbol) {
+            return Ok(wrapper);
+        }
+        let at_request = |message: String| Diagnostic {
+            location: Some(location_of_request(request)),
+            ..Diagnostic::error(message)
+        };
+        if self.open.contains(&request.symbol) {
+            return Err(Diagnostic {
+                remedy: Some(
+                    "give the function a rule of its own, or compute the inner derivative by hand"
+                        .to_owned(),
+                ),
+                ..at_request(format!(
+                    "the derivative of `{}` needs itself",
+                    request.descriptor.primal
+                ))
+            });
+        }
+        let name = root_symbol(request);
+        let root = self.module.function_named(&name).ok_or_else(|| {
+            at_request(format!("`{}` could not be read", request.descriptor.primal))
+        })?;
+        self.open.push(request.symbol.clone());
+        self.differentiate_inner(root)?;
+        self.open.pop();
+
+        if !self.open.is_empty() || self.calls_derivatives(root) {
+            optimise_with(self.module, root, &OptimiseOptions::default());
+        }
+        let asked = request_for(&request.descriptor, root);
+        let before = self.module.functions.len();
+        let report = self.report(request, &asked);
+        let derivative = match request.descriptor.mode {
+            Mode::Reverse => differentiate_reverse(self.module, &asked),
+            Mode::Forward => differentiate_forward(self.module, &asked),
+        };
+        let derivative = derivative.map_err(|error| self.diagnostic(request, error))?;
+        let made: Vec<FunctionId> = self.module.functions.keys().skip(before).collect();
+        for id in made {
+            optimise_with(self.module, id, &OptimiseOptions::default());
+        }
+        let wrapper = wrap_derivative(
+            self.module,
+            &request.symbol,
+            &request.descriptor,
+            derivative,
+        );
+        self.wrappers.insert(request.symbol.clone(), wrapper);
+        let mut report = report;
+        if self.wants(request, Stage::Derivative) {
+            report
+                .stages
+                .push((Stage::Derivative, self.print_reached(derivative)));
+        }
+        self.reports.push((request.symbol.clone(), report));
+        Ok(wrapper)
+    }
+
+    /// Makes the derivatives that a root calls.
+    fn differentiate_inner(&mut self, root: FunctionId) -> Result<(), Diagnostic> {
+        for id in reached_from(self.module, root) {
+            let inner = self
+                .requests
+                .get(self.module.functions[id].name.as_str())
+                .copied();
+            if let Some(inner) = inner {
+                self.differentiate(inner)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn calls_derivatives(&self, root: FunctionId) -> bool {
+        reached_from(self.module, root).iter().any(|&id| {
+            self.module.functions[id]
+                .name
+                .starts_with(DERIVATIVE_PREFIX)
+        })
+    }
+
+    fn wants(&self, request: &FoundRequest, stage: Stage) -> bool {
+        self.explains(request)
+            .is_some_and(|explain| explain.stages.contains(&stage))
+    }
+
+    /// What the user wants to know of a request, if anything.
+    fn explains(&self, request: &FoundRequest) -> Option<&Explain> {
+        let names = |path: &str| {
+            let wanted = self.explain?.function.as_deref();
+            wanted
+                .is_none_or(|wanted| path == wanted || path.ends_with(&format!("::{wanted}")))
+                .then_some(())
+        };
+        names(&request.descriptor.primal).or_else(|| names(&request.descriptor.derivative))?;
+        self.explain
+    }
+
+    fn report(&self, request: &FoundRequest, asked: &diff::Request) -> DerivativeReport {
+        let descriptor = &request.descriptor;
+        let mut report = DerivativeReport {
+            primal: descriptor.primal.clone(),
+            derivative: descriptor.derivative.clone(),
+            mode: match descriptor.mode {
+                Mode::Forward => "forward".to_owned(),
+                Mode::Reverse => "reverse".to_owned(),
+            },
+            width: descriptor.width,
+            location: Some(location_of_request(request)),
+            ..DerivativeReport::default()
+        };
+        let Some(explain) = self.explains(request) else {
+            return report;
+        };
+        let reverse = descriptor.mode == Mode::Reverse;
+        let text =
+            |text: Result<String, diff::Error>| text.unwrap_or_else(|error| format!("{error}\n"));
+        if explain.stages.is_empty() && reverse {
+            report.summary = text(explain_plan(self.module, asked));
+        }
+        for &stage in &explain.stages {
+            let text = match stage {
+                Stage::Optimised => self.print_reached(asked.function),
+                Stage::Activity => text(explain_activity(self.module, asked)),
+                Stage::Plan if reverse => text(explain_plan(self.module, asked)),
+                _ => continue,
+            };
+            report.stages.push((stage, text));
+        }
+        report
+    }
+
+    fn print_reached(&self, root: FunctionId) -> String {
+        let functions = reached_from(self.module, root)
+            .into_iter()
+            .filter(|&id| self.module.functions[id].body.is_some())
+            .map(|id| print::print_function(self.module, id));
+        functions.collect::<Vec<_>>().join("\n")
+    }
+
+    fn diagnostic(&self, request: &FoundRequest, error: diff::Error) -> Diagnostic {
+        let root = root_symbol(request);
+        let name = |function: &str| match function == root {
+            true => request.descriptor.primal.clone(),
+            false => demangle(function),
+        };
+        let location = error.location.as_deref().and_then(parse_location);
+        let mut chain: Vec<Frame> = error
+            .chain
+            .iter()
+            .map(|function| Frame {
+                function: name(function),
+                location: None,
+            })
+            .collect();
+        chain.push(Frame {
+            function: name(&error.function),
+            location: location.clone(),
+        });
+        Diagnostic {
+            location: location.or_else(|| Some(location_of_request(request))),
+            construct: error.operation.clone(),
+            chain,
+            notes: vec![format!(
+                "needed for the derivative `{}` of `{}`, requested at {}:{}",
+                request.descriptor.derivative,
+                request.descriptor.primal,
+                request.descriptor.file,
+                request.descriptor.line
+            )],
+            remedy: Some(error.remedy),
+            ..Diagnostic::error(error.message)
+        }
+    }
+}
+
+fn location_of_request(request: &FoundRequest) -> Location {
+    Location {
+        file: request.descriptor.file.clone(),
+        line: request.descriptor.line,
+        column: request.descriptor.column,
+    }
+}
+
+fn parse_location(text: &str) -> Option<Location> {
+    let mut parts = text.rsplitn(3, ':');
+    let column = parts.next()?.parse().ok()?;
+    let line = parts.next()?.parse().ok()?;
+    Some(Location {
+        file: parts.next()?.to_owned(),
+        line,
+        column,
+    })
+}
+
+/// The functions that a function mentions: calls, and addresses of functions.
+fn mentions(module: &Module, id: FunctionId) -> Vec<FunctionId> {
+    let function = &module.functions[id];
+    let calls = function.ops.values().filter_map(|op| match op.payload {
+        Payload::Callee(callee) => Some(callee),
+        _ => None,
+    });
+    let addresses = function
+        .values
+        .values()
+        .filter_map(|value| match value.def {
+            ferrozyme_ir::ValueDef::Constant(ferrozyme_ir::Constant::Function(id)) => Some(id),
+            _ => None,
+        });
+    calls.chain(addresses).collect()
+}
+
+/// A function and all that it mentions, directly or not.
+pub(crate) fn reached_from(module: &Module, root: FunctionId) -> Vec<FunctionId> {
+    let mut seen = HashSet::from([root]);
+    let mut reached = vec![root];
+    let mut next = 0;
+    while let Some(&id) = reached.get(next) {
+        next += 1;
+        for callee in mentions(module, id) {
+            if seen.insert(callee) {
+                reached.push(callee);
+            }
+        }
+    }
+    reached
+}
+
+/// All functions, each after those that it mentions as far as recursion allows.
+fn callees_first(module: &Module) -> Vec<FunctionId> {
+    let mut order = Vec::new();
+    let mut seen = HashSet::new();
+    for root in module.functions.keys() {
+        let mut work = vec![(root, false)];
+        while let Some((id, done)) = work.pop() {
+            if done {
+                order.push(id);
+            } else if seen.insert(id) {
+                work.push((id, true));
+                work.extend(
+                    mentions(module, id)
+                        .into_iter()
+                        .map(|callee| (callee, false)),
+                );
+            }
+        }
+    }
+    order
+}

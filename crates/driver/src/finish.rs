@@ -1,0 +1,57 @@
+//! From the working module with the derivatives in it to an object file.
+
+use crate::options::Level;
+use crate::report::Diagnostic;
+use crate::requests::DERIVATIVE_PREFIX;
+use ferrozyme_llvm::{Linkage, Module, PassOptions, TargetMachine, Visibility};
+
+/// Makes everything but the derivatives private, optimises, and drops what is not needed.
+pub(crate) fn optimise_derivatives(
+    module: Module<'_>,
+    machine: &TargetMachine,
+    level: Level,
+) -> Result<(), Diagnostic> {
+    for function in module.functions().collect::<Vec<_>>() {
+        if function.is_declaration() {
+            continue;
+        }
+        if function.name().starts_with(DERIVATIVE_PREFIX) {
+            function
+                .set_linkage(Linkage::External)
+                .set_visibility(Visibility::Hidden);
+        } else {
+            function
+                .set_visibility(Visibility::Default)
+                .set_linkage(Linkage::Internal);
+        }
+    }
+    module
+        .verify()
+        .map_err(|error| bug("the derivatives do not verify as LLVM IR", &error))?;
+    // Debug builds get optimised derivatives too: an unoptimised one would be of no use to anybody.
+    let passes = match level {
+        Level::O0 | Level::O1 | Level::O2 => "globaldce,default<O2>",
+        Level::O3 => "globaldce,default<O3>",
+    };
+    module
+        .run_passes(passes, Some(machine), PassOptions::default())
+        .map_err(|error| bug("LLVM could not optimise the derivatives", &error))
+}
+
+/// The object file.
+pub(crate) fn emit(module: Module<'_>, machine: &TargetMachine) -> Result<Vec<u8>, Diagnostic> {
+    machine
+        .emit_object(module)
+        .map_err(|error| bug("LLVM could not generate code for the derivatives", &error))
+}
+
+fn bug(message: &str, error: &dyn std::fmt::Display) -> Diagnostic {
+    Diagnostic {
+        notes: vec![error.to_string()],
+        remedy: Some(
+            "this is a bug in Ferrozyme; `cargo ferrozyme explain --stage derivative` shows the derivatives for a report"
+                .to_owned(),
+        ),
+        ..Diagnostic::error(message)
+    }
+}

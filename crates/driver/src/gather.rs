@@ -1,0 +1,360 @@
+//! The working module: everything with a body that the differentiated functions reach, and nothing else.
+//!
+//! Modules are linked into it lazily: what is external in a source is made `available_externally` first, which LLVM's linker brings along only
+//! where something refers to it, and local functions come with those that use them. This goes on until nothing more is found:
+//! from the crate's codegen units, its dependencies, and the standard library's bitcode.
+//!
+//! In the end all functions and constants in it are private copies. Memory that is written must not be copied: such globals stay symbols of the program. Where they are local to
+//! their module, they are made visible under a name of their own there too ([`Gathered::promoted`]); in the standard library, whose
+//! machine code is finished, functions that use such globals are left out.
+
+use crate::descriptor::Mode;
+use crate::inputs::{Inputs, Origin};
+use crate::opaque::is_opaque;
+use crate::report::Diagnostic;
+use crate::requests::{DERIVATIVE_PREFIX, FoundRequest, replace_requests};
+use ferrozyme_llvm::{Context, Linkage, LlvmError, Module, Value, Visibility};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// The working module, and what follows for the others.
+pub(crate) struct Gathered<'c> {
+    /// What the requests reach.
+    pub(crate) module: Module<'c>,
+    /// All requests, of requesting modules and of what they reach.
+    pub(crate) requests: Vec<FoundRequest>,
+    /// New bitcode for modules: without requests, with promoted globals.
+    pub(crate) rewritten: Vec<(usize, Vec<u8>)>,
+}
+
+/// Brings together what the requests of all modules reach.
+pub(crate) fn gather<'c>(
+    context: &'c Context,
+    inputs: &dyn Inputs,
+) -> Result<Gathered<'c>, Vec<Diagnostic>> {
+    let mut gathering = Gathering {
+        context,
+        inputs,
+        module: context.create_module("ferrozyme"),
+        requests: Vec::new(),
+        rewritten: BTreeMap::new(),
+        promoted: HashMap::new(),
+        from_std: HashMap::new(),
+        linked: HashSet::new(),
+    };
+    gathering.run()?;
+    Ok(Gathered {
+        module: gathering.module,
+        requests: gathering.requests,
+        rewritten: gathering.rewritten.into_iter().collect(),
+    })
+}
+
+struct Gathering<'c, 'i> {
+    context: &'c Context,
+    inputs: &'i dyn Inputs,
+    module: Module<'c>,
+    requests: Vec<FoundRequest>,
+    rewritten: BTreeMap<usize, Vec<u8>>,
+    /// Which input a promoted global is from.
+    promoted: HashMap<String, usize>,
+    /// Functions of the standard library, and whether they are visible to others.
+    from_std: HashMap<String, bool>,
+    /// Inputs that were looked into, with the symbols that were wanted.
+    linked: HashSet<(usize, String)>,
+}
+
+impl<'c> Gathering<'c, '_> {
+    fn run(&mut self) -> Result<(), Vec<Diagnostic>> {
+        let mut problems = Vec::new();
+        let mut sources = Vec::new();
+        for index in self.inputs.requesting() {
+            let source = self.load(index, false).map_err(one)?;
+            promote_locals(source, index);
+            match replace_requests(self.context, source) {
+                Ok(found) => self.add_requests(found),
+                Err(found) => problems.extend(found),
+            }
+            self.rewritten.insert(index, source.to_bitcode());
+            sources.push((index, source));
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        // Roots first, so that each source finds what is wanted of it.
+        for (index, source) in sources {
+            if self.module.triple().is_empty() {
+                self.module.set_triple(&source.triple());
+                self.module.set_data_layout(&source.data_layout());
+            }
+            self.expose_primals(source);
+            self.link(index, source).map_err(one)?;
+        }
+        self.close().map_err(one)?;
+        self.leave_out_std_with_locals();
+        self.rewrite_promoted().map_err(one)?;
+        self.make_private();
+        Ok(())
+    }
+
+    fn add_requests(&mut self, found: Vec<FoundRequest>) {
+        for request in found {
+            if !self.requests.contains(&request) {
+                self.requests.push(request);
+            }
+        }
+    }
+
+    fn load(&self, index: usize, lazily: bool) -> Result<Module<'c>, Diagnostic> {
+        let input = self.inputs.get(index).map_err(Diagnostic::error)?;
+        let parsed = if lazily {
+            self.context
+                .parse_bitcode_lazily(&input.name, &input.bitcode)
+        } else {
+            self.context.parse_bitcode(&input.name, &input.bitcode)
+        };
+        parsed.map_err(|error| Diagnostic {
+            notes: vec![error.to_string()],
+            remedy: Some("run `cargo clean` if the toolchain changed".to_owned()),
+            ..Diagnostic::error(format!("the bitcode of `{}` cannot be read", input.name))
+        })
+    }
+
+    /// Declares primals in the working module, and makes local ones visible in their source.
+    fn expose_primals(&mut self, source: Module<'c>) {
+        for request in &self.requests {
+            let Some(primal) = source.function(&request.primal) else {
+                continue;
+            };
+            if is_local(primal) && !primal.is_declaration() {
+                primal.set_linkage(Linkage::External);
+            }
+            if self.module.function(&request.primal).is_none() {
+                self.module
+                    .add_function(&request.primal, primal.value_type());
+            }
+        }
+    }
+
+    fn link(&mut self, index: usize, source: Module<'c>) -> Result<(), Diagnostic> {
+        let input = self.inputs.get(index).map_err(Diagnostic::error)?;
+        let std = matches!(input.origin, Origin::Std { .. });
+        for name in promote_locals(source, index) {
+            self.promoted.insert(name, index);
+        }
+        for function in source.functions().collect::<Vec<_>>() {
+            if function.is_declaration() {
+                continue;
+            }
+            if std {
+                self.from_std.insert(function.name(), !is_local(function));
+            }
+            if !is_local(function) {
+                function.set_linkage(Linkage::AvailableExternally);
+            }
+            function.clear_comdat();
+        }
+        for global in source.globals().collect::<Vec<_>>() {
+            if global.linkage() == Linkage::Appending {
+                global.erase();
+                continue;
+            }
+            if global.is_declaration() || is_local(global) {
+                continue;
+            }
+            global.clear_comdat();
+            global.set_linkage(Linkage::AvailableExternally);
+        }
+        source.set_inline_assembly("");
+        self.module.link(source).map_err(from_llvm)
+    }
+
+    /// Links what is declared and defined elsewhere, until nothing is missing that can be had.
+    fn close(&mut self) -> Result<(), Diagnostic> {
+        loop {
+            let mut wanted: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+            for symbol in self.module.functions().chain(self.module.globals()) {
+                let name = symbol.name();
+                let constant_elsewhere = symbol.is_function() || symbol.is_global_constant();
+                if !symbol.is_declaration()
+                    || !constant_elsewhere
+                    || name.starts_with("llvm.")
+                    || name.starts_with(DERIVATIVE_PREFIX)
+                    || is_opaque(&name, symbol)
+                {
+                    continue;
+                }
+                if let Some(index) = self.inputs.defining(&name)
+                    && self.linked.insert((index, name.clone()))
+                {
+                    wanted.entry(index).or_default().push(name);
+                }
+            }
+            if wanted.is_empty() {
+                return Ok(());
+            }
+            for index in wanted.into_keys() {
+                let source = self.load(index, true)?;
+                if source.function(crate::requests::REQUEST_SYMBOL).is_some() {
+                    // Requests there were found when the requesting modules were read; this makes the same calls of them.
+                    promote_locals(source, index);
+                    let source = self.load(index, false)?;
+                    replace_requests(self.context, source).map_err(|mut all| all.remove(0))?;
+                    self.link(index, source)?;
+                    continue;
+                }
+                self.link(index, source)?;
+            }
+        }
+    }
+
+    /// The standard library's own memory cannot be reached from here: what uses it stays outside.
+    fn leave_out_std_with_locals(&mut self) {
+        let mut tainted: Vec<Value<'c>> = self
+            .module
+            .globals()
+            .filter(|global| {
+                self.promoted
+                    .get(&global.name())
+                    .and_then(|&index| self.inputs.get(index).ok())
+                    .is_some_and(|input| matches!(input.origin, Origin::Std { .. }))
+            })
+            .collect();
+        let mut seen = HashSet::new();
+        while let Some(symbol) = tainted.pop() {
+            for function in functions_using(symbol) {
+                if !seen.insert(function) {
+                    continue;
+                }
+                match self.from_std.get(&function.name()) {
+                    Some(true) => function.delete_body(),
+                    Some(false) => tainted.push(function),
+                    None => {}
+                }
+            }
+        }
+    }
+
+    /// Modules whose local memory is used from the working module give it a name.
+    fn rewrite_promoted(&mut self) -> Result<(), Diagnostic> {
+        let used: BTreeSet<usize> = self
+            .module
+            .globals()
+            .filter_map(|global| self.promoted.get(&global.name()).copied())
+            .collect();
+        for index in used {
+            let input = self.inputs.get(index).map_err(Diagnostic::error)?;
+            if self.rewritten.contains_key(&index) || matches!(input.origin, Origin::Std { .. }) {
+                continue;
+            }
+            let source = self.load(index, false)?;
+            promote_locals(source, index);
+            self.rewritten.insert(index, source.to_bitcode());
+            source.dispose();
+        }
+        Ok(())
+    }
+
+    fn make_private(&mut self) {
+        let primals: HashSet<&str> = self
+            .requests
+            .iter()
+            .map(|request| request.primal.as_str())
+            .collect();
+        for function in self.module.functions().collect::<Vec<_>>() {
+            if function.is_declaration() {
+                function.set_linkage(Linkage::External);
+                continue;
+            }
+            let linkage = match primals.contains(function.name().as_str()) {
+                true => Linkage::External,
+                false => Linkage::Internal,
+            };
+            function
+                .set_visibility(Visibility::Default)
+                .set_linkage(linkage);
+        }
+        for global in self.module.globals().collect::<Vec<_>>() {
+            if global.is_declaration() {
+                continue;
+            }
+            if global.is_global_constant() {
+                global
+                    .set_visibility(Visibility::Default)
+                    .set_linkage(Linkage::Internal);
+            } else {
+                global.set_initialiser(None);
+                global.set_linkage(Linkage::External);
+            }
+        }
+    }
+}
+
+/// Makes local memory that is written visible under a name that only this module gives. Gives the names.
+fn promote_locals(source: Module<'_>, index: usize) -> Vec<String> {
+    let mut names = Vec::new();
+    for global in source.globals().collect::<Vec<_>>() {
+        let name = global.name();
+        if global.is_declaration()
+            || global.is_global_constant()
+            || global.linkage() == Linkage::Appending
+        {
+            continue;
+        }
+        if name.starts_with(PROMOTED_PREFIX) {
+            names.push(name);
+        } else if is_local(global) {
+            let mut hasher = DefaultHasher::new();
+            (source.name(), index, &name).hash(&mut hasher);
+            let promoted = format!("{PROMOTED_PREFIX}{:016x}", hasher.finish());
+            global.set_name(&promoted);
+            global
+                .set_linkage(Linkage::External)
+                .set_visibility(Visibility::Hidden);
+            names.push(promoted);
+        }
+    }
+    names
+}
+
+const PROMOTED_PREFIX: &str = "__ferrozyme_static_";
+
+fn is_local(symbol: Value<'_>) -> bool {
+    matches!(symbol.linkage(), Linkage::Internal | Linkage::Private)
+}
+
+/// The functions in which a symbol occurs, also within constants.
+fn functions_using(symbol: Value<'_>) -> Vec<Value<'_>> {
+    let mut functions = Vec::new();
+    let mut seen = HashSet::new();
+    let mut work = vec![symbol];
+    while let Some(value) = work.pop() {
+        for user in value.users() {
+            if user.is_instruction() {
+                functions.extend(user.block().map(|block| block.function()));
+            } else if seen.insert(user) {
+                work.push(user);
+            }
+        }
+    }
+    functions
+}
+
+fn from_llvm(error: LlvmError) -> Diagnostic {
+    Diagnostic {
+        notes: vec![error.to_string()],
+        ..Diagnostic::error("modules could not be linked for differentiation")
+    }
+}
+
+fn one(diagnostic: Diagnostic) -> Vec<Diagnostic> {
+    vec![diagnostic]
+}
+
+/// The word for a mode in messages and names.
+pub(crate) fn mode_name(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Forward => "forward",
+        Mode::Reverse => "reverse",
+    }
+}

@@ -1,0 +1,107 @@
+//! Which functions stay outside: their bodies are of no interest to a derivative.
+//!
+//! Formatting, printing, panics and the machinery of the runtime neither compute with the user's numbers in a way that has a
+//! derivative nor are they small. They are called as they are; if a number that carries a derivative comes *out* of one, the differentiator refuses.
+
+use ferrozyme_llvm::{Place, Value};
+
+/// Paths of functions (as demangled) that stay outside. A path stands for everything below it.
+const OPAQUE_PATHS: &[&str] = &[
+    "alloc::alloc::handle_alloc_error",
+    "alloc::fmt",
+    "alloc::raw_vec::capacity_overflow",
+    "alloc::raw_vec::handle_error",
+    "core::cell::panic_already_borrowed",
+    "core::cell::panic_already_mutably_borrowed",
+    "core::char",
+    "core::fmt",
+    "core::num::flt2dec",
+    "core::num::fmt",
+    "core::option::expect_failed",
+    "core::option::unwrap_failed",
+    "core::panicking",
+    "core::result::unwrap_failed",
+    "core::slice::index::slice_end_index_len_fail",
+    "core::slice::index::slice_index_order_fail",
+    "core::slice::index::slice_start_index_len_fail",
+    "core::str",
+    "core::unicode",
+    "std::alloc",
+    "std::backtrace",
+    "std::env",
+    "std::fs",
+    "std::io",
+    "std::net",
+    "std::panic",
+    "std::panicking",
+    "std::process",
+    "std::rt",
+    "std::sync",
+    "std::sys",
+    "std::thread",
+    "std::time",
+];
+
+/// Whether a function stays outside: by what its declaration says, or by its name.
+pub(crate) fn is_opaque(name: &str, symbol: Value<'_>) -> bool {
+    if symbol.is_function() && symbol.has_attribute(Place::Function, "noreturn") {
+        return true;
+    }
+    if name.contains("___rust_") || name.starts_with("__rust_") || name == "rust_eh_personality" {
+        return true;
+    }
+    is_opaque_path(&demangle(name))
+}
+
+/// Whether nothing that goes through a function outside carries a derivative: it only shows values, or fails.
+pub(crate) fn is_inactive(name: &str) -> bool {
+    is_opaque_path(&demangle(name)) || name.contains("___rust_") || name.starts_with("__rust_")
+}
+
+/// The path of a symbol, for people.
+pub(crate) fn demangle(name: &str) -> String {
+    format!("{:#}", rustc_demangle::demangle(name))
+}
+
+fn is_opaque_path(path: &str) -> bool {
+    // `<core::fmt::Formatter>::pad` and `<f64 as core::fmt::Display>::fmt` are below `core::fmt` as well.
+    let subject = path.trim_start_matches('<');
+    let starts = |path: &str| {
+        OPAQUE_PATHS.iter().any(|opaque| {
+            path.strip_prefix(opaque)
+                .is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+        })
+    };
+    if starts(subject) {
+        return true;
+    }
+    path.starts_with('<')
+        && path
+            .split_once(" as ")
+            .is_some_and(|(_, interface)| starts(interface))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_opaque_path;
+
+    #[test]
+    fn formatting_and_panics_stay_outside() {
+        for path in [
+            "core::panicking::panic_fmt",
+            "<core::fmt::Formatter>::pad",
+            "<f64 as core::fmt::Display>::fmt",
+            "std::io::stdio::_print",
+        ] {
+            assert!(is_opaque_path(path), "{path}");
+        }
+        for path in [
+            "alloc::raw_vec::RawVecInner::grow_one",
+            "core::slice::sort::stable::driftsort_main",
+            "user::core::fmt",
+            "core::fmtx",
+        ] {
+            assert!(!is_opaque_path(path), "{path}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! How the slots of a request become parameters of the function that is differentiated.
+//!
+//! A request passes everything in memory. Differentiated like that, each argument would be one more pointer to follow, and nothing could be said of
+//! the memory behind it. So each request gets a *root* function, whose parameters are what the slots hold where the descriptor
+//! says it: references as pointers with facts, lengths as integers, floats as floats. What the descriptor does not describe stays in its slot.
+
+use crate::descriptor::{Activity, Descriptor, Mode, Slot};
+use ferrozyme_diff as diff;
+use ferrozyme_ir::{Layout, Scalar};
+
+/// How many words a slot may be split into.
+const MAX_WORDS: usize = 4;
+
+/// How the root takes one slot.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Passing {
+    /// As its pointers and integers.
+    Words(Vec<Word>),
+    /// As a float; for the result: returned.
+    Float(Scalar),
+    /// As the address of the slot.
+    Memory,
+}
+
+/// A pointer or integer in a slot.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Word {
+    /// Where it stands in the slot.
+    pub(crate) offset: u64,
+    /// A pointer or an integer.
+    pub(crate) scalar: Scalar,
+    /// What a pointer points to.
+    pub(crate) pointee: Option<Layout>,
+}
+
+/// How the root takes a slot.
+pub(crate) fn passing_of(slot: &Slot) -> Passing {
+    let Some(layout) = slot
+        .layout
+        .as_ref()
+        .filter(|layout| layout.stride == slot.size)
+    else {
+        return Passing::Memory;
+    };
+    if let [field] = layout.fields.as_slice()
+        && field.offset == 0
+        && matches!(field.scalar, Scalar::F32 | Scalar::F64)
+    {
+        return Passing::Float(field.scalar);
+    }
+    let words = layout.fields.len() <= MAX_WORDS
+        && !layout.fields.is_empty()
+        && layout.fields.iter().all(|field| !field.scalar.is_float());
+    if slot.result || !words {
+        return Passing::Memory;
+    }
+    let words = layout.fields.iter().map(|field| Word {
+        offset: field.offset,
+        scalar: field.scalar,
+        pointee: field.pointee.as_deref().cloned(),
+    });
+    Passing::Words(words.collect())
+}
+
+/// The request to the differentiator that a descriptor means, for the root `function`.
+pub(crate) fn request_for(
+    descriptor: &Descriptor,
+    function: ferrozyme_ir::FunctionId,
+) -> diff::Request {
+    let reverse = descriptor.mode == Mode::Reverse;
+    let mut request = diff::Request {
+        function,
+        args: Vec::new(),
+        results: Vec::new(),
+        primal: true,
+        width: if reverse { 1 } else { descriptor.width },
+        discarded: Vec::new(),
+    };
+    for slot in &descriptor.slots {
+        let active = slot.activity != Activity::Const;
+        let first = request.args.len();
+        let float = |active| match active {
+            true => diff::Activity::Active,
+            false => diff::Activity::Const,
+        };
+        let pointer = match active {
+            true => diff::Activity::Duplicated,
+            false => diff::Activity::Const,
+        };
+        match passing_of(slot) {
+            Passing::Float(_) if slot.result => request.results.push(float(active)),
+            Passing::Float(_) => request.args.push(float(active)),
+            Passing::Memory => request.args.push(pointer),
+            Passing::Words(words) => {
+                request
+                    .args
+                    .extend(words.iter().map(|word| match word.scalar {
+                        Scalar::Ptr => pointer,
+                        _ => diff::Activity::Const,
+                    }))
+            }
+        }
+        // Nobody looks at the primal memory of these any more: what need not be computed for the derivative is not.
+        let discarded = reverse && slot.activity == Activity::DuplicatedOnly;
+        request.discarded.resize(request.args.len(), false);
+        if discarded {
+            for (index, argument) in request.args.iter().enumerate().skip(first) {
+                request.discarded[index] = *argument == diff::Activity::Duplicated;
+            }
+        }
+    }
+    request
+}

@@ -1,0 +1,217 @@
+//! The function that a request calls: takes the slots, and calls the derivative of the root with what they hold.
+//!
+//! ```text
+//! func @__ferrozyme_derivative_…(%x: ptr, %x': ptr, %y: ptr, %y': ptr, %result: ptr, %seed: ptr) {
+//!   …load what the slots hold…
+//!   %r, %gy = call @root.reverse(%x.0, %x'.0, %x.1, %y.0, %seed.0)
+//!   …store %r to %result, add %gy to %y'…
+//! }
+//! ```
+
+use crate::descriptor::{Activity, Descriptor, Mode, Slot};
+use crate::passing::{Passing, Word, passing_of};
+use ferrozyme_ir::{
+    Alignment, Builder, Function, FunctionId, Module, Opcode, Param, ParamFacts, Scalar, Type,
+    Value,
+};
+
+/// Defines `name` (which calls may have declared already) around `derivative`, the derivative of the root.
+pub(crate) fn wrap_derivative(
+    module: &mut Module,
+    name: &str,
+    descriptor: &Descriptor,
+    derivative: FunctionId,
+) -> FunctionId {
+    let params = vec![slot_parameter(); descriptor.pointer_count()];
+    let mut function = Function::define(name, params, Vec::new());
+    let results = module.functions[derivative].results.clone();
+    let slots = slot_values(&function, descriptor);
+    let mut build = Builder::at_body(&mut function);
+
+    let mut args = Vec::new();
+    for (slot, values) in descriptor.slots.iter().zip(&slots) {
+        pass_slot(&mut build, descriptor, slot, values, &mut args);
+    }
+    let seeds = descriptor
+        .slots
+        .iter()
+        .zip(&slots)
+        .filter_map(|(slot, values)| {
+            let reverse = descriptor.mode == Mode::Reverse;
+            match passing_of(slot) {
+                Passing::Float(scalar) if slot.result && reverse && !values.shadows.is_empty() => {
+                    Some((scalar, values.shadows[0]))
+                }
+                _ => None,
+            }
+        });
+    let seeds: Vec<_> = seeds.collect();
+    for (scalar, address) in seeds {
+        args.push(load(&mut build, scalar, address, 0));
+    }
+
+    let call = build.call(derivative, &args, &results);
+    let mut results = build.function.ops[call].results.to_vec().into_iter();
+    let mut next = || {
+        results
+            .next()
+            .expect("the derivative's results follow from the same descriptor")
+    };
+    let floats = |result: bool| {
+        descriptor
+            .slots
+            .iter()
+            .zip(&slots)
+            .filter_map(move |(slot, values)| match passing_of(slot) {
+                Passing::Float(scalar) if slot.result == result => Some((scalar, slot, values)),
+                _ => None,
+            })
+    };
+    for (_, _, values) in floats(true) {
+        let value = next();
+        store(&mut build, value, values.primal);
+    }
+    match descriptor.mode {
+        Mode::Reverse => {
+            let active = floats(false).filter(|(_, slot, _)| slot.activity != Activity::Const);
+            for (scalar, _, values) in active.collect::<Vec<_>>() {
+                let so_far = load(&mut build, scalar, values.shadows[0], 0);
+                let gradient = next();
+                let sum = build.binary(Opcode::Fadd, so_far, gradient);
+                store(&mut build, sum, values.shadows[0]);
+            }
+        }
+        Mode::Forward => {
+            for (_, _, values) in floats(true) {
+                for &shadow in &values.shadows {
+                    let tangent = next();
+                    store(&mut build, tangent, shadow);
+                }
+            }
+        }
+    }
+    build.ret(&[]);
+    define(module, function)
+}
+
+/// The addresses of a slot and of its shadows.
+struct SlotValues {
+    primal: Value,
+    shadows: Vec<Value>,
+}
+
+fn slot_values(function: &Function, descriptor: &Descriptor) -> Vec<SlotValues> {
+    let mut arguments = function.arguments().iter().copied();
+    let mut next = || {
+        arguments
+            .next()
+            .expect("there are as many parameters as pointers")
+    };
+    let slots = descriptor.slots.iter().map(|slot| SlotValues {
+        primal: next(),
+        shadows: (0..descriptor.shadows(slot)).map(|_| next()).collect(),
+    });
+    slots.collect()
+}
+
+/// The arguments of the derivative that come from one slot.
+fn pass_slot(
+    build: &mut Builder<'_>,
+    descriptor: &Descriptor,
+    slot: &Slot,
+    values: &SlotValues,
+    args: &mut Vec<Value>,
+) {
+    let reverse = descriptor.mode == Mode::Reverse;
+    match passing_of(slot) {
+        Passing::Float(_) if slot.result => {}
+        Passing::Float(scalar) => {
+            args.push(load(build, scalar, values.primal, 0));
+            if !reverse {
+                for &shadow in &values.shadows {
+                    args.push(load(build, scalar, shadow, 0));
+                }
+            }
+        }
+        Passing::Memory => {
+            args.push(values.primal);
+            args.extend(&values.shadows);
+        }
+        Passing::Words(words) => {
+            for word in &words {
+                args.push(load(build, word.scalar, values.primal, word.offset));
+                if word.scalar != Scalar::Ptr {
+                    continue;
+                }
+                if slot.activity.is_batched() {
+                    pass_batched(build, descriptor, &words, word, values, args);
+                } else {
+                    for &shadow in &values.shadows {
+                        args.push(load(build, word.scalar, shadow, word.offset));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// One shadow slice that holds all directions, one behind the other.
+fn pass_batched(
+    build: &mut Builder<'_>,
+    descriptor: &Descriptor,
+    words: &[Word],
+    word: &Word,
+    values: &SlotValues,
+    args: &mut Vec<Value>,
+) {
+    let base = load(build, Scalar::Ptr, values.shadows[0], word.offset);
+    let stride = word.pointee.as_ref().map_or(1, |layout| layout.stride) as i64;
+    let length = words
+        .iter()
+        .find(|word| word.scalar == Scalar::Int(64))
+        .map(|length| load(build, length.scalar, values.primal, length.offset));
+    let length = length.unwrap_or_else(|| build.i64(1));
+    for direction in 0..descriptor.width {
+        let direction = build.i64(i64::from(direction));
+        let elements = build.binary(Opcode::Mul, length, direction);
+        args.push(build.offset(base, elements, stride));
+    }
+}
+
+fn load(build: &mut Builder<'_>, scalar: Scalar, slot: Value, offset: u64) -> Value {
+    let address = if offset == 0 {
+        slot
+    } else {
+        build.offset_bytes(slot, offset as i64)
+    };
+    let ty = Type::scalar_of(scalar);
+    build.load(ty, address, Alignment::natural(ty))
+}
+
+fn store(build: &mut Builder<'_>, value: Value, slot: Value) {
+    let align = Alignment::natural(build.ty(value));
+    build.store(value, slot, align);
+}
+
+/// Slots are memory of the caller that nothing else knows of.
+fn slot_parameter() -> Param {
+    Param {
+        ty: Type::PTR,
+        facts: ParamFacts {
+            noalias: true,
+            nocapture: true,
+            ..ParamFacts::default()
+        },
+    }
+}
+
+/// Puts the function in the place of its declaration if there is one.
+fn define(module: &mut Module, function: Function) -> FunctionId {
+    match module.function_named(&function.name) {
+        Some(id) => {
+            module.functions[id] = function;
+            id
+        }
+        None => module.functions.push(function),
+    }
+}

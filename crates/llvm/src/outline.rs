@@ -1,0 +1,536 @@
+//! Moves cold code out of functions before they are imported: what cannot return any more.
+//!
+//! Blocks from which no `ret` can be reached (panics, landing pads, cleanups, `resume`) become functions of their own that do not return, with
+//! the values that they use as parameters. The importer then sees calls that do not return, and unwinding and drops stay what they were, in LLVM's own terms:
+//!
+//! ```text
+//!   br i1 %bad, label %panic, label %good            br i1 %bad, label %cold, label %good
+//! panic:                                     ⇒     cold:
+//!   invoke void @panic_bounds_check(…)               call void @f.cold.0(ptr %vector, i64 %length) noreturn
+//!     to label %never unwind label %cleanup          unreachable
+//! cleanup: …drop %vector… resume
+//! ```
+//!
+//! An `invoke` that may return keeps its place. Of a function without a body it moves, with its cleanup, into a function of its own that returns what it
+//! returns. Of others it becomes a call, since the callee is to be differentiated; a panic in *it* then unwinds through this function without running the
+//! cleanup: memory that is held here is leaked.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::attribute::Place;
+use crate::block::Block;
+use crate::builder::Builder;
+use crate::context::Context;
+use crate::module::Module;
+use crate::opcode::{Linkage, Opcode};
+use crate::value::{Value, ValueKind};
+
+/// Moves the cold code of all functions of a module into functions of their own; gives those.
+///
+/// `is_outside` says of which functions no body will be looked at.
+pub fn outline_cold_code<'c>(
+    context: &'c Context,
+    module: Module<'c>,
+    is_outside: &dyn Fn(Value<'c>) -> bool,
+) -> Vec<Value<'c>> {
+    let mut made = Vec::new();
+    for function in module.functions().collect::<Vec<_>>() {
+        if !function.is_declaration() && !is_outside(function) {
+            Outliner::new(context, module, function, is_outside).run(&mut made);
+        }
+    }
+    made
+}
+
+struct Outliner<'c, 'o> {
+    context: &'c Context,
+    module: Module<'c>,
+    function: Value<'c>,
+    is_outside: &'o dyn Fn(Value<'c>) -> bool,
+    cold: HashSet<Block<'c>>,
+}
+
+impl<'c, 'o> Outliner<'c, 'o> {
+    fn new(
+        context: &'c Context,
+        module: Module<'c>,
+        function: Value<'c>,
+        is_outside: &'o dyn Fn(Value<'c>) -> bool,
+    ) -> Outliner<'c, 'o> {
+        Outliner {
+            context,
+            module,
+            function,
+            is_outside,
+            cold: cold_blocks(function),
+        }
+    }
+
+    fn run(&self, made: &mut Vec<Value<'c>>) {
+        let blocks = self.function.blocks();
+        if self.cold.is_empty() || self.cold.contains(&blocks[0]) {
+            // A function that never returns is called as a whole.
+            return;
+        }
+        let mut outlined: HashMap<Block<'c>, Outlined<'c>> = HashMap::new();
+        for &block in blocks.iter().filter(|block| !self.cold.contains(block)) {
+            let terminator = block.terminator().expect("blocks of functions end");
+            if terminator.is(Opcode::Invoke) {
+                if self.cold.contains(&terminator.unwind_destination())
+                    && !self.cold.contains(&terminator.normal_destination())
+                {
+                    made.extend(self.keep_invoke(terminator));
+                    continue;
+                }
+                if self.cold.contains(&terminator.unwind_destination()) {
+                    continue;
+                }
+            }
+            for (index, target) in terminator.successors().into_iter().enumerate() {
+                if !self.cold.contains(&target) || is_plain_trap(target) {
+                    continue;
+                }
+                let cold = outlined.entry(target).or_insert_with(|| {
+                    let cold = self.outline(target);
+                    made.push(cold.function);
+                    cold
+                });
+                let arguments = cold.arguments_from(target, block);
+                let stub = self.context.append_block(self.function, "cold");
+                let builder = self.context.builder();
+                builder.at_end(stub);
+                let call = builder.call_function(cold.function, &arguments);
+                call.set_debug_location(location_for(self.context, terminator, target));
+                call.add_attribute(Place::Function, self.context.attribute("noreturn", 0));
+                call.add_attribute(Place::Function, self.context.attribute("cold", 0));
+                builder.unreachable();
+                terminator.set_successor(index as u32, stub);
+            }
+        }
+        self.erase_unreachable();
+    }
+
+    /// The cold code that starts at `entry`, as a function that does not return.
+    fn outline(&self, entry: Block<'c>) -> Outlined<'c> {
+        let region = reachable(entry);
+        let captured = self.captured(&region, &HashSet::new());
+        let phis: Vec<Value<'c>> = entry
+            .instructions()
+            .take_while(|instruction| instruction.is(Opcode::Phi))
+            .collect();
+        let mut types: Vec<_> = phis.iter().map(|phi| phi.ty()).collect();
+        types.extend(captured.iter().map(|value| value.ty()));
+        let function = self.new_function("cold", self.context.void().function(&types, false));
+        for fact in ["noreturn", "cold", "noinline"] {
+            function.add_attribute(Place::Function, self.context.attribute(fact, 0));
+        }
+
+        let builder = self.context.builder();
+        let start = self.context.append_block(function, "entry");
+        builder.at_end(start);
+        let mut copy = Copy::new(self.context, function, &region);
+        let parameters = function.parameters();
+        copy.values.extend(
+            captured
+                .iter()
+                .copied()
+                .zip(parameters[phis.len()..].iter().copied()),
+        );
+        copy.allocas(&builder, &self.sunk_allocas(&region));
+        builder.branch(copy.blocks[&entry]);
+        copy.region(&region, Some((entry, start, &parameters[..phis.len()])));
+        Outlined {
+            function,
+            phis,
+            captured,
+        }
+    }
+
+    /// An `invoke` that may return but whose cleanup does not; gives a function if one was made.
+    fn keep_invoke(&self, invoke: Value<'c>) -> Option<Value<'c>> {
+        let outside = invoke
+            .called_function()
+            .is_none_or(|callee| callee.is_declaration() || (self.is_outside)(callee));
+        let normal = invoke.normal_destination();
+        let unwind = invoke.unwind_destination();
+        let builder = self.context.builder();
+        builder.before(invoke);
+        // Unoptimised programs invoke the allocator, which does not unwind and is differentiated like any other operation.
+        let allocates = invoke.called_function().is_some_and(|callee| {
+            callee
+                .text_attribute(Place::Function, "alloc-family")
+                .is_some()
+        });
+        let (replacement, made) = if outside && !allocates && invoke.called_function().is_some() {
+            let (function, arguments) = self.outline_invoke(invoke, unwind);
+            (builder.call_function(function, &arguments), Some(function))
+        } else {
+            let call = builder.call(invoke.called_type(), invoke.called(), &invoke.arguments());
+            copy_call_facts(invoke, call);
+            (call, None)
+        };
+        replacement.set_debug_location(invoke.debug_location(self.context));
+        if invoke.is_used() {
+            invoke.replace_uses_with(replacement);
+        }
+        builder.branch(normal);
+        invoke.erase();
+        made
+    }
+
+    /// A function that does what the `invoke` does, cleanup and all, and returns what it returns.
+    fn outline_invoke(&self, invoke: Value<'c>, unwind: Block<'c>) -> (Value<'c>, Vec<Value<'c>>) {
+        let region = reachable(unwind);
+        let block = invoke.block().expect("the invoke stands in a block");
+        let own: Vec<Value<'c>> = invoke
+            .arguments()
+            .into_iter()
+            .filter(|argument| is_captured(*argument))
+            .collect();
+        let phis: Vec<Value<'c>> = unwind
+            .instructions()
+            .take_while(|instruction| instruction.is(Opcode::Phi))
+            .collect();
+        let mut captured = self.captured(&region, &own.iter().copied().collect());
+        captured.extend(phis.iter().filter_map(|phi| {
+            let (value, _) = phi
+                .incoming()
+                .into_iter()
+                .find(|(_, from)| *from == block)?;
+            is_captured(value).then_some(value)
+        }));
+        let mut seen = HashSet::new();
+        captured.retain(|value| seen.insert(*value));
+
+        let types: Vec<_> = captured.iter().map(|value| value.ty()).collect();
+        let function = self.new_function("invoke", invoke.ty().function(&types, false));
+        function.add_attribute(Place::Function, self.context.attribute("noinline", 0));
+        let builder = self.context.builder();
+        let start = self.context.append_block(function, "entry");
+        let done = self.context.append_block(function, "done");
+        let mut copy = Copy::new(self.context, function, &region);
+        copy.values
+            .extend(captured.iter().copied().zip(function.parameters()));
+        builder.at_end(start);
+        let arguments: Vec<Value<'c>> = invoke
+            .arguments()
+            .into_iter()
+            .map(|a| copy.value(a))
+            .collect();
+        let new = builder.invoke(
+            invoke.called_type(),
+            invoke.called(),
+            &arguments,
+            done,
+            copy.blocks[&unwind],
+        );
+        copy_call_facts(invoke, new);
+        builder.at_end(done);
+        if invoke.ty().is_void() {
+            builder.return_nothing();
+        } else {
+            builder.return_value(new);
+        }
+        let entering: Vec<Value<'c>> = phis
+            .iter()
+            .map(|phi| {
+                let incoming = phi.incoming().into_iter().find(|(_, from)| *from == block);
+                copy.value(incoming.expect("each predecessor has a value").0)
+            })
+            .collect();
+        copy.region(&region, Some((unwind, start, &entering)));
+        (function, captured)
+    }
+
+    fn new_function(&self, kind: &str, ty: crate::types::Type<'c>) -> Value<'c> {
+        let name = format!("{}.{kind}", self.function.name());
+        let function = self.module.add_function(&name, ty);
+        function.set_linkage(Linkage::Internal);
+        function.set_personality(self.function.personality());
+        for key in ["target-cpu", "target-features", "tune-cpu", "probe-stack"] {
+            if let Some(value) = self.function.text_attribute(Place::Function, key) {
+                function.add_attribute(Place::Function, self.context.text_attribute(key, &value));
+            }
+        }
+        function.add_attribute(Place::Function, self.context.attribute("uwtable", 2));
+        function
+    }
+
+    /// The values that a region uses and does not define, in order, without those that move into it.
+    fn captured(&self, region: &[Block<'c>], first: &HashSet<Value<'c>>) -> Vec<Value<'c>> {
+        let inside: HashSet<Block<'c>> = region.iter().copied().collect();
+        let sunk: HashSet<Value<'c>> = self.sunk_allocas(region).into_iter().collect();
+        let mut seen = HashSet::new();
+        let mut captured: Vec<Value<'c>> = first.iter().copied().collect();
+        captured.sort_by_key(|value| value.address());
+        seen.extend(captured.iter().copied());
+        let entry = region[0];
+        for &block in region {
+            for instruction in block.instructions() {
+                if is_marker(instruction) {
+                    continue;
+                }
+                let operands: Vec<Value<'c>> = if instruction.is(Opcode::Phi) {
+                    let incoming = instruction.incoming().into_iter();
+                    incoming
+                        .filter(|(_, from)| inside.contains(from))
+                        .filter(|(_, from)| block != entry || inside.contains(from))
+                        .map(|(value, _)| value)
+                        .collect()
+                } else {
+                    instruction.operands()
+                };
+                for operand in operands {
+                    let outside = is_captured(operand)
+                        && operand.block().is_none_or(|block| !inside.contains(&block));
+                    if outside && !sunk.contains(&operand) && seen.insert(operand) {
+                        captured.push(operand);
+                    }
+                }
+            }
+        }
+        captured
+    }
+
+    /// Stack slots that only this region uses.
+    fn sunk_allocas(&self, region: &[Block<'c>]) -> Vec<Value<'c>> {
+        let inside: HashSet<Block<'c>> = region.iter().copied().collect();
+        let entry = self
+            .function
+            .entry_block()
+            .expect("the function has a body");
+        let only_here = |slot: &Value<'c>| {
+            slot.is(Opcode::Alloca)
+                && slot.operand(0).is_constant()
+                && slot.users().into_iter().all(|user| {
+                    user.is_instruction()
+                        && (is_marker(user)
+                            || user.block().is_some_and(|block| inside.contains(&block)))
+                })
+        };
+        entry.instructions().filter(only_here).collect()
+    }
+
+    /// Cold blocks reach no others, so no phi of what stays has to change.
+    fn erase_unreachable(&self) {
+        let blocks = self.function.blocks();
+        let kept: HashSet<Block<'c>> = reachable(blocks[0]).into_iter().collect();
+        let gone: Vec<Block<'c>> = blocks
+            .into_iter()
+            .filter(|block| !kept.contains(block))
+            .collect();
+        for block in &gone {
+            for instruction in block.instructions() {
+                if instruction.is_used() {
+                    instruction.replace_uses_with(instruction.ty().poison());
+                }
+            }
+        }
+        for block in &gone {
+            while let Some(instruction) = block.instructions().last() {
+                instruction.erase();
+            }
+        }
+        for block in gone {
+            block.erase();
+        }
+    }
+}
+
+/// A function made of cold code, and what it takes.
+struct Outlined<'c> {
+    function: Value<'c>,
+    /// Its first parameters: what the phis of the entry get.
+    phis: Vec<Value<'c>>,
+    /// The others.
+    captured: Vec<Value<'c>>,
+}
+
+impl<'c> Outlined<'c> {
+    fn arguments_from(&self, entry: Block<'c>, from: Block<'c>) -> Vec<Value<'c>> {
+        debug_assert!(self.phis.iter().all(|phi| phi.block() == Some(entry)));
+        let phis = self.phis.iter().map(|phi| {
+            let incoming = phi.incoming().into_iter().find(|(_, block)| *block == from);
+            incoming.expect("each predecessor has a value").0
+        });
+        phis.chain(self.captured.iter().copied()).collect()
+    }
+}
+
+/// Copies blocks into another function.
+struct Copy<'c> {
+    context: &'c Context,
+    blocks: HashMap<Block<'c>, Block<'c>>,
+    values: HashMap<Value<'c>, Value<'c>>,
+}
+
+impl<'c> Copy<'c> {
+    fn new(context: &'c Context, function: Value<'c>, region: &[Block<'c>]) -> Copy<'c> {
+        let blocks = region
+            .iter()
+            .map(|&block| (block, context.append_block(function, &block.name())));
+        Copy {
+            context,
+            blocks: blocks.collect(),
+            values: HashMap::new(),
+        }
+    }
+
+    fn value(&self, original: Value<'c>) -> Value<'c> {
+        self.values.get(&original).copied().unwrap_or(original)
+    }
+
+    fn allocas(&mut self, builder: &Builder<'c>, slots: &[Value<'c>]) {
+        for &slot in slots {
+            let copy = builder.insert(slot.duplicate_instruction());
+            copy.set_debug_location(None);
+            self.values.insert(slot, copy);
+        }
+    }
+
+    /// Copies the region. `entering` gives, for its entry, the new block it is entered from and the values of its phis there.
+    fn region(
+        &mut self,
+        region: &[Block<'c>],
+        entering: Option<(Block<'c>, Block<'c>, &[Value<'c>])>,
+    ) {
+        let builder = self.context.builder();
+        let mut copies = Vec::new();
+        for block in region {
+            builder.at_end(self.blocks[block]);
+            for original in block.instructions() {
+                if is_marker(original) {
+                    continue;
+                }
+                let copy = if original.is(Opcode::Phi) {
+                    builder.phi(original.ty())
+                } else {
+                    let copy = builder.insert(original.duplicate_instruction());
+                    copy.set_debug_location(None);
+                    copy
+                };
+                self.values.insert(original, copy);
+                copies.push((original, copy));
+            }
+        }
+        for (original, copy) in copies {
+            if original.is(Opcode::Phi) {
+                for (value, from) in original.incoming() {
+                    if let Some(&from) = self.blocks.get(&from) {
+                        copy.add_incoming(self.value(value), from);
+                    }
+                }
+            } else {
+                for (index, operand) in original.operands().into_iter().enumerate() {
+                    let mapped = match operand.as_block() {
+                        Some(block) => self.blocks[&block].as_value(),
+                        None => self.value(operand),
+                    };
+                    copy.set_operand(index as u32, mapped);
+                }
+            }
+        }
+        if let Some((entry, from, values)) = entering {
+            let phis = entry
+                .instructions()
+                .take_while(|instruction| instruction.is(Opcode::Phi));
+            for (phi, &value) in phis.zip(values) {
+                self.values[&phi].add_incoming(value, from);
+            }
+        }
+    }
+}
+
+/// The blocks from which no `ret` can be reached.
+fn cold_blocks(function: Value<'_>) -> HashSet<Block<'_>> {
+    let blocks = function.blocks();
+    let mut predecessors: HashMap<Block<'_>, Vec<Block<'_>>> = HashMap::new();
+    let mut work = Vec::new();
+    for &block in &blocks {
+        for target in block.successors() {
+            predecessors.entry(target).or_default().push(block);
+        }
+        if block.terminator().is_some_and(|end| end.is(Opcode::Ret)) {
+            work.push(block);
+        }
+    }
+    let mut warm: HashSet<Block<'_>> = work.iter().copied().collect();
+    while let Some(block) = work.pop() {
+        for &before in predecessors.get(&block).into_iter().flatten() {
+            if warm.insert(before) {
+                work.push(before);
+            }
+        }
+    }
+    blocks
+        .into_iter()
+        .filter(|block| !warm.contains(block))
+        .collect()
+}
+
+/// A block and all that can be reached from it, the block first.
+fn reachable(entry: Block<'_>) -> Vec<Block<'_>> {
+    let mut seen = HashSet::from([entry]);
+    let mut reached = vec![entry];
+    let mut next = 0;
+    while let Some(&block) = reached.get(next) {
+        next += 1;
+        for target in block.successors() {
+            if seen.insert(target) {
+                reached.push(target);
+            }
+        }
+    }
+    reached
+}
+
+/// A call that does not return and nothing else: the importer takes it as it is.
+fn is_plain_trap(block: Block<'_>) -> bool {
+    let rest: Vec<Value<'_>> = block
+        .instructions()
+        .filter(|instruction| !is_marker(*instruction))
+        .collect();
+    match rest.as_slice() {
+        [end] => end.is(Opcode::Unreachable),
+        [call, end] => end.is(Opcode::Unreachable) && call.is(Opcode::Call),
+        _ => false,
+    }
+}
+
+/// Whether an instruction only tells the optimiser something that need not be told twice.
+fn is_marker(instruction: Value<'_>) -> bool {
+    instruction.is(Opcode::Call)
+        && instruction.called_intrinsic().is_some_and(|name| {
+            name.starts_with("llvm.lifetime")
+                || name.starts_with("llvm.dbg")
+                || name.starts_with("llvm.experimental.noalias.scope")
+        })
+}
+
+/// Whether a value belongs to a function: an instruction or a parameter.
+fn is_captured(value: Value<'_>) -> bool {
+    matches!(value.kind(), ValueKind::Instruction | ValueKind::Argument)
+}
+
+/// The attributes and the calling convention of a call, for another of the same arguments.
+fn copy_call_facts<'c>(from: Value<'c>, to: Value<'c>) {
+    to.set_call_convention(from.call_convention());
+    let places = (0..from.arguments().len() as u32).map(Place::Parameter);
+    for place in places.chain([Place::Function, Place::Result]) {
+        for attribute in from.attributes(place) {
+            to.add_attribute(place, attribute);
+        }
+    }
+}
+
+/// Where the cold code stands, for messages: at its first call, or else where it is entered from.
+fn location_for<'c>(
+    context: &'c Context,
+    terminator: Value<'c>,
+    cold: Block<'c>,
+) -> Option<crate::metadata::Metadata<'c>> {
+    let own = cold
+        .instructions()
+        .find_map(|instruction| instruction.debug_location(context));
+    own.or_else(|| terminator.debug_location(context))
+}
