@@ -6,16 +6,21 @@
 
 #![allow(unsafe_code)]
 
+mod differentiable;
+mod known;
 mod layout;
 mod probe;
 mod request;
+mod shape;
 
 pub use std::ffi::c_void;
-pub use std::mem::{ManuallyDrop, MaybeUninit, needs_drop};
+pub use std::mem::{ManuallyDrop, MaybeUninit, needs_drop, offset_of};
 pub use std::ptr::{read, write};
 
-pub use layout::{Field, Layout, layout_of};
+pub use differentiable::{Differentiable, Mismatch};
+pub use layout::{Field, Layout};
 pub use probe::{Probe, Unknown};
-pub use request::{__ferrozyme_request, Descriptor, SHARED, Slot, Text, UNIQUE, require_driver};
-
-pub use layout::Differentiable;
+pub use request::{
+    __ferrozyme_request, Descriptor, Slot, Text, require_driver, shared_flag, unique_flag,
+};
+pub use shape::{Compare, Names, check_lanes, check_shape};

@@ -1,6 +1,7 @@
 //! The attribute and derive macros of Ferrozyme. Use them through the crate `ferrozyme`, which documents them.
 
 mod autodiff;
+mod differentiable;
 
 use autodiff::{Mode, expand};
 use proc_macro::TokenStream;
@@ -15,4 +16,10 @@ pub fn autodiff_forward(attribute: TokenStream, item: TokenStream) -> TokenStrea
 #[proc_macro_attribute]
 pub fn autodiff_reverse(attribute: TokenStream, item: TokenStream) -> TokenStream {
     expand(Mode::Reverse, attribute.into(), item.into()).into()
+}
+
+/// See the documentation of `ferrozyme::Differentiable`.
+#[proc_macro_derive(Differentiable, attributes(differentiable))]
+pub fn derive_differentiable(input: TokenStream) -> TokenStream {
+    differentiable::expand(input.into()).into()
 }

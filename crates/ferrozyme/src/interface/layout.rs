@@ -1,11 +1,13 @@
 //! What lies where in a type's bytes: floats, integers, pointers to what.
 //!
-//! The driver reads these constants through the descriptor of a request. [`Layout`] and [`Field`] are `repr(C)`, and are part of the
-//! interface between this crate and the driver.
+//! The driver reads these constants through the descriptor of a request. [`Layout`] and [`Field`] are `repr(C)`, and
+//! are part of the interface between this crate and the driver.
 
 use std::ptr::null;
 
-/// The bytes of one element of a type.
+use super::Differentiable;
+
+/// The bytes of one element of a type. Bytes that no field covers are padding.
 #[repr(C)]
 pub struct Layout {
     /// Size of the element, and the distance to the next one in an array.
@@ -83,97 +85,38 @@ impl Field {
     /// A pointer to elements of a known layout.
     pub const fn pointer<T: ?Sized + Differentiable>(offset: usize) -> Field {
         Field {
-            pointee: Some(layout_of::<T>),
+            pointee: Some(elements_of::<T>),
             ..Field::plain(offset, 4, size_of::<usize>())
         }
+    }
+
+    /// A pointer to something unknown.
+    pub const fn opaque_pointer(offset: usize) -> Field {
+        Field::plain(offset, 4, size_of::<usize>())
     }
 
     /// So many elements of a nested layout, one after the other.
     pub const fn nested(offset: usize, layout: &'static Layout, count: usize) -> Field {
         Field {
-            offset,
-            kind: 5,
-            bytes: layout.size as u32,
-            count,
-            stride: layout.size,
             nested: layout,
-            pointee: None,
+            count,
+            ..Field::plain(offset, 5, layout.size)
+        }
+    }
+
+    /// A field of type `T` of a structure: nested if its layout is known, else unknown bytes.
+    pub const fn of<T>(offset: usize, layout: *const Layout) -> Field {
+        match layout.is_null() {
+            true => Field::unknown(offset, size_of::<T>()),
+            false => Field {
+                nested: layout,
+                ..Field::plain(offset, 5, size_of::<T>())
+            },
         }
     }
 }
 
-/// The layout of a type, as a function.
-pub extern "C" fn layout_of<T: ?Sized + Differentiable>() -> *const Layout {
-    T::LAYOUT
-}
-
-/// A type that Ferrozyme knows the inside of.
-///
-/// # Safety
-/// `LAYOUT` must describe the bytes of the type truly: derivatives are computed from it.
-pub unsafe trait Differentiable {
-    /// What lies where in the type's bytes; for a slice, in those of one element.
-    #[doc(hidden)]
-    const LAYOUT: &'static Layout;
-}
-
-macro_rules! scalar {
-    ($($type:ty => $field:expr;)*) => {$(
-        // SAFETY: a scalar is one field that covers all of it.
-        unsafe impl Differentiable for $type {
-            const LAYOUT: &'static Layout = &Layout::new::<$type>(&[$field]);
-        }
-    )*};
-}
-
-scalar! {
-    f32 => Field::f32(0);
-    f64 => Field::f64(0);
-    bool => Field::integer(0, 1);
-    char => Field::integer(0, 4);
-    i8 => Field::integer(0, 1);
-    i16 => Field::integer(0, 2);
-    i32 => Field::integer(0, 4);
-    i64 => Field::integer(0, 8);
-    i128 => Field::integer(0, 16);
-    isize => Field::integer(0, size_of::<isize>());
-    u8 => Field::integer(0, 1);
-    u16 => Field::integer(0, 2);
-    u32 => Field::integer(0, 4);
-    u64 => Field::integer(0, 8);
-    u128 => Field::integer(0, 16);
-    usize => Field::integer(0, size_of::<usize>());
-}
-
-// SAFETY: the layout of a slice is that of its elements.
-unsafe impl<T: Differentiable> Differentiable for [T] {
-    const LAYOUT: &'static Layout = T::LAYOUT;
-}
-
-/// The fields of a pointer to `T`: its address, and behind it the length if `T` is a slice.
-const fn pointer_fields<T: ?Sized + Differentiable>() -> [Field; 2] {
-    [
-        Field::pointer::<T>(0),
-        Field::integer(size_of::<usize>(), size_of::<usize>()),
-    ]
-}
-
-macro_rules! pointer {
-    ($($type:ty;)*) => {$(
-        // SAFETY: a pointer to a sized type is its address; a pointer to a slice is 16 bytes of address and length.
-        unsafe impl<T: ?Sized + Differentiable> Differentiable for $type {
-            const LAYOUT: &'static Layout = &Layout {
-                size: size_of::<$type>(),
-                fields: const { &pointer_fields::<T>() }.as_ptr(),
-                field_count: size_of::<$type>() / size_of::<usize>(),
-            };
-        }
-    )*};
-}
-
-pointer! {
-    &T;
-    &mut T;
-    *const T;
-    *mut T;
+/// The layout of what a pointer to `T` points to an array of.
+extern "C" fn elements_of<T: ?Sized + Differentiable>() -> *const Layout {
+    T::ELEMENTS
 }

@@ -7,35 +7,75 @@
 use std::marker::PhantomData;
 use std::ptr::null;
 
-use super::{Differentiable, Layout, SHARED, UNIQUE};
+use super::{Differentiable, Layout, Mismatch};
 
-/// Ask as `Probe::<T>::LAYOUT` with [`Unknown`] in scope.
+/// Ask as `Probe::<T>::LAYOUT`, with [`Unknown`] in scope.
 pub struct Probe<T: ?Sized>(PhantomData<T>);
 
 /// The answers where nothing is known.
 pub trait Unknown {
-    /// The layout of the type's bytes: unknown.
+    /// What is asked about.
+    type Target: ?Sized;
+    /// The layout of the type's bytes, null if it is not known.
     const LAYOUT: *const Layout = null();
-    /// The flags of a shared reference to the type.
-    const SHARED: u64 = 0;
-    /// The flags of a unique reference to the type.
-    const UNIQUE: u64 = 0;
+    /// Whether nothing in the value itself can change behind a shared reference.
+    const FROZEN: bool = false;
+    /// Whether it is `Copy`, which nothing with interior mutability is.
+    const COPY: bool = false;
+    /// Whether it is a slice of `Copy` elements.
+    const SLICE_OF_COPY: bool = false;
+    /// Whether a unique reference to it is the only way to it.
+    const UNPIN: bool = false;
+    /// Whether there is nothing to compare.
+    const FLAT: bool = true;
+    /// Compares the shapes of a value and its shadow.
+    const COMPARE: fn(&Self::Target, &Self::Target) -> Result<(), Mismatch> = |_, _| Ok(());
+    /// Gives vectors of the shadow the capacity of those that they shadow.
+    const FIT: fn(&Self::Target, &mut Self::Target) = |_, _| {};
+    /// Compares the lengths of slices and vectors of elements that nothing is known of.
+    const COMPARE_LENGTHS: fn(&Self::Target, &Self::Target) -> Result<(), Mismatch> = |_, _| Ok(());
 }
 
-impl<T: ?Sized> Unknown for Probe<T> {}
+impl<T: ?Sized> Unknown for Probe<T> {
+    type Target = T;
+}
 
 impl<T: ?Sized + Differentiable> Probe<T> {
-    /// The layout of the type's bytes.
+    /// See [`Unknown`].
     pub const LAYOUT: *const Layout = T::LAYOUT;
+    /// See [`Unknown`].
+    pub const FROZEN: bool = T::FROZEN;
+    /// See [`Unknown`].
+    pub const FLAT: bool = T::FLAT;
+    /// See [`Unknown`].
+    pub const COMPARE: fn(&T, &T) -> Result<(), Mismatch> = T::compare;
+    /// See [`Unknown`].
+    pub const FIT: fn(&T, &mut T) = T::fit;
 }
 
-// What is `Copy` holds no `UnsafeCell`, because that is not `Copy`.
 impl<T: Copy> Probe<T> {
-    /// The flags of a shared reference to the type.
-    pub const SHARED: u64 = SHARED;
+    /// See [`Unknown`].
+    pub const COPY: bool = true;
+}
+
+impl<T: Copy> Probe<[T]> {
+    /// See [`Unknown`].
+    pub const SLICE_OF_COPY: bool = true;
 }
 
 impl<T: ?Sized + Unpin> Probe<T> {
-    /// The flags of a unique reference to the type.
-    pub const UNIQUE: u64 = UNIQUE;
+    /// See [`Unknown`].
+    pub const UNPIN: bool = true;
+}
+
+impl<T> Probe<[T]> {
+    /// See [`Unknown`].
+    pub const COMPARE_LENGTHS: fn(&[T], &[T]) -> Result<(), Mismatch> =
+        |value, shadow| Mismatch::lengths(value.len(), shadow.len());
+}
+
+impl<T> Probe<Vec<T>> {
+    /// See [`Unknown`].
+    pub const COMPARE_LENGTHS: fn(&Vec<T>, &Vec<T>) -> Result<(), Mismatch> =
+        |value, shadow| Mismatch::lengths(value.len(), shadow.len());
 }

@@ -76,10 +76,15 @@ pub struct Slot {
     pub layout: *const Layout,
 }
 
-/// Flag of a slot: a shared reference to memory without interior mutability.
-pub const SHARED: u64 = 1;
-/// Flag of a slot: a unique reference to an `Unpin` type.
-pub const UNIQUE: u64 = 2;
+/// The flags of a shared reference: bit 0 if what is behind it has no interior mutability.
+pub const fn shared_flag(frozen: bool) -> u64 {
+    frozen as u64
+}
+
+/// The flags of a unique reference: bit 1 if what is behind it is `Unpin`.
+pub const fn unique_flag(unpin: bool) -> u64 {
+    (unpin as u64) << 1
+}
 
 impl Slot {
     /// The slot of an argument of type `T`.

@@ -274,6 +274,11 @@ enum Scalar {
     Owner,
 }
 
+/// Whether it is a float or an integer, which has no shape.
+pub(crate) fn is_plain(ty: &Type) -> bool {
+    matches!(is_scalar(ty), Some(Scalar::Float | Scalar::Discrete))
+}
+
 /// What the name of a type says, if it is a well-known one.
 fn is_scalar(ty: &Type) -> Option<Scalar> {
     let Type::Path(path) = ty else { return None };

@@ -9,6 +9,7 @@ use quote::{format_ident, quote};
 use syn::Type;
 
 use super::activity::{Kind, Mode};
+use super::check::is_plain;
 use super::function::Function;
 use super::place::Place;
 use super::signature::{Argument, Derivative, Outcome, primal_path};
@@ -119,13 +120,85 @@ fn body(function: &Function, place: Place, derivative: &Derivative) -> TokenStre
 
     let shim = shim(&primal_path(function, place), derivative);
     let descriptor = descriptor(function, derivative);
+    let checks = checks(function, derivative);
     let value = returned(derivative, &result, &tangents, &gradients);
     quote! {
         const { #private::require_driver() };
+        #checks
         #(#slots)*
         unsafe {
             #private::__ferrozyme_request(#shim, #descriptor, #(#pointers),*);
             #value
+        }
+    }
+}
+
+/// Checks the shapes of shadows, before anything is computed.
+fn checks(function: &Function, derivative: &Derivative) -> TokenStream {
+    let private = quote!(::ferrozyme::__private);
+    let primal = format!("::{}", function.signature.ident);
+    let mut checks = TokenStream::new();
+    let mut rebindings = TokenStream::new();
+    for argument in &derivative.arguments {
+        let Argument { name, ty, kind, .. } = argument;
+        // What is to be compared, how to get at it, and whether vectors in it may grow.
+        let (target, borrow, may_grow) = match ty {
+            Type::Ptr(_) => continue,
+            ty if is_plain(ty) => continue,
+            Type::Reference(reference) => {
+                (&*reference.elem, quote!(&*), reference.mutability.is_some())
+            }
+            _ => (ty, quote!(&), true),
+        };
+        let argument_name = name.to_string();
+        for shadow in &argument.shadows {
+            let shadow_name = shadow.to_string();
+            let names = quote! {
+                const {
+                    &#private::Names {
+                        primal: concat!(module_path!(), #primal),
+                        argument: #argument_name,
+                        shadow: #shadow_name,
+                    }
+                }
+            };
+            let probe = quote!(#private::Probe::<#target>);
+            if kind.is_flat() {
+                let width = derivative.width as usize;
+                checks.extend(quote! {
+                    #private::check_lanes(#probe::COMPARE, #borrow #name, #borrow #shadow, #width, #names);
+                });
+                continue;
+            }
+            checks.extend(quote! {
+                #private::check_shape::<#target>(
+                    [#probe::COMPARE, #probe::COMPARE_LENGTHS],
+                    #borrow #name,
+                    #borrow #shadow,
+                    #names,
+                );
+            });
+            if may_grow {
+                let shadow = match ty {
+                    Type::Reference(_) => quote!(&mut *#shadow),
+                    _ => {
+                        rebindings.extend(quote!(let mut #shadow = #shadow;));
+                        quote!(&mut #shadow)
+                    }
+                };
+                checks.extend(quote!((#probe::FIT)(#borrow #name, #shadow);));
+            }
+        }
+    }
+    if checks.is_empty() {
+        return checks;
+    }
+    quote! {
+        #rebindings
+        {
+            #[allow(unused_imports)]
+            use #private::Unknown as _;
+            #checks
         }
     }
 }
@@ -220,8 +293,12 @@ fn flags(ty: &Type) -> TokenStream {
         Type::Reference(reference) => {
             let target = &reference.elem;
             match reference.mutability {
-                Some(_) => quote!(#private::Probe::<#target>::UNIQUE),
-                None => quote!(#private::Probe::<#target>::SHARED),
+                Some(_) => quote!(#private::unique_flag(#private::Probe::<#target>::UNPIN)),
+                None => quote!(#private::shared_flag(
+                    #private::Probe::<#target>::FROZEN
+                        || #private::Probe::<#target>::COPY
+                        || #private::Probe::<#target>::SLICE_OF_COPY
+                )),
             }
         }
         _ => quote!(0),

@@ -1,0 +1,107 @@
+//! The trait of types that Ferrozyme knows the inside of.
+
+use super::Layout;
+
+/// A type that Ferrozyme knows the inside of: which of its bytes are floats, what its pointers point to, and how large
+/// what it owns is.
+///
+/// Derivatives work for types without it: the compiler then infers what lies where from how it is used. With it, the
+/// compiler need not guess, and shadows are checked to have the same shape as what they shadow (the lengths of vectors,
+/// the variants of enums) at every call.
+///
+/// Scalars, references, pointers, slices, arrays, tuples, `Box`, `Vec`, `Rc`, `Arc`, `Cell`, `Option` and `String` have
+/// it. For your own structs and enums, derive it:
+///
+/// ```
+/// use ferrozyme::{Differentiable, autodiff_reverse, shadow_of};
+///
+/// #[derive(Differentiable)]
+/// struct Layer {
+///     weights: Vec<Vec<f64>>,
+///     bias: f64,
+/// }
+///
+/// #[autodiff_reverse(d_energy, Duplicated, Active)]
+/// fn energy(layer: &Layer) -> f64 {
+///     let squares = |row: &Vec<f64>| row.iter().map(|w| w * w).sum::<f64>();
+///     layer.weights.iter().map(squares).sum::<f64>() * layer.bias
+/// }
+///
+/// let layer = Layer { weights: vec![vec![1.0, 2.0], vec![3.0]], bias: 0.5 };
+/// let mut gradient = shadow_of(&layer);
+/// d_energy(&layer, &mut gradient, 1.0);
+/// assert_eq!(gradient.weights, [vec![1.0, 2.0], vec![3.0]]);
+/// assert_eq!(gradient.bias, 14.0);
+/// ```
+///
+/// # Safety
+/// The constants must describe the type truly, because derivatives are computed from them. Derive the trait rather than
+/// implementing it by hand: what is in it changes with the compiler.
+pub unsafe trait Differentiable {
+    /// What lies where in the type's bytes; for a slice, in those of one element.
+    #[doc(hidden)]
+    const LAYOUT: &'static Layout;
+
+    /// The layout that a value is one or several of, one after the other: an array's is that of its elements.
+    #[doc(hidden)]
+    const ELEMENTS: &'static Layout = Self::LAYOUT;
+
+    /// Whether nothing in the value itself can change behind a shared reference.
+    #[doc(hidden)]
+    const FROZEN: bool;
+
+    /// Whether all values of the type have the same shape, so that there is nothing to compare.
+    #[doc(hidden)]
+    const FLAT: bool;
+
+    /// Whether the shadow has the shape of the value.
+    #[doc(hidden)]
+    fn compare(&self, _shadow: &Self) -> Result<(), Mismatch> {
+        Ok(())
+    }
+
+    /// Gives vectors of the shadow the capacity of those that they shadow, because they grow together.
+    #[doc(hidden)]
+    fn fit(&self, _shadow: &mut Self) {}
+}
+
+/// Where and how a shadow differs from what it shadows.
+#[derive(Debug)]
+pub struct Mismatch {
+    /// The way from the argument to the place, such as `.layers[3]`.
+    pub path: String,
+    /// What the primal has there.
+    pub primal: String,
+    /// What the shadow has there.
+    pub shadow: String,
+}
+
+impl Mismatch {
+    /// Two things that should have the same length.
+    pub fn lengths(primal: usize, shadow: usize) -> Result<(), Mismatch> {
+        match primal == shadow {
+            true => Ok(()),
+            false => Err(Mismatch::new(
+                format!("length {primal}"),
+                format!("length {shadow}"),
+            )),
+        }
+    }
+
+    /// Two descriptions that should be the same.
+    #[cold]
+    pub fn new(primal: impl Into<String>, shadow: impl Into<String>) -> Mismatch {
+        Mismatch {
+            path: String::new(),
+            primal: primal.into(),
+            shadow: shadow.into(),
+        }
+    }
+
+    /// The same, seen from one step further out.
+    #[cold]
+    pub fn inside(mut self, step: impl std::fmt::Display) -> Mismatch {
+        self.path.insert_str(0, &step.to_string());
+        self
+    }
+}

@@ -1,0 +1,79 @@
+//! References, raw pointers, and the smart pointers that are one.
+
+use std::ptr::NonNull;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::interface::{Differentiable, Field, Layout, Mismatch};
+
+/// The fields of a pointer to `T`: its address, and behind it the length if `T` is a slice.
+const fn pointer_fields<T: ?Sized + Differentiable>() -> [Field; 2] {
+    [
+        Field::pointer::<T>(0),
+        Field::integer(size_of::<usize>(), size_of::<usize>()),
+    ]
+}
+
+macro_rules! pointers {
+    ($($type:ty { $($methods:tt)* })*) => {$(
+        // SAFETY: a pointer to a sized type is its address; a pointer to a slice is its address and its length. Other
+        // unsized types do not have the trait.
+        unsafe impl<T: ?Sized + Differentiable> Differentiable for $type {
+            const LAYOUT: &'static Layout = &Layout {
+                size: size_of::<$type>(),
+                fields: const { &pointer_fields::<T>() }.as_ptr(),
+                field_count: size_of::<$type>() / size_of::<usize>(),
+            };
+            const FROZEN: bool = true;
+            $($methods)*
+        }
+    )*};
+}
+
+pointers! {
+    &T {
+        const FLAT: bool = T::FLAT;
+        fn compare(&self, shadow: &Self) -> Result<(), Mismatch> {
+            T::compare(self, shadow)
+        }
+    }
+    &mut T {
+        const FLAT: bool = T::FLAT;
+        fn compare(&self, shadow: &Self) -> Result<(), Mismatch> {
+            T::compare(self, shadow)
+        }
+        fn fit(&self, shadow: &mut Self) {
+            T::fit(self, shadow);
+        }
+    }
+    Box<T> {
+        const FLAT: bool = T::FLAT;
+        fn compare(&self, shadow: &Self) -> Result<(), Mismatch> {
+            T::compare(self, shadow)
+        }
+        fn fit(&self, shadow: &mut Self) {
+            T::fit(self, shadow);
+        }
+    }
+    // What is behind these is the caller's business.
+    *const T { const FLAT: bool = true; }
+    *mut T { const FLAT: bool = true; }
+    NonNull<T> { const FLAT: bool = true; }
+}
+
+macro_rules! counted {
+    ($($type:ident)*) => {$(
+        // SAFETY: a counted pointer is a pointer to the counts and the value, whose order is not known.
+        unsafe impl<T: Differentiable> Differentiable for $type<T> {
+            const LAYOUT: &'static Layout = &Layout::new::<$type<T>>(const { &[Field::opaque_pointer(0)] });
+            const FROZEN: bool = true;
+            const FLAT: bool = T::FLAT;
+
+            fn compare(&self, shadow: &Self) -> Result<(), Mismatch> {
+                T::compare(self, shadow)
+            }
+        }
+    )*};
+}
+
+counted! { Rc Arc }

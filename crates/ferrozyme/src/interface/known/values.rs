@@ -1,0 +1,214 @@
+//! Scalars, and what is made of values side by side: arrays, tuples, cells, options.
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::mem::{MaybeUninit, offset_of};
+
+use crate::interface::{Differentiable, Field, Layout, Mismatch};
+
+macro_rules! scalars {
+    ($($type:ty => $field:expr;)*) => {$(
+        // SAFETY: a scalar is one field that covers all of it.
+        unsafe impl Differentiable for $type {
+            const LAYOUT: &'static Layout = &Layout::new::<$type>(const { &[$field] });
+            const FROZEN: bool = true;
+            const FLAT: bool = true;
+        }
+    )*};
+}
+
+scalars! {
+    f32 => Field::f32(0);
+    f64 => Field::f64(0);
+    bool => Field::integer(0, 1);
+    char => Field::integer(0, 4);
+    i8 => Field::integer(0, 1);
+    i16 => Field::integer(0, 2);
+    i32 => Field::integer(0, 4);
+    i64 => Field::integer(0, 8);
+    i128 => Field::integer(0, 16);
+    isize => Field::integer(0, size_of::<isize>());
+    u8 => Field::integer(0, 1);
+    u16 => Field::integer(0, 2);
+    u32 => Field::integer(0, 4);
+    u64 => Field::integer(0, 8);
+    u128 => Field::integer(0, 16);
+    usize => Field::integer(0, size_of::<usize>());
+}
+
+// SAFETY: a value without bytes has no fields.
+unsafe impl<T: ?Sized> Differentiable for PhantomData<T> {
+    const LAYOUT: &'static Layout = &Layout::new::<()>(&[]);
+    const FROZEN: bool = true;
+    const FLAT: bool = true;
+}
+
+// SAFETY: the layout of a slice is that of its elements.
+unsafe impl<T: Differentiable> Differentiable for [T] {
+    const LAYOUT: &'static Layout = T::LAYOUT;
+    const ELEMENTS: &'static Layout = T::ELEMENTS;
+    const FROZEN: bool = T::FROZEN;
+    const FLAT: bool = false;
+
+    fn compare(&self, shadow: &[T]) -> Result<(), Mismatch> {
+        Mismatch::lengths(self.len(), shadow.len())?;
+        if T::FLAT {
+            return Ok(());
+        }
+        for (index, (value, shadow)) in self.iter().zip(shadow).enumerate() {
+            let step = |mismatch: Mismatch| mismatch.inside(format_args!("[{index}]"));
+            value.compare(shadow).map_err(step)?;
+        }
+        Ok(())
+    }
+
+    fn fit(&self, shadow: &mut [T]) {
+        if !T::FLAT {
+            for (value, shadow) in self.iter().zip(shadow) {
+                value.fit(shadow);
+            }
+        }
+    }
+}
+
+// SAFETY: a string is bytes.
+unsafe impl Differentiable for str {
+    const LAYOUT: &'static Layout = u8::LAYOUT;
+    const FROZEN: bool = true;
+    // What a text says has no derivative, so its shadow may be any text.
+    const FLAT: bool = true;
+}
+
+// SAFETY: an array is its elements one after the other.
+unsafe impl<T: Differentiable, const N: usize> Differentiable for [T; N] {
+    const LAYOUT: &'static Layout =
+        &Layout::new::<[T; N]>(const { &[Field::nested(0, T::LAYOUT, N)] });
+    const ELEMENTS: &'static Layout = T::ELEMENTS;
+    const FROZEN: bool = T::FROZEN;
+    const FLAT: bool = T::FLAT;
+
+    fn compare(&self, shadow: &[T; N]) -> Result<(), Mismatch> {
+        self[..].compare(&shadow[..])
+    }
+
+    fn fit(&self, shadow: &mut [T; N]) {
+        self[..].fit(&mut shadow[..]);
+    }
+}
+
+macro_rules! tuples {
+    ($(($($type:ident $index:tt),*))*) => {$(
+        // SAFETY: `offset_of` says where each field is.
+        unsafe impl<$($type: Differentiable),*> Differentiable for ($($type,)*) {
+            const LAYOUT: &'static Layout = &Layout::new::<($($type,)*)>(const {
+                &[$(Field::nested(offset_of!(Self, $index), $type::LAYOUT, 1)),*]
+            });
+            const FROZEN: bool = true $(&& $type::FROZEN)*;
+            const FLAT: bool = true $(&& $type::FLAT)*;
+
+            fn compare(&self, _shadow: &Self) -> Result<(), Mismatch> {
+                $(
+                    let step = |mismatch: Mismatch| mismatch.inside(concat!(".", $index));
+                    self.$index.compare(&_shadow.$index).map_err(step)?;
+                )*
+                Ok(())
+            }
+
+            fn fit(&self, _shadow: &mut Self) {
+                $(self.$index.fit(&mut _shadow.$index);)*
+            }
+        }
+    )*};
+}
+
+tuples! {
+    ()
+    (A 0)
+    (A 0, B 1)
+    (A 0, B 1, C 2)
+    (A 0, B 1, C 2, D 3)
+    (A 0, B 1, C 2, D 3, E 4)
+    (A 0, B 1, C 2, D 3, E 4, F 5)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11)
+}
+
+// SAFETY: a cell is represented as what it holds.
+unsafe impl<T: Differentiable> Differentiable for Cell<T> {
+    const LAYOUT: &'static Layout = T::LAYOUT;
+    const ELEMENTS: &'static Layout = T::ELEMENTS;
+    const FROZEN: bool = false;
+    // What a cell holds can not be looked at without taking it out.
+    const FLAT: bool = true;
+}
+
+// SAFETY: see `option_fields`.
+unsafe impl<T: Differentiable> Differentiable for Option<T> {
+    const LAYOUT: &'static Layout = &Layout::new::<Option<T>>(
+        const {
+            let (fields, count) = (const { &option_fields::<T>() }, option_field_count::<T>());
+            fields.split_at(count).0
+        },
+    );
+    const FROZEN: bool = T::FROZEN;
+    const FLAT: bool = false;
+
+    fn compare(&self, shadow: &Option<T>) -> Result<(), Mismatch> {
+        match (self, shadow) {
+            (Some(value), Some(shadow)) => value.compare(shadow),
+            (None, None) => Ok(()),
+            (Some(_), None) => Err(Mismatch::new("Some", "None")),
+            (None, Some(_)) => Err(Mismatch::new("None", "Some")),
+        }
+    }
+
+    fn fit(&self, shadow: &mut Option<T>) {
+        if let (Some(value), Some(shadow)) = (self, shadow) {
+            value.fit(shadow);
+        }
+    }
+}
+
+/// An option that is no larger than its value is its value, with one of the bit patterns that are none of it for `None`. Otherwise it is an
+/// integer that tells, and the value behind it, where the value is in an option of the same size and alignment.
+const fn option_fields<T: Differentiable>() -> [Field; 2] {
+    if size_of::<Option<T>>() == size_of::<T>() {
+        return [Field::nested(0, T::LAYOUT, 1); 2];
+    }
+    let offset = option_offset::<T>();
+    match offset.is_power_of_two() && offset <= 16 {
+        true => [
+            Field::integer(0, offset),
+            Field::nested(offset, T::LAYOUT, 1),
+        ],
+        false => [Field::unknown(0, size_of::<Option<T>>()); 2],
+    }
+}
+
+const fn option_field_count<T: Differentiable>() -> usize {
+    let told_apart = size_of::<Option<T>>() != size_of::<T>();
+    let offset = option_offset::<T>();
+    match told_apart && offset.is_power_of_two() && offset <= 16 {
+        true => 2,
+        false => 1,
+    }
+}
+
+/// Where the value is in an option that is larger than its value: nothing can be put into the value's bytes, as into
+/// those of `MaybeUninit`, so that both lie alike.
+const fn option_offset<T>() -> usize {
+    if size_of::<Option<T>>() != size_of::<Option<MaybeUninit<T>>>() {
+        return 0;
+    }
+    let option = Some(MaybeUninit::<T>::uninit());
+    let start = (&raw const option).cast::<u8>();
+    match &option {
+        // SAFETY: both pointers point into the option.
+        Some(value) => unsafe { (&raw const *value).cast::<u8>().offset_from(start) as usize },
+        None => 0,
+    }
+}
