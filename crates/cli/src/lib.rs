@@ -1,7 +1,16 @@
 //! The command-line tools of Ferrozyme.
 //!
+//! [`cargo`] is `cargo ferrozyme`, which builds programs with derivatives; [`link`] is what it becomes when rustc links.
+//!
 //! [`loopir`] works on text files of Loop IR: it prints, checks, runs, optimises and differentiates them, because that
 //! is how people debug a compiler.
 
+#[cfg(unix)]
+pub mod cargo;
+#[cfg(unix)]
+pub mod link;
 pub mod loopir;
+pub mod messages;
+pub mod records;
+pub mod render;
 pub mod source;

@@ -1,0 +1,124 @@
+//! The flags with which rustc makes bitcode and runs us as the linker, after those of the user.
+
+use super::config::{Config, Program};
+use super::toolchain::Toolchain;
+use crate::link::line::OUR_PREFIX;
+use std::path::{Path, PathBuf};
+
+/// All flags for a program: the user's, then ours.
+pub fn complete_flags(
+    config: &Config,
+    program: Program,
+    toolchain: &Toolchain,
+    driver: &Path,
+) -> Vec<String> {
+    let user = config.flags(program, &toolchain.target, &toolchain.cfgs);
+    let mut flags = without_ours(user);
+    let linker = linker_of(&flags).or_else(|| config.linker(&toolchain.target, &toolchain.cfgs));
+    flags.push("-Clinker-plugin-lto".to_owned());
+    flags.push(format!("-Clinker={}", driver.display()));
+    flags.push(format!(
+        "-Clink-arg={OUR_PREFIX}sysroot={}",
+        toolchain.sysroot.display()
+    ));
+    if let Some(linker) = linker {
+        // rustc tells from a linker's name how to talk to it, and our name does not say.
+        if let Some(flavour) = flavour_of(&linker)
+            && !flags.iter().any(|flag| flag.contains("linker-flavor="))
+        {
+            flags.push(format!("-Clinker-flavor={flavour}"));
+        }
+        flags.push(format!(
+            "-Clink-arg={OUR_PREFIX}linker={}",
+            linker.display()
+        ));
+    }
+    flags.push("--cfg=ferrozyme".to_owned());
+    flags
+}
+
+/// Flags that a cargo-ferrozyme around this one has added already are taken out again.
+fn without_ours(flags: Vec<String>) -> Vec<String> {
+    let mark = format!("-Clink-arg={OUR_PREFIX}");
+    if !flags.iter().any(|flag| flag.starts_with(&mark)) {
+        return flags;
+    }
+    let end = flags
+        .iter()
+        .rposition(|flag| flag == "-Clinker-plugin-lto")
+        .unwrap_or(flags.len());
+    flags[..end].to_vec()
+}
+
+/// The linker that flags choose; the last choice counts.
+fn linker_of(flags: &[String]) -> Option<PathBuf> {
+    let mut found = None;
+    let mut previous = "";
+    for flag in flags {
+        let option = match previous {
+            "-C" | "--codegen" => Some(flag.as_str()),
+            _ => flag
+                .strip_prefix("-C")
+                .or_else(|| flag.strip_prefix("--codegen=")),
+        };
+        if let Some(linker) = option.and_then(|option| option.strip_prefix("linker=")) {
+            found = Some(PathBuf::from(linker));
+        }
+        previous = flag;
+    }
+    found
+}
+
+/// How to talk to a linker that is called without a compiler around it.
+fn flavour_of(linker: &Path) -> Option<&'static str> {
+    match linker.file_name()?.to_str()? {
+        "ld" | "ld.bfd" | "ld.gold" | "mold" => Some("ld"),
+        "ld.lld" | "rust-lld" | "lld" => Some("ld.lld"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn complete(variable: &str) -> Vec<String> {
+        let environment = vec![("CARGO_ENCODED_RUSTFLAGS".to_owned(), variable.to_owned())];
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let config = Config::load(folder.path(), None, &[], environment).expect("empty");
+        let toolchain = Toolchain {
+            sysroot: "/sysroot".into(),
+            host: String::new(),
+            target: String::new(),
+            cfgs: Vec::new(),
+        };
+        complete_flags(
+            &config,
+            Program::Rustc,
+            &toolchain,
+            Path::new("/bin/driver"),
+        )
+    }
+
+    #[test]
+    fn user_flags_come_first() {
+        let flags = complete("-Ctarget-cpu=native\x1f-C\x1flinker=clang");
+        assert_eq!(
+            flags,
+            [
+                "-Ctarget-cpu=native",
+                "-C",
+                "linker=clang",
+                "-Clinker-plugin-lto",
+                "-Clinker=/bin/driver",
+                "-Clink-arg=--ferrozyme-sysroot=/sysroot",
+                "-Clink-arg=--ferrozyme-linker=clang",
+                "--cfg=ferrozyme",
+            ]
+        );
+        // Inside a build of ours nothing is added twice.
+        assert_eq!(complete(&flags.join("\x1f")), flags);
+        let bare = complete("-Clinker=/usr/bin/ld.lld");
+        assert!(bare.contains(&"-Clinker-flavor=ld.lld".to_owned()));
+    }
+}

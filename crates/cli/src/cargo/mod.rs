@@ -1,0 +1,231 @@
+//! `cargo ferrozyme`: runs cargo so that rustc calls us as the linker.
+//!
+//! One program plays three parts, told apart by how it is called ([`run`]):
+//!
+//! ```text
+//! cargo ferrozyme build ──▶ cargo-ferrozyme ferrozyme build           sets flags and wrapper, starts cargo
+//!                                └▶ cargo ─▶ cargo-ferrozyme rustc …  the wrapper: starts rustc, shows what the linker says (wrapper.rs)
+//!                                                └▶ rustc ─▶ cargo-ferrozyme … --ferrozyme-sysroot=…   the linker (../link)
+//! ```
+
+pub mod arguments;
+pub mod config;
+pub mod explain;
+pub mod flags;
+pub mod toolchain;
+pub mod wrapper;
+
+use crate::messages;
+use crate::records;
+use crate::render;
+use crate::{link, link::line};
+use arguments::CargoArguments;
+use config::{Config, Program};
+use ferrozyme_driver::Diagnostic;
+use std::ffi::OsString;
+use std::io::{IsTerminal, Write, stderr, stdout};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Plays the part that the arguments (without the program's name) say; the result is the exit code.
+pub fn run(arguments: Vec<OsString>) -> i32 {
+    if line::is_link_line(&arguments) {
+        return link::run(&arguments);
+    }
+    if wrapper::is_wrapper_call(&arguments) {
+        return wrapper::run(&arguments);
+    }
+    let mut words = Vec::new();
+    for argument in arguments {
+        match argument.into_string() {
+            Ok(word) => words.push(word),
+            Err(word) => {
+                let message = format!("the argument {} is not valid UTF-8", word.display());
+                return fail(&Diagnostic::error(message), None);
+            }
+        }
+    }
+    // Cargo gives the name of the subcommand first; called directly, it is not there.
+    if words.first().is_some_and(|word| word == "ferrozyme") {
+        words.remove(0);
+    }
+    let colour = arguments::parse(&words).colour;
+    run_command(words).unwrap_or_else(|diagnostic| fail(&diagnostic, colour.as_deref()))
+}
+
+fn run_command(words: Vec<String>) -> Result<i32, Diagnostic> {
+    match words.first().map(String::as_str) {
+        None | Some("-h" | "--help" | "help") => {
+            let _ = writeln!(stdout(), "{HELP}");
+            return Ok(0);
+        }
+        Some("-V" | "--version") => {
+            let _ = writeln!(stdout(), "cargo-ferrozyme {}", env!("CARGO_PKG_VERSION"));
+            return Ok(0);
+        }
+        Some(word) if word.starts_with('+') => {
+            return Err(Diagnostic {
+                remedy: Some(format!("write `cargo {word} ferrozyme …`")),
+                ..Diagnostic::error(format!(
+                    "the toolchain `{word}` has to stand before `ferrozyme`"
+                ))
+            });
+        }
+        Some("explain") => return explain::run(&words[1..]),
+        Some(_) => {}
+    }
+    let mut command = prepare(&words)?;
+    command.args(&words);
+    run_cargo(command)
+}
+
+const HELP: &str = "\
+Builds Rust programs with derivatives, on the stable toolchain.
+
+Usage: cargo ferrozyme <command of cargo> [arguments of cargo]
+       cargo ferrozyme explain [function] [--stage <stage>] [arguments of cargo build]
+
+Examples:
+  cargo ferrozyme build --release
+  cargo ferrozyme run --example gradient
+  cargo ferrozyme test --workspace
+  cargo ferrozyme explain loss --release
+  cargo +nightly ferrozyme bench
+
+Every command of cargo works and takes all its arguments. Flags, linker and wrapper that you have set stay in force.
+`explain` shows for each derivative what is active, what is saved and why; see `cargo ferrozyme explain --help`.
+
+Options:
+  -h, --help     Print this
+  -V, --version  Print the version";
+
+/// Cargo, with everything in its environment that makes rustc call us. `words` are its arguments, which the caller adds.
+pub fn prepare(words: &[String]) -> Result<Command, Diagnostic> {
+    let found = arguments::parse(words);
+    let driver = std::env::current_exe().map_err(|error| {
+        Diagnostic::error(format!("cannot find out where this program is: {error}"))
+    })?;
+    let mut folder = std::env::current_dir()
+        .map_err(|error| Diagnostic::error(format!("the current folder is gone: {error}")))?;
+    if let Some(change) = &found.folder {
+        folder.push(change);
+    }
+    let environment = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let config = Config::load(
+        &folder,
+        cargo_home().as_deref(),
+        &found.config,
+        environment.collect(),
+    )
+    .map_err(Diagnostic::error)?;
+
+    let target = choose_target(&found, &config)?;
+    let toolchain = toolchain::ask(&config.rustc(), target.as_deref())?;
+    toolchain.check()?;
+
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(&cargo);
+    for (program, variable) in [
+        (Program::Rustc, "CARGO_ENCODED_RUSTFLAGS"),
+        (Program::Rustdoc, "CARGO_ENCODED_RUSTDOCFLAGS"),
+    ] {
+        let flags = flags::complete_flags(&config, program, &toolchain, &driver);
+        command.env(variable, flags.join("\x1f"));
+    }
+    let user_wrapper = match config.rustc_wrapper() {
+        // Inside a build of ours, the user's wrapper is known already.
+        Some(wrapper) if Path::new(&wrapper) == driver => std::env::var_os(messages::USER_WRAPPER),
+        other => other,
+    };
+    command.env(messages::USER_WRAPPER, user_wrapper.unwrap_or_default());
+    command.env("RUSTC_WRAPPER", &driver);
+    if let Some(folder) = target_folder(&cargo, &found, &folder) {
+        records::remove_stale_links(&folder.join(records::FOLDER));
+        command.env(messages::TARGET_FOLDER, folder);
+    }
+    Ok(command)
+}
+
+/// Runs cargo and ends as it ends.
+pub fn run_cargo(mut command: Command) -> Result<i32, Diagnostic> {
+    let status = command
+        .status()
+        .map_err(|error| cannot_run(&command, &error))?;
+    Ok(link::real::exit_code(status))
+}
+
+/// Why a program cannot be started.
+pub fn cannot_run(command: &Command, error: &std::io::Error) -> Diagnostic {
+    let program = Path::new(command.get_program()).display();
+    Diagnostic::error(format!("cannot run `{program}`: {error}"))
+}
+
+/// The target of the build; `None` for the host. Build scripts and procedural macros then get our flags, too.
+fn choose_target(found: &CargoArguments, config: &Config) -> Result<Option<String>, Diagnostic> {
+    let targets = if found.targets.is_empty() {
+        config.targets()
+    } else {
+        found.targets.clone()
+    };
+    match targets.as_slice() {
+        [] => Ok(None),
+        [only] if only == "host-tuple" => Ok(None),
+        [only] => Ok(Some(only.clone())),
+        _ => Err(Diagnostic {
+            remedy: Some("build for one target at a time".to_owned()),
+            ..Diagnostic::error("Ferrozyme cannot build for several targets at once")
+        }),
+    }
+}
+
+/// The target directory, which only cargo knows for certain. `None` if there is no package; cargo will say so.
+fn target_folder(cargo: &OsString, found: &CargoArguments, folder: &Path) -> Option<PathBuf> {
+    let chosen = found
+        .target_folder
+        .as_ref()
+        .map(PathBuf::from)
+        .or_else(|| std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from));
+    if let Some(chosen) = chosen.filter(|chosen| !chosen.as_os_str().is_empty()) {
+        return Some(folder.join(chosen));
+    }
+    let mut command = Command::new(cargo);
+    command.args(["metadata", "--format-version=1", "--no-deps", "--offline"]);
+    command.current_dir(folder);
+    if let Some(manifest) = &found.manifest {
+        command.args(["--manifest-path", manifest]);
+    }
+    for option in &found.config {
+        command.args(["--config", option]);
+    }
+    let output = command.output().ok()?;
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).ok()?;
+    Some(PathBuf::from(value.get("target_directory")?.as_str()?))
+}
+
+fn cargo_home() -> Option<PathBuf> {
+    std::env::var_os("CARGO_HOME")
+        .filter(|home| !home.is_empty())
+        .map(PathBuf::from)
+        .or_else(|| Some(std::env::home_dir()?.join(".cargo")))
+}
+
+/// Whether to write in colour, as cargo decides it.
+pub fn coloured(option: Option<&str>, terminal: bool) -> bool {
+    let variable = std::env::var("CARGO_TERM_COLOR").ok();
+    match option.or(variable.as_deref()) {
+        Some("always") => true,
+        Some("never") => false,
+        _ => {
+            let off = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+            terminal && !off
+        }
+    }
+}
+
+fn fail(diagnostic: &Diagnostic, colour: Option<&str>) -> i32 {
+    let coloured = coloured(colour, stderr().is_terminal());
+    // Where even this cannot be written there is nobody to tell.
+    let _ = writeln!(stderr(), "{}", render::render(diagnostic, coloured));
+    1
+}

@@ -1,0 +1,149 @@
+//! The user's rustc: where it lives, what it compiles for, and whether derivatives can be had with it.
+
+use crate::link::real::lld_folder;
+use cargo_platform::Cfg;
+use ferrozyme_driver::Diagnostic;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::str::FromStr;
+
+/// A compiler and what it compiles for.
+#[derive(Clone, Debug)]
+pub struct Toolchain {
+    /// The folder with `lib/rustlib` in it.
+    pub sysroot: PathBuf,
+    /// What it runs on.
+    pub host: String,
+    /// What it compiles for.
+    pub target: String,
+    /// The configuration of the target.
+    pub cfgs: Vec<Cfg>,
+}
+
+/// Asks a compiler; without a target, for the host.
+///
+/// # Errors
+/// If it cannot be run or does not know the target.
+pub fn ask(rustc: &Path, target: Option<&str>) -> Result<Toolchain, Diagnostic> {
+    let mut command = Command::new(rustc);
+    command.args(["--print=sysroot", "--print=host-tuple", "--print=cfg"]);
+    if let Some(target) = target {
+        command.args(["--target", target]);
+    }
+    let output = command
+        .output()
+        .map_err(|error| Diagnostic::error(format!("cannot run `{}`: {error}", rustc.display())))?;
+    if !output.status.success() {
+        let errors = String::from_utf8_lossy(&output.stderr);
+        return Err(Diagnostic {
+            notes: errors.lines().take(4).map(str::to_owned).collect(),
+            remedy: Some("Ferrozyme needs rustc 1.95 or newer".to_owned()),
+            ..Diagnostic::error(format!(
+                "`{}` does not say what it compiles for",
+                rustc.display()
+            ))
+        });
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    let mut lines = text.lines();
+    let sysroot = PathBuf::from(lines.next().unwrap_or_default());
+    let host = lines.next().unwrap_or_default().to_owned();
+    Ok(Toolchain {
+        sysroot,
+        target: target.map_or_else(|| host.clone(), str::to_owned),
+        host,
+        cfgs: lines.filter_map(|line| Cfg::from_str(line).ok()).collect(),
+    })
+}
+
+impl Toolchain {
+    /// Says at once if derivatives cannot be had with this compiler and target.
+    ///
+    /// # Errors
+    /// If so, with the reason.
+    pub fn check(&self) -> Result<(), Diagnostic> {
+        let remedy = "Ferrozyme runs on Linux with glibc, on x86-64 and AArch64; install Rust there from https://rustup.rs";
+        for (role, triple) in [("host", &self.host), ("target", &self.target)] {
+            if !is_supported(triple) {
+                return Err(Diagnostic {
+                    remedy: Some(remedy.to_owned()),
+                    ..Diagnostic::error(format!("Ferrozyme does not support the {role} `{triple}`"))
+                });
+            }
+        }
+        let remedy = "use a toolchain from https://rustup.rs, which has it";
+        if !has_shared_llvm(&self.sysroot.join("lib")) {
+            return Err(Diagnostic {
+                remedy: Some(remedy.to_owned()),
+                ..Diagnostic::error(format!(
+                    "the Rust toolchain in {} has no shared libLLVM, with which Ferrozyme makes derivatives",
+                    self.sysroot.display()
+                ))
+            });
+        }
+        if lld_folder(&self.sysroot).is_none() {
+            return Err(Diagnostic {
+                remedy: Some(remedy.to_owned()),
+                ..Diagnostic::error(format!(
+                    "the Rust toolchain in {} has no rust-lld, with which Ferrozyme links",
+                    self.sysroot.display()
+                ))
+            });
+        }
+        Ok(())
+    }
+}
+
+fn is_supported(triple: &str) -> bool {
+    let architecture = triple.starts_with("x86_64-") || triple.starts_with("aarch64-");
+    architecture && triple.ends_with("-linux-gnu")
+}
+
+fn has_shared_llvm(folder: &Path) -> bool {
+    std::fs::read_dir(folder).is_ok_and(|entries| {
+        entries.flatten().any(|entry| {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            name.starts_with("libLLVM") && name.contains(".so")
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn toolchain(sysroot: &Path, host: &str, target: &str) -> Toolchain {
+        Toolchain {
+            sysroot: sysroot.to_owned(),
+            host: host.to_owned(),
+            target: target.to_owned(),
+            cfgs: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn says_what_is_missing() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let linux = "x86_64-unknown-linux-gnu";
+        let message = |toolchain: Toolchain| toolchain.check().expect_err("unsupported").message;
+        assert_eq!(
+            message(toolchain(
+                folder.path(),
+                "x86_64-pc-windows-msvc",
+                "x86_64-pc-windows-msvc"
+            )),
+            "Ferrozyme does not support the host `x86_64-pc-windows-msvc`"
+        );
+        assert_eq!(
+            message(toolchain(folder.path(), linux, "wasm32-unknown-unknown")),
+            "Ferrozyme does not support the target `wasm32-unknown-unknown`"
+        );
+        let none = message(toolchain(folder.path(), linux, linux));
+        assert!(none.contains("has no shared libLLVM"), "{none}");
+        std::fs::create_dir(folder.path().join("lib")).expect("writable");
+        std::fs::write(folder.path().join("lib/libLLVM.so.22.1"), "").expect("writable");
+        let none = message(toolchain(folder.path(), linux, linux));
+        assert!(none.contains("has no rust-lld"), "{none}");
+    }
+}

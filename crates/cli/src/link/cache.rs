@@ -1,0 +1,196 @@
+//! Remembers derivatives, so that a link in which nothing changed for them does not make them again.
+//!
+//! An entry is found by the driver, the options and the modules that ask. What else went into the derivatives is only known
+//! once they are made: the modules that were looked at on the way. They are recorded as questions with the hash of what the answer
+//! was, and an entry holds if the same questions get the same answers.
+//!
+//! ```text
+//! <target>/ferrozyme/cache/<key>/{questions.json, object, module-0, module-1, …, report.json}
+//! ```
+
+use super::inputs::LinkInputs;
+use ferrozyme_driver::{Input, Inputs, Options, Output, Report};
+use serde::{Deserialize, Serialize};
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// Entries that nobody used for so long are removed.
+const MAX_AGE: Duration = Duration::from_secs(14 * 24 * 60 * 60);
+
+/// What a derivative depends on beside the modules that ask for it.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+enum Question {
+    /// What is in the module that defines a symbol? `None` if there is no such module.
+    Defining {
+        symbol: String,
+        answer: Option<String>,
+    },
+}
+
+/// Inputs that remember what they were asked.
+pub struct Recorded<'a> {
+    inputs: &'a LinkInputs<'a>,
+    questions: RefCell<Vec<Question>>,
+}
+
+impl<'a> Recorded<'a> {
+    /// Nothing was asked yet.
+    pub fn new(inputs: &'a LinkInputs<'a>) -> Recorded<'a> {
+        Recorded {
+            inputs,
+            questions: RefCell::default(),
+        }
+    }
+}
+
+impl Inputs for Recorded<'_> {
+    fn requesting(&self) -> Vec<usize> {
+        self.inputs.requesting()
+    }
+
+    fn registering(&self) -> Vec<usize> {
+        self.inputs.registering()
+    }
+
+    fn get(&self, index: usize) -> Result<Input<'_>, String> {
+        // Modules are got at because they ask, register or define; all of that is recorded already.
+        self.inputs.get(index)
+    }
+
+    fn defining(&self, symbol: &str) -> Option<usize> {
+        let index = self.inputs.defining(symbol);
+        self.questions
+            .borrow_mut()
+            .push(ask_defining(self.inputs, symbol));
+        index
+    }
+}
+
+/// A place for the derivatives of a link.
+pub struct Entry {
+    folder: PathBuf,
+}
+
+impl Entry {
+    /// The entry for these inputs and options.
+    pub fn new(cache: &Path, driver: &str, inputs: &LinkInputs<'_>, options: &Options) -> Entry {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(driver.as_bytes());
+        // Options are plain data: writing them cannot fail.
+        hasher.update(&serde_json::to_vec(options).unwrap_or_default());
+        for part in [inputs.requesting(), inputs.registering()] {
+            hasher.update(&part.len().to_le_bytes());
+            for index in part {
+                hasher.update(inputs.hash(index).as_bytes());
+            }
+        }
+        let key = hasher.finalize().to_hex();
+        Entry {
+            folder: cache.join(&key[..32]),
+        }
+    }
+
+    /// Where it is kept.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What was remembered, if it still holds.
+    pub fn load(&self, inputs: &LinkInputs<'_>) -> Option<Output> {
+        let questions: Vec<Question> =
+            serde_json::from_slice(&std::fs::read(self.folder.join(QUESTIONS)).ok()?).ok()?;
+        let holds = questions.iter().all(|question| match question {
+            Question::Defining { symbol, .. } => ask_defining(inputs, symbol) == *question,
+        });
+        if !holds {
+            return None;
+        }
+        let rewritten = inputs
+            .requesting()
+            .into_iter()
+            .enumerate()
+            .map(|(number, index)| {
+                let bytes = std::fs::read(self.folder.join(module_name(number))).ok()?;
+                Some((index, bytes))
+            })
+            .collect::<Option<_>>()?;
+        let report: Report =
+            serde_json::from_slice(&std::fs::read(self.folder.join(REPORT)).ok()?).ok()?;
+        // Its age counts from its last use. Where that cannot be noted it is forgotten earlier, which does no harm.
+        if let Ok(file) = std::fs::File::options()
+            .append(true)
+            .open(self.folder.join(QUESTIONS))
+        {
+            let _ = file.set_modified(SystemTime::now());
+        }
+        Some(Output {
+            rewritten,
+            object: std::fs::read(self.folder.join(OBJECT)).ok()?,
+            report,
+        })
+    }
+
+    /// Remembers what was made. A cache that cannot be written is no reason to fail.
+    pub fn store(&self, recorded: &Recorded<'_>, output: &Output) -> std::io::Result<()> {
+        let cache = self.folder.parent().unwrap_or(Path::new("."));
+        std::fs::create_dir_all(cache)?;
+        remove_old_entries(cache);
+        // Another link may do the same at the same time, so an entry is made aside and appears at once.
+        let aside = tempfile::Builder::new().prefix("new-").tempdir_in(cache)?;
+        let requesting = recorded.requesting();
+        for (index, bytes) in &output.rewritten {
+            if let Some(number) = requesting.iter().position(|asking| asking == index) {
+                std::fs::write(aside.path().join(module_name(number)), bytes)?;
+            }
+        }
+        std::fs::write(aside.path().join(OBJECT), &output.object)?;
+        std::fs::write(
+            aside.path().join(REPORT),
+            serde_json::to_vec(&output.report)?,
+        )?;
+        let mut questions = recorded.questions.borrow().clone();
+        let mut seen = std::collections::HashSet::new();
+        questions.retain(|question| seen.insert(question.clone()));
+        std::fs::write(
+            aside.path().join(QUESTIONS),
+            serde_json::to_vec(&questions)?,
+        )?;
+        if self.folder.exists() {
+            std::fs::remove_dir_all(&self.folder)?;
+        }
+        std::fs::rename(aside.keep(), &self.folder)
+    }
+}
+
+const QUESTIONS: &str = "questions.json";
+const OBJECT: &str = "object";
+const REPORT: &str = "report.json";
+
+fn module_name(number: usize) -> String {
+    format!("module-{number}")
+}
+
+fn ask_defining(inputs: &LinkInputs<'_>, symbol: &str) -> Question {
+    Question::Defining {
+        symbol: symbol.to_owned(),
+        answer: inputs
+            .defining(symbol)
+            .map(|index| inputs.hash(index).to_hex().to_string()),
+    }
+}
+
+fn remove_old_entries(cache: &Path) {
+    let Ok(entries) = std::fs::read_dir(cache) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let used = std::fs::metadata(entry.path().join(QUESTIONS))
+            .and_then(|metadata| metadata.modified())
+            .or_else(|_| entry.metadata().and_then(|metadata| metadata.modified()));
+        let old = used.is_ok_and(|used| used.elapsed().is_ok_and(|age| age > MAX_AGE));
+        if old {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Runs the real linker: the one that rustc would have run, with bitcode's own linker behind it.
+
+use super::line::{LinkLine, write_response};
+use std::ffi::{OsStr, OsString};
+use std::io::{ErrorKind, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+
+/// Becomes the real linker. Comes back only if that cannot be started; the text says why.
+pub fn become_linker(line: &LinkLine) -> String {
+    let arguments = complete(line, &line.arguments);
+    if !line.response_file {
+        let error = Command::new(real_linker(line)).args(&arguments).exec();
+        if error.kind() != ErrorKind::ArgumentListTooLong {
+            return cannot_start(line, &error);
+        }
+    }
+    // Who becomes another program cannot remove the response file afterwards.
+    let mut prepared = match prepare_response(line, &arguments) {
+        Ok(prepared) => prepared,
+        Err(error) => return error,
+    };
+    match prepared.command.status() {
+        Ok(status) => {
+            drop(prepared);
+            std::process::exit(exit_code(status));
+        }
+        Err(error) => cannot_start(line, &error),
+    }
+}
+
+/// What the real linker said.
+pub struct Linked {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// What it wrote to its standard error, which has not been passed on.
+    pub errors: Vec<u8>,
+}
+
+/// Runs the real linker with other arguments than those of the line.
+///
+/// # Errors
+/// If it cannot be started.
+pub fn link(line: &LinkLine, arguments: &[OsString]) -> Result<Linked, String> {
+    let arguments = complete(line, arguments);
+    let mut prepared = prepare(line, &arguments)?;
+    prepared.command.stderr(Stdio::piped());
+    let child = match prepared.command.spawn() {
+        Err(error) if error.kind() == ErrorKind::ArgumentListTooLong => {
+            prepared = prepare_response(line, &arguments)?;
+            prepared.command.stderr(Stdio::piped()).spawn()
+        }
+        child => child,
+    };
+    let output = child
+        .and_then(std::process::Child::wait_with_output)
+        .map_err(|error| cannot_start(line, &error))?;
+    Ok(Linked {
+        status: output.status,
+        errors: output.stderr,
+    })
+}
+
+/// The program that rustc would have run; a linker that reads no bitcode gives way to the toolchain's own.
+pub fn real_linker(line: &LinkLine) -> PathBuf {
+    let Some(linker) = line.own.linker.as_deref() else {
+        return PathBuf::from("cc");
+    };
+    let stem = linker.file_name().and_then(OsStr::to_str);
+    let reads_no_bitcode =
+        stem.is_some_and(|stem| matches!(stem, "ld" | "ld.bfd" | "ld.gold" | "mold"));
+    match line.own.sysroot.as_deref().and_then(lld_folder) {
+        Some(folder) if reads_no_bitcode => folder.join("ld.lld"),
+        _ => linker.to_owned(),
+    }
+}
+
+/// The folder with `ld.lld` in it, for compiler drivers; it belongs to the toolchain of the link.
+pub fn lld_folder(sysroot: &Path) -> Option<PathBuf> {
+    let rustlib = sysroot.join("lib").join("rustlib");
+    let mut folders: Vec<PathBuf> = std::fs::read_dir(rustlib)
+        .ok()?
+        .flatten()
+        .map(|entry| entry.path().join("bin").join("gcc-ld"))
+        .filter(|folder| folder.join("ld.lld").exists())
+        .collect();
+    folders.sort();
+    folders.into_iter().next()
+}
+
+/// Adds the linker for bitcode where rustc left the choice to others: no other linker reads it.
+fn complete(line: &LinkLine, arguments: &[OsString]) -> Vec<OsString> {
+    let mut arguments = arguments.to_vec();
+    let bare = real_linker(line)
+        .file_stem()
+        .and_then(OsStr::to_str)
+        .is_some_and(|stem| stem == "ld" || stem.ends_with("lld"));
+    if line.flavour.as_deref() != Some("lld")
+        && !bare
+        && let Some(folder) = line.own.sysroot.as_deref().and_then(lld_folder)
+    {
+        let mut prefix = OsString::from("-B");
+        prefix.push(folder);
+        arguments.push(prefix);
+        arguments.push("-fuse-ld=lld".into());
+    }
+    arguments
+}
+
+struct Prepared {
+    command: Command,
+    /// Removed when the linker has read it.
+    _response: Option<tempfile::NamedTempFile>,
+}
+
+fn prepare(line: &LinkLine, arguments: &[OsString]) -> Result<Prepared, String> {
+    if line.response_file {
+        return prepare_response(line, arguments);
+    }
+    let mut command = Command::new(real_linker(line));
+    command.args(arguments);
+    Ok(Prepared {
+        command,
+        _response: None,
+    })
+}
+
+fn prepare_response(line: &LinkLine, arguments: &[OsString]) -> Result<Prepared, String> {
+    let mut response = tempfile::NamedTempFile::with_prefix("ferrozyme-link-")
+        .map_err(|error| format!("cannot make a response file: {error}"))?;
+    response
+        .write_all(&write_response(arguments))
+        .and_then(|()| response.flush())
+        .map_err(|error| format!("cannot write {}: {error}", response.path().display()))?;
+    let mut argument = OsString::from("@");
+    argument.push(response.path());
+    let mut command = Command::new(real_linker(line));
+    command.arg(argument);
+    Ok(Prepared {
+        command,
+        _response: Some(response),
+    })
+}
+
+/// The code with which to end when a child ended like this.
+pub fn exit_code(status: ExitStatus) -> i32 {
+    use std::os::unix::process::ExitStatusExt;
+    status
+        .code()
+        .or_else(|| status.signal().map(|signal| 128 + signal))
+        .unwrap_or(1)
+}
+
+fn cannot_start(line: &LinkLine, error: &std::io::Error) -> String {
+    let linker = real_linker(line);
+    let linker = linker.display();
+    if error.kind() == ErrorKind::NotFound {
+        format!("linker `{linker}` not found")
+    } else {
+        format!("cannot run the linker `{linker}`: {error}")
+    }
+}

@@ -1,0 +1,77 @@
+//! How the processes of a build talk: cargo-ferrozyme starts cargo, which starts rustc, which starts cargo-ferrozyme as the linker.
+//!
+//! The way down are environment variables, the way up are files: rustc would bury what the linker writes under the linker's arguments.
+
+use ferrozyme_driver::{Diagnostic, Explain, Report};
+use serde::{Deserialize, Serialize};
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// The file into which the linker writes its messages, set for each rustc by the process that started it.
+pub const MESSAGES: &str = "FERROZYME_MESSAGES";
+/// The target directory of the build.
+pub const TARGET_FOLDER: &str = "FERROZYME_TARGET_DIR";
+/// The wrapper of rustc that the user had set.
+pub const USER_WRAPPER: &str = "FERROZYME_RUSTC_WRAPPER";
+/// What the user wants to be told, as JSON ([`Explain`]); and the folder for the answers.
+pub const EXPLAIN: &str = "FERROZYME_EXPLAIN";
+/// The folder for the answers to [`EXPLAIN`].
+pub const REPORTS: &str = "FERROZYME_REPORTS";
+
+/// What a link has to say.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Message {
+    /// Errors and warnings for the user.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// What a link did, for `explain`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct LinkReport {
+    /// The file that was linked.
+    pub output: PathBuf,
+    /// What was done for the derivatives.
+    pub report: Report,
+}
+
+/// Appends a message to the file that waits for it, if one does. Whether it did.
+pub fn send(message: &Message) -> bool {
+    let Some(path) = std::env::var_os(MESSAGES) else {
+        return false;
+    };
+    let Ok(mut line) = serde_json::to_vec(message) else {
+        return false;
+    };
+    line.push(b'\n');
+    OpenOptions::new()
+        .append(true)
+        .open(path)
+        .and_then(|mut file| file.write_all(&line))
+        .is_ok()
+}
+
+/// The messages in such a file.
+pub fn receive(path: &Path) -> Vec<Message> {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect()
+}
+
+/// What the user wants to be told, according to the environment.
+pub fn explain_wanted() -> Option<Explain> {
+    serde_json::from_str(&std::env::var(EXPLAIN).ok()?).ok()
+}
+
+/// Leaves a report for `explain`, if one is wanted.
+pub fn leave_report(report: &LinkReport) {
+    let Some(folder) = std::env::var_os(REPORTS) else {
+        return;
+    };
+    let name = format!("{}.json", std::process::id());
+    if let Ok(text) = serde_json::to_vec(report) {
+        // Whoever explains says that there is no report.
+        let _ = std::fs::write(Path::new(&folder).join(name), text);
+    }
+}
