@@ -8,9 +8,9 @@
 //! their module, they are made visible under a name of their own there too ([`Gathered::promoted`]); in the standard library, whose
 //! machine code is finished, functions that use such globals are left out.
 
-use crate::descriptor::Mode;
 use crate::inputs::{Inputs, Origin};
 use crate::opaque::is_opaque;
+use crate::registrations::{Registration, read_registrations};
 use crate::report::Diagnostic;
 use crate::requests::{DERIVATIVE_PREFIX, FoundRequest, replace_requests};
 use ferrozyme_llvm::{Context, Linkage, LlvmError, Module, Value, Visibility};
@@ -23,6 +23,8 @@ pub(crate) struct Gathered<'c> {
     pub(crate) module: Module<'c>,
     /// All requests, of requesting modules and of what they reach.
     pub(crate) requests: Vec<FoundRequest>,
+    /// What is said of functions that are reached.
+    pub(crate) registrations: Vec<Registration>,
     /// New bitcode for modules: without requests, with promoted globals.
     pub(crate) rewritten: Vec<(usize, Vec<u8>)>,
 }
@@ -37,6 +39,7 @@ pub(crate) fn gather<'c>(
         inputs,
         module: context.create_module("ferrozyme"),
         requests: Vec::new(),
+        registrations: Vec::new(),
         rewritten: BTreeMap::new(),
         promoted: HashMap::new(),
         from_std: HashMap::new(),
@@ -46,6 +49,7 @@ pub(crate) fn gather<'c>(
     Ok(Gathered {
         module: gathering.module,
         requests: gathering.requests,
+        registrations: gathering.registrations,
         rewritten: gathering.rewritten.into_iter().collect(),
     })
 }
@@ -55,6 +59,7 @@ struct Gathering<'c, 'i> {
     inputs: &'i dyn Inputs,
     module: Module<'c>,
     requests: Vec<FoundRequest>,
+    registrations: Vec<Registration>,
     rewritten: BTreeMap<usize, Vec<u8>>,
     /// Which input a promoted global is from.
     promoted: HashMap<String, usize>,
@@ -66,6 +71,7 @@ struct Gathering<'c, 'i> {
 
 impl<'c> Gathering<'c, '_> {
     fn run(&mut self) -> Result<(), Vec<Diagnostic>> {
+        self.read_registrations().map_err(one)?;
         let mut problems = Vec::new();
         let mut sources = Vec::new();
         for index in self.inputs.requesting() {
@@ -87,7 +93,7 @@ impl<'c> Gathering<'c, '_> {
                 self.module.set_triple(&source.triple());
                 self.module.set_data_layout(&source.data_layout());
             }
-            self.expose_primals(source);
+            self.declare_primals(source);
             self.link(index, source).map_err(one)?;
         }
         self.close().map_err(one)?;
@@ -120,18 +126,57 @@ impl<'c> Gathering<'c, '_> {
         })
     }
 
-    /// Declares primals in the working module, and makes local ones visible in their source.
-    fn expose_primals(&mut self, source: Module<'c>) {
+    fn read_registrations(&mut self) -> Result<(), Diagnostic> {
+        for index in self.inputs.registering() {
+            let source = self.load(index, true)?;
+            let found = read_registrations(source).map_err(Diagnostic::error)?;
+            self.registrations.extend(found);
+            source.dispose();
+        }
+        Ok(())
+    }
+
+    /// Wants the primals that a source defines or names.
+    fn declare_primals(&mut self, source: Module<'c>) {
         for request in &self.requests {
-            let Some(primal) = source.function(&request.primal) else {
-                continue;
-            };
-            if is_local(primal) && !primal.is_declaration() {
-                primal.set_linkage(Linkage::External);
-            }
-            if self.module.function(&request.primal).is_none() {
+            if let Some(primal) = source.function(&request.primal)
+                && self.module.function(&request.primal).is_none()
+            {
                 self.module
                     .add_function(&request.primal, primal.value_type());
+            }
+        }
+    }
+
+    /// Wants the rules of functions that are reached; whether there are new ones.
+    fn declare_rules(&mut self) -> bool {
+        let mut declared = false;
+        for registration in &self.registrations {
+            if self.module.function(&registration.primal).is_none() {
+                continue;
+            }
+            for symbol in registration.symbols() {
+                if self.module.function(symbol).is_none() {
+                    // The type comes with the definition; declarations are replaced whatever theirs is.
+                    let ty = self.context.void().function(&[], false);
+                    self.module.add_function(symbol, ty);
+                    declared = true;
+                }
+            }
+        }
+        declared
+    }
+
+    /// Local functions that are wanted by name are made visible.
+    fn expose(&self, source: Module<'c>) {
+        let primals = self.requests.iter().map(|request| request.primal.as_str());
+        let registered = self.registrations.iter().flat_map(Registration::symbols);
+        for symbol in primals.chain(registered) {
+            if let Some(function) = source.function(symbol)
+                && !function.is_declaration()
+                && is_local(function)
+            {
+                function.set_linkage(Linkage::External);
             }
         }
     }
@@ -142,6 +187,7 @@ impl<'c> Gathering<'c, '_> {
         for name in promote_locals(source, index) {
             self.promoted.insert(name, index);
         }
+        self.expose(source);
         for function in source.functions().collect::<Vec<_>>() {
             if function.is_declaration() {
                 continue;
@@ -191,6 +237,9 @@ impl<'c> Gathering<'c, '_> {
                 }
             }
             if wanted.is_empty() {
+                if self.declare_rules() {
+                    continue;
+                }
                 return Ok(());
             }
             for index in wanted.into_keys() {
@@ -256,17 +305,18 @@ impl<'c> Gathering<'c, '_> {
     }
 
     fn make_private(&mut self) {
-        let primals: HashSet<&str> = self
-            .requests
+        // What is known by name must keep name and signature; the roots call the primals only, which may change.
+        let kept: HashSet<&str> = self
+            .registrations
             .iter()
-            .map(|request| request.primal.as_str())
+            .flat_map(Registration::symbols)
             .collect();
         for function in self.module.functions().collect::<Vec<_>>() {
             if function.is_declaration() {
                 function.set_linkage(Linkage::External);
                 continue;
             }
-            let linkage = match primals.contains(function.name().as_str()) {
+            let linkage = match kept.contains(function.name().as_str()) {
                 true => Linkage::External,
                 false => Linkage::Internal,
             };
@@ -349,12 +399,4 @@ fn from_llvm(error: LlvmError) -> Diagnostic {
 
 fn one(diagnostic: Diagnostic) -> Vec<Diagnostic> {
     vec![diagnostic]
-}
-
-/// The word for a mode in messages and names.
-pub(crate) fn mode_name(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Forward => "forward",
-        Mode::Reverse => "reverse",
-    }
 }

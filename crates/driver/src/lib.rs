@@ -24,6 +24,7 @@ pub mod options;
 mod passing;
 mod pipeline;
 mod prepare;
+mod registrations;
 pub mod report;
 mod requests;
 mod root;

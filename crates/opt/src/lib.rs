@@ -20,6 +20,7 @@ mod promote_stack;
 mod select_branches;
 mod simplify;
 mod speculation;
+mod split_checks;
 mod substitution;
 #[cfg(test)]
 mod testing;
@@ -44,6 +45,7 @@ pub use normalise_loops::normalise_loops;
 pub use pipeline::{OptimiseOptions, PASSES, Pass, optimise, optimise_with};
 pub use promote_stack::promote_stack;
 pub use select_branches::select_branches;
+pub use split_checks::split_checks;
 pub use simplify::simplify;
 pub use speculation::{Speculation, speculation};
 pub use substitution::Substitution;

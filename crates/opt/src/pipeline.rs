@@ -3,7 +3,7 @@
 use crate::{
     InlinePolicy, count_loops, forward_stores, hoist_invariants, infer_facts, inline_calls,
     merge_common_subexpressions, normalise_loops, promote_stack, remove_dead_code,
-    remove_dead_stores, rewrite_induction, select_branches, simplify,
+    remove_dead_stores, rewrite_induction, select_branches, simplify, split_checks,
 };
 use ferrozyme_ir::{FunctionId, Module, verify_function};
 
@@ -25,6 +25,7 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("inline", inline_by_default),
     ("select_branches", select_branches),
     ("infer_facts", infer_facts),
+    ("split_checks", split_checks),
     ("optimise", optimise),
 ];
 
