@@ -109,7 +109,7 @@ table! {
     fn LLVMGetErrorMessage(ErrorRef) -> OwnedText;
     fn LLVMDisposeErrorMessage(OwnedText);
     fn LLVMInstallFatalErrorHandler(FatalErrorHandler);
-    fn LLVMParseCommandLineOptions(c_int, *const Text, Text);
+    fn LLVMLoadLibraryPermanently(Text) -> Bool;
 
     // Contexts.
     fn LLVMContextCreate() -> ContextRef;

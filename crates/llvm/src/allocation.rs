@@ -1,0 +1,293 @@
+//! Allocators: which LLVM functions allocate and release, and for which family.
+//!
+//! Import and export agree on this file. A *family* is a set of functions whose memory belongs together: LLVM's attribute `"alloc-family"` names it. The importer turns a
+//! call of a function that [`recognise`] knows into `alloc … family "name"` or `free … family "name"`, with the family's name as it stands in the attribute. The exporter finds the
+//! functions of that family again in the module ([`Families`]). The family with the empty name is Ferrozyme's own (tapes, shadows): C's `malloc`, `calloc`, `aligned_alloc` and `free`, which
+//! are declared where they are missing.
+//!
+//! Rust's allocator has mangled names (`_RNvCs…_7___rustc12___rust_alloc`). A module that allocates may lack the declaration of, say, the zeroing variant; its name is made from
+//! that of a sibling, since only the last part differs.
+
+use rustc_hash::FxHashMap;
+
+use crate::attribute::Place;
+use crate::module::Module;
+use crate::value::Value;
+
+/// What an allocation function does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AllocationRole {
+    /// Gives new memory, as zeros if `zeroed`.
+    Allocate {
+        /// Whether the memory starts as zeros.
+        zeroed: bool,
+    },
+    /// Gives memory of another size with the old contents, and releases the old.
+    Reallocate,
+    /// Releases memory.
+    Release,
+}
+
+/// A function of an allocator, by what its attributes say. Arguments are given by position.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AllocationFunction {
+    /// The value of `"alloc-family"`.
+    pub family: String,
+    /// What it does.
+    pub role: AllocationRole,
+    /// Which argument is the (new) size, or the size of one element. None for those that release.
+    pub size: Option<u32>,
+    /// Which argument is the number of elements, as of `calloc`.
+    pub count: Option<u32>,
+    /// Which argument is the alignment.
+    pub alignment: Option<u32>,
+    /// Which argument is the memory that is released or resized.
+    pub pointer: Option<u32>,
+    /// Which argument of one that releases is the size that the memory has. Rust's functions take it after the pointer.
+    pub old_size: Option<u32>,
+}
+
+/// Bits of LLVM's attribute `allockind`.
+const ALLOCATE: u64 = 1;
+const REALLOCATE: u64 = 2;
+const RELEASE: u64 = 4;
+const ZEROED: u64 = 16;
+const ALIGNED: u64 = 32;
+
+/// What a function does as an allocator, if its attributes say that it is part of one.
+pub fn recognise(function: Value<'_>) -> Option<AllocationFunction> {
+    if !function.is_function() {
+        return None;
+    }
+    let kind = function.attribute_value(Place::Function, "allockind")?;
+    let family = function
+        .text_attribute(Place::Function, "alloc-family")
+        .unwrap_or_default();
+    let parameters = function.value_type().parameters();
+    let with_attribute = |name: &str| {
+        (0..parameters.len() as u32)
+            .find(|&index| function.has_attribute(Place::Parameter(index), name))
+    };
+    let role = match kind {
+        kind if kind & RELEASE != 0 => AllocationRole::Release,
+        kind if kind & REALLOCATE != 0 => AllocationRole::Reallocate,
+        kind if kind & ALLOCATE != 0 => AllocationRole::Allocate {
+            zeroed: kind & ZEROED != 0,
+        },
+        _ => return None,
+    };
+    // `allocsize` packs two positions: the size above, the count (all ones if there is none) below.
+    let (mut size, mut count) = (None, None);
+    if let Some(packed) = function.attribute_value(Place::Function, "allocsize") {
+        size = Some((packed >> 32) as u32);
+        count = (packed as u32 != u32::MAX).then_some(packed as u32);
+    }
+    let pointer = if matches!(role, AllocationRole::Allocate { .. }) {
+        None
+    } else {
+        with_attribute("allocptr").or(Some(0))
+    };
+    let integer_after = |position: u32| {
+        parameters
+            .get(position as usize + 1)
+            .is_some_and(|of| of.integer_width().is_some())
+            .then_some(position + 1)
+    };
+    let old_size = match role {
+        AllocationRole::Release => pointer.and_then(integer_after),
+        AllocationRole::Reallocate if kind & ALIGNED != 0 => pointer.and_then(integer_after),
+        _ => None,
+    };
+    let mut alignment = with_attribute("allocalign");
+    if alignment.is_none() && role == AllocationRole::Release {
+        alignment = old_size.and_then(integer_after);
+    }
+    if alignment.is_none() && role == AllocationRole::Reallocate {
+        alignment = old_size
+            .and_then(integer_after)
+            .filter(|position| Some(*position) != size);
+    }
+    if matches!(role, AllocationRole::Allocate { .. }) && size.is_none() {
+        return None;
+    }
+    Some(AllocationFunction {
+        family,
+        role,
+        size,
+        count,
+        alignment,
+        pointer,
+        old_size,
+    })
+}
+
+/// The functions of one family.
+#[derive(Clone, Default, Debug)]
+pub struct Family<'c> {
+    /// Gives memory with any contents.
+    pub allocate: Option<(Value<'c>, AllocationFunction)>,
+    /// Gives memory of zeros.
+    pub allocate_zeroed: Option<(Value<'c>, AllocationFunction)>,
+    /// Releases.
+    pub release: Option<(Value<'c>, AllocationFunction)>,
+}
+
+/// All families of a module.
+#[derive(Default, Debug)]
+pub struct Families<'c> {
+    families: FxHashMap<String, Family<'c>>,
+}
+
+impl<'c> Families<'c> {
+    /// Looks through the functions of a module.
+    pub fn of(module: Module<'c>) -> Families<'c> {
+        let mut families: FxHashMap<String, Family<'c>> = FxHashMap::default();
+        for function in module.functions() {
+            let Some(known) = recognise(function) else {
+                continue;
+            };
+            let family = families.entry(known.family.clone()).or_default();
+            let place = match known.role {
+                AllocationRole::Allocate { zeroed: false } => &mut family.allocate,
+                AllocationRole::Allocate { zeroed: true } => &mut family.allocate_zeroed,
+                AllocationRole::Release => &mut family.release,
+                AllocationRole::Reallocate => continue,
+            };
+            // Of several (C's `malloc` and `aligned_alloc` are one family) the one that takes an alignment can do more.
+            if place
+                .as_ref()
+                .is_none_or(|(_, before)| before.alignment.is_none() && known.alignment.is_some())
+            {
+                *place = Some((function, known));
+            }
+        }
+        for family in families.values_mut() {
+            complete(module, family);
+        }
+        Families { families }
+    }
+
+    /// The functions of a family.
+    pub fn get(&self, family: &str) -> Option<&Family<'c>> {
+        self.families.get(family)
+    }
+}
+
+/// Parts of the mangled names of Rust's allocation functions.
+const RUST_ALLOCATE: &str = "12___rust_alloc";
+const RUST_ALLOCATE_ZEROED: &str = "19___rust_alloc_zeroed";
+const RUST_RELEASE: &str = "14___rust_dealloc";
+
+/// Declares the functions of Rust's allocator that the module happens not to mention.
+fn complete<'c>(module: Module<'c>, family: &mut Family<'c>) {
+    let known = [
+        (&family.allocate, RUST_ALLOCATE),
+        (&family.allocate_zeroed, RUST_ALLOCATE_ZEROED),
+        (&family.release, RUST_RELEASE),
+    ];
+    let Some(prefix) = known
+        .iter()
+        .find_map(|(place, part)| Some(place.as_ref()?.0.name().strip_suffix(part)?.to_owned()))
+    else {
+        return;
+    };
+    let context = module.context();
+    let (pointer, word) = (context.pointer(), context.integer(64));
+    let family_name = known
+        .iter()
+        .find_map(|(place, _)| Some(place.as_ref()?.1.family.clone()))
+        .unwrap_or_default();
+    let allocate = |part: &str, kind: u64| {
+        let function = module.declare(
+            &format!("{prefix}{part}"),
+            pointer.function(&[word, word], false),
+        );
+        if function.is_function() {
+            function.add_attribute(
+                Place::Function,
+                context.attribute("allockind", kind | ALLOCATE | ALIGNED),
+            );
+            function.add_attribute(
+                Place::Function,
+                context.attribute("allocsize", u64::from(u32::MAX)),
+            );
+            function.add_attribute(
+                Place::Function,
+                context.text_attribute("alloc-family", &family_name),
+            );
+            function.add_attribute(Place::Function, context.attribute("nounwind", 0));
+            function.add_attribute(Place::Parameter(1), context.attribute("allocalign", 0));
+            function.add_attribute(Place::Result, context.attribute("noalias", 0));
+        }
+        Some((function, recognise(function)?))
+    };
+    if family.allocate.is_none() {
+        family.allocate = allocate(RUST_ALLOCATE, UNINITIALISED);
+    }
+    if family.allocate_zeroed.is_none() {
+        family.allocate_zeroed = allocate(RUST_ALLOCATE_ZEROED, ZEROED);
+    }
+    if family.release.is_none() {
+        let function = module.declare(
+            &format!("{prefix}{RUST_RELEASE}"),
+            context.void().function(&[pointer, word, word], false),
+        );
+        if function.is_function() {
+            function.add_attribute(Place::Function, context.attribute("allockind", RELEASE));
+            function.add_attribute(
+                Place::Function,
+                context.text_attribute("alloc-family", &family_name),
+            );
+            function.add_attribute(Place::Function, context.attribute("nounwind", 0));
+            function.add_attribute(Place::Parameter(0), context.attribute("allocptr", 0));
+        }
+        family.release = recognise(function).map(|known| (function, known));
+    }
+}
+
+const UNINITIALISED: u64 = 8;
+
+/// C's allocator, declared with what LLVM should know of it: Ferrozyme's own family and the family `malloc`.
+pub(crate) fn c_function<'c>(module: Module<'c>, name: &str) -> Value<'c> {
+    let context = module.context();
+    let (pointer, word) = (context.pointer(), context.integer(64));
+    let (parameters, kind, size): (&[_], u64, u64) = match name {
+        "malloc" => (&[word], ALLOCATE | UNINITIALISED, u64::from(u32::MAX)),
+        "calloc" => (&[word, word], ALLOCATE | ZEROED, 1),
+        "aligned_alloc" => (
+            &[word, word],
+            ALLOCATE | UNINITIALISED | ALIGNED,
+            1 << 32 | u64::from(u32::MAX),
+        ),
+        _ => (&[pointer], RELEASE, 0),
+    };
+    if let Some(known) = module.symbol(name) {
+        return known;
+    }
+    let result = if name == "free" {
+        context.void()
+    } else {
+        pointer
+    };
+    let function = module.add_function(name, result.function(parameters, false));
+    function.add_attribute(Place::Function, context.attribute("allockind", kind));
+    function.add_attribute(
+        Place::Function,
+        context.text_attribute("alloc-family", "malloc"),
+    );
+    function.add_attribute(Place::Function, context.attribute("nounwind", 0));
+    function.add_attribute(Place::Function, context.attribute("willreturn", 0));
+    match name {
+        "free" => {
+            function.add_attribute(Place::Parameter(0), context.attribute("allocptr", 0));
+        }
+        _ => {
+            function.add_attribute(Place::Function, context.attribute("allocsize", size));
+            function.add_attribute(Place::Result, context.attribute("noalias", 0));
+        }
+    }
+    if name == "aligned_alloc" {
+        function.add_attribute(Place::Parameter(0), context.attribute("allocalign", 0));
+    }
+    function
+}

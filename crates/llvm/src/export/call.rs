@@ -1,0 +1,86 @@
+//! Calls and traps.
+
+use ferrozyme_ir::{self as ir, Opcode, Payload};
+
+use super::ExportError;
+use super::body::Body;
+use crate::attribute::Place;
+use crate::signature::{function_type, put_together, take_apart};
+use crate::types::Type;
+use crate::value::Value;
+
+impl<'c> Body<'_, '_, 'c> {
+    /// `call` and `call_indirect`.
+    pub(super) fn call(&mut self, data: &ir::OpData) -> Result<(), ExportError> {
+        let results = match (&data.payload, data.opcode) {
+            (Payload::Callee(callee), Opcode::Call) => {
+                let arguments = self.get_all(&data.operands)?;
+                self.call_function(*callee, &arguments)?
+            }
+            (Payload::Results(results), _) => {
+                let operands = self.get_all(&data.operands)?;
+                let types: Vec<ir::Type> = data.operands[1..]
+                    .iter()
+                    .map(|operand| self.type_of(*operand))
+                    .collect();
+                let of = function_type(self.exporter.context, &types, results);
+                let call = self.exporter.builder.call(of, operands[0], &operands[1..]);
+                let extended = self.exporter.context.attribute("zeroext", 0);
+                // The one promise of Rust's calling convention that types alone do not show: a bool has no other bits set.
+                for (index, ty) in types.iter().enumerate() {
+                    if *ty == ir::Type::I1 {
+                        call.add_attribute(Place::Parameter(index as u32), extended);
+                    }
+                }
+                if **results == [ir::Type::I1] {
+                    call.add_attribute(Place::Result, extended);
+                }
+                take_apart(&self.exporter.builder, call)
+            }
+            _ => return Err(self.problem("a call has no callee (a bug in Ferrozyme)")),
+        };
+        for (&result, value) in data.results.iter().zip(results) {
+            self.set(result, value);
+        }
+        Ok(())
+    }
+
+    /// Calls a function with these leaves as arguments; gives the leaves of its result.
+    fn call_function(
+        &mut self,
+        callee: ir::FunctionId,
+        arguments: &[Value<'c>],
+    ) -> Result<Vec<Value<'c>>, ExportError> {
+        let function = self.exporter.function(callee)?;
+        let of: Type<'c> = function.value_type();
+        let mut leaves = arguments.iter().copied();
+        let mut whole = Vec::new();
+        for parameter in of.parameters() {
+            let argument = put_together(&self.exporter.builder, parameter, &mut leaves);
+            whole.push(argument.ok_or_else(|| {
+                self.problem(format!(
+                    "the arguments do not fit {function} (a bug in Ferrozyme)"
+                ))
+            })?);
+        }
+        whole.extend(leaves);
+        let call = self.exporter.builder.call(of, function, &whole);
+        if function.is_function() {
+            call.set_call_convention(function.function_convention());
+        }
+        Ok(take_apart(&self.exporter.builder, call))
+    }
+
+    /// `trap`: the end of the block.
+    pub(super) fn trap(&mut self, data: &ir::OpData) -> Result<(), ExportError> {
+        if let Payload::Callee(callee) = data.payload {
+            let arguments = self.get_all(&data.operands)?;
+            self.call_function(callee, &arguments)?;
+        } else {
+            let trap = self.intrinsic("llvm.trap", &[])?;
+            self.exporter.builder.call_function(trap, &[]);
+        }
+        self.exporter.builder.unreachable();
+        Ok(())
+    }
+}

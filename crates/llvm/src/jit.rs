@@ -1,0 +1,77 @@
+//! Runs compiled code in this process: LLVM's ORC just-in-time linker, fed with objects.
+//!
+//! Symbols that an object does not define are looked for in this process, and in the libraries that compiled code may call without being told: C's mathematical functions and the helpers
+//! of code generators (`__powidf2`), which a program that does not use them itself need not have loaded.
+
+use crate::context::terminated;
+use crate::module::{LlvmError, copy_into_buffer};
+use crate::passes::check;
+use crate::sys::{LljitRef, call};
+
+/// Code in this process. It is unloaded when this is dropped.
+pub struct Jit {
+    raw: LljitRef,
+}
+
+/// See the file's head.
+const SILENTLY_NEEDED: &[&std::ffi::CStr] = &[c"libm.so.6", c"libgcc_s.so.1"];
+
+fn failed(reason: String) -> LlvmError {
+    LlvmError::Jit { reason }
+}
+
+impl Jit {
+    /// Without code. Needs a `Context` to exist, because that loads LLVM.
+    pub fn new() -> Result<Jit, LlvmError> {
+        for library in SILENTLY_NEEDED {
+            // Where a system has no such library, its functions are elsewhere.
+            call!(LLVMLoadLibraryPermanently(library.as_ptr()));
+        }
+        let mut raw = std::ptr::null_mut();
+        let builder = call!(LLVMOrcCreateLLJITBuilder());
+        check(call!(LLVMOrcCreateLLJIT(&mut raw, builder)), failed)?;
+        let jit = Jit { raw };
+        let prefix = call!(LLVMOrcLLJITGetGlobalPrefix(raw));
+        let mut generator = std::ptr::null_mut();
+        let made = call!(LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(
+            &mut generator,
+            prefix,
+            std::ptr::null(),
+            std::ptr::null_mut()
+        ));
+        check(made, failed)?;
+        call!(LLVMOrcJITDylibAddGenerator(
+            call!(LLVMOrcLLJITGetMainJITDylib(raw)),
+            generator
+        ));
+        Ok(jit)
+    }
+
+    /// Adds an object.
+    pub fn add_object(&self, object: &[u8]) -> Result<(), LlvmError> {
+        let buffer = copy_into_buffer("object", object);
+        let library = call!(LLVMOrcLLJITGetMainJITDylib(self.raw));
+        check(
+            call!(LLVMOrcLLJITAddObjectFile(self.raw, library, buffer)),
+            failed,
+        )
+    }
+
+    /// The address of a symbol. What is there is for the caller to know; it stays until this is dropped.
+    pub fn address(&self, name: &str) -> Result<u64, LlvmError> {
+        let name = terminated(name);
+        let mut address = 0;
+        check(
+            call!(LLVMOrcLLJITLookup(self.raw, &mut address, name.as_ptr())),
+            failed,
+        )?;
+        Ok(address)
+    }
+}
+
+impl Drop for Jit {
+    fn drop(&mut self) {
+        // Nothing can be done about code that cannot be unloaded.
+        let _ = check(call!(LLVMOrcDisposeLLJIT(self.raw)), failed);
+    }
+}
