@@ -283,7 +283,7 @@ impl<'m> Session<'m> {
         };
         let primal_args = self.module.functions[request.function].arguments().to_vec();
         let mut study = self.study(&key)?;
-        let tape = tape::save(&mut study.augmented, &study.plan);
+        let tape = tape::save(&mut study.augmented, &study.plan, true);
         let mut target = study.augmented.function.clone();
         let wanted = gradients_of(&target, &key, &primal_args);
         let mut results = if request.primal {
@@ -405,7 +405,7 @@ impl<'m> Session<'m> {
     fn build_split(&mut self, key: &SplitKey, derivative: &CalleeDerivative) -> Result<(), Error> {
         let primal_args = self.module.functions[key.function].arguments().to_vec();
         let mut study = self.study(key)?;
-        let mut tape = tape::save(&mut study.augmented, &study.plan);
+        let mut tape = tape::save(&mut study.augmented, &study.plan, false);
         if key.lists == Lists::Heap {
             tape.kept
                 .extend(study.augmented.pending.iter().map(|(_, list)| *list));

@@ -248,7 +248,8 @@ impl Explanation<'_> {
                 let region = structure
                     .region_of_value(self.function, value)
                     .expect("a saved value has a place");
-                if structure.depth(region) == 0 {
+                let at_once = &self.plan().at_once;
+                if at_once.is_complete(structure.op_of(region), true) {
                     line(text, "keep", &format!("{what} (stays a value)"));
                     return;
                 }

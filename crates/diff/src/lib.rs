@@ -1,6 +1,7 @@
 //! Differentiation of the Loop IR.
 
 mod activity;
+mod at_once;
 mod augment;
 mod deferral;
 mod differentiate;

@@ -20,6 +20,7 @@
 //! not known are taken to be [`UNKNOWN_TRIPS`].
 
 use crate::activity::Activities;
+use crate::at_once::{AtOnce, find_at_once};
 use crate::augment::{Augmented, CallTarget, Step};
 use crate::minimum_cut::{Graph, INFINITE, SINK, SOURCE};
 use crate::rules;
@@ -104,6 +105,8 @@ pub(crate) struct Plan {
     pub range_offsets: FxHashMap<Value, Symbolic>,
     /// Why values that are saved are not recomputed.
     pub reasons: FxHashMap<Value, Reason>,
+    /// Whose regions are differentiated at once, so that all values are still there.
+    pub at_once: AtOnce,
 }
 
 /// What the plan must know of the surroundings of the function.
@@ -124,6 +127,8 @@ pub(crate) fn plan(
     let function = &augmented.function;
     let clobbers = Clobbers::compute(module, function);
     let indices = clobbers.aliases().indices();
+    let combined = !surroundings.split;
+    let at_once = find_at_once(clobbers.aliases(), augmented, activities, combined);
     let mut planner = Planner {
         module,
         augmented,
@@ -131,6 +136,7 @@ pub(crate) fn plan(
         surroundings,
         weights: weigh_regions(function, indices),
         clobbers: &clobbers,
+        at_once,
         graph: Graph::new(),
         nodes: FxHashMap::default(),
         order: Vec::new(),
@@ -277,6 +283,7 @@ struct Planner<'a> {
     surroundings: &'a Surroundings<'a>,
     weights: SecondaryMap<Region, u64>,
     clobbers: &'a Clobbers<'a>,
+    at_once: AtOnce,
     graph: Graph,
     /// The `in` and `out` nodes of each value.
     nodes: FxHashMap<Value, (u32, u32)>,
@@ -388,8 +395,9 @@ impl<'a> Planner<'a> {
 
     /// What it costs to save a value in all iterations of the loops around it.
     fn saving_cost(&self, value: Value, region: Region) -> u64 {
-        if region == self.function.body() && !self.surroundings.split {
-            // It is still there when the reverse sweep of the same function begins.
+        let holder = self.structure().op_of(region);
+        if self.at_once.is_complete(holder, !self.surroundings.split) {
+            // It is still there when the reverse sweep of the region begins.
             return 0;
         }
         self.function
@@ -486,7 +494,13 @@ impl<'a> Planner<'a> {
 
     fn why_not_reload(&self, op: Op, address: Value) -> Option<Reason> {
         if let Some(clobber) = self.clobbers.clobber_of(op) {
-            return Some(Reason::Overwritten(clobber));
+            // What is differentiated at once does not see what comes later.
+            let stands = self
+                .innermost_loop_at_once(op)
+                .is_some_and(|around| !self.clobbers.clobbered_in_loop(op, around));
+            if !stands {
+                return Some(Reason::Overwritten(clobber));
+            }
         }
         let root = offset_chain(self.function, address).root;
         let any_overwritten = self.surroundings.overwritten.iter().any(|&flag| flag);
@@ -510,6 +524,15 @@ impl<'a> Planner<'a> {
             },
             ValueDef::Argument { .. } => self.why_not_reload_anything(any_overwritten),
         }
+    }
+
+    /// The innermost loop around an operation that is differentiated at once.
+    fn innermost_loop_at_once(&self, op: Op) -> Option<Op> {
+        let loops = self.indices().loops_around(op);
+        let mut inside_out = loops.iter().rev();
+        inside_out
+            .find(|around| self.at_once.ops.contains(around))
+            .copied()
     }
 
     /// Whether the caller may get to know memory that was made here, and so overwrite it.
@@ -543,7 +566,8 @@ impl<'a> Planner<'a> {
         }
         let mut best: Option<(u64, RangePlan)> = None;
         for &nest in &loops {
-            if self.clobbers.clobbered_in_loop(op, nest) {
+            // Behind a loop that is differentiated at once it is too late.
+            if self.at_once.ops.contains(&nest) || self.clobbers.clobbered_in_loop(op, nest) {
                 continue;
             }
             let Some(hull) = aliases.hull(access, op, nest) else {
@@ -622,6 +646,7 @@ impl<'a> Planner<'a> {
             ranges: self.ranges,
             range_offsets: self.range_offsets,
             reasons: self.reasons,
+            at_once: self.at_once,
         };
         for value in self.order {
             let (enter, out) = self.nodes[&value];

@@ -26,6 +26,7 @@ use ferrozyme_ir::{
     Alignment, Builder, Function, Op, OpData, Opcode, Payload, Region, Structure, Type, Value,
 };
 use ferrozyme_opt::symbolic::Symbolic;
+use ferrozyme_opt::{add_carried, first_initial};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -68,8 +69,10 @@ pub(crate) fn reverse(
         adjoints: SecondaryMap::with_default(None),
         numbers: FxHashMap::default(),
         row_starts: FxHashMap::default(),
+        marks: Vec::new(),
         b: Builder::new(target, body),
     };
+    mirror.mark();
     for &(value, seed) in seeds {
         mirror.accumulate(value, seed);
     }
@@ -131,6 +134,8 @@ struct Mirror<'a, 't> {
     numbers: FxHashMap<Op, Value>,
     /// For loops that save in rows of different lengths: where the present row starts.
     row_starts: FxHashMap<Op, Value>,
+    /// For each complete region that is being reversed, from outside in: where in its list the reverse begins.
+    marks: Vec<usize>,
     b: Builder<'t>,
 }
 
@@ -154,12 +159,18 @@ impl Mirror<'_, '_> {
         }
         let home = self.structure.region_of_value(self.source, outermost);
         assert!(
-            self.same_function && home == Some(self.source.body()),
+            home.is_some_and(|home| self.is_complete(home)),
             "bug in Ferrozyme: the plan for @{} does not provide %{} in the reverse sweep",
             self.source.name,
             value.index()
         );
         outermost
+    }
+
+    /// Whether the reverse of a region follows it in the same place, where its values are visible as they are.
+    fn is_complete(&self, region: Region) -> bool {
+        let at_once = &self.forward.plan.at_once;
+        at_once.is_complete(self.structure.op_of(region), self.same_function)
     }
 
     // ---- adjoints
@@ -195,7 +206,7 @@ impl Mirror<'_, '_> {
 
     /// Makes available, at the start of the reverse of a region, what it needs of the region's values.
     fn restore(&mut self, region: Region) {
-        if self.same_function && region == self.source.body() {
+        if self.is_complete(region) {
             return;
         }
         for index in 0..self.source.regions[region].args.len() {
@@ -364,6 +375,9 @@ impl Mirror<'_, '_> {
                     let pointer = self.lookup(pointer);
                     manner.release(&mut self.b, pointer, size);
                 }
+            }
+            Step::Regions if self.forward.plan.at_once.ops.contains(&op) => {
+                self.reverse_at_once(op);
             }
             Step::Regions => match self.source.ops[op].opcode {
                 Opcode::For | Opcode::Loop => self.reverse_loop(op),
@@ -563,6 +577,90 @@ impl Mirror<'_, '_> {
         }
     }
 
+    /// Puts the reverse of an operation's regions into them, behind what they do.
+    ///
+    /// What the reverse sweep has built so far, for operations behind this one, goes before it.
+    fn reverse_at_once(&mut self, op: Op) {
+        self.move_before(op);
+        let captures = self.captures.get(&op).cloned().unwrap_or_default();
+        let outer = self.b.region;
+        let data = &self.source.ops[op];
+        let is_loop = matches!(data.opcode, Opcode::For | Opcode::Loop);
+        let results: Vec<Option<Value>> = data.results.iter().map(|&v| self.adjoints[v]).collect();
+        let before: Vec<Option<Value>> = captures.iter().map(|&v| self.adjoints[v]).collect();
+        let types: Vec<Type> = captures.iter().map(|&v| self.adjoint_type(v)).collect();
+        let mut inside = before.clone();
+        if is_loop {
+            for (adjoint, &ty) in inside.iter_mut().zip(&types) {
+                let start = adjoint.unwrap_or_else(|| self.b.function.zero(ty));
+                let (carried, _) = add_carried(self.b.function, op, start);
+                *adjoint = Some(carried);
+            }
+        }
+        for &region in &data.regions {
+            if self.source.ends_in_trap(region) {
+                continue;
+            }
+            for (&capture, &adjoint) in captures.iter().zip(&inside) {
+                self.adjoints[capture] = adjoint;
+            }
+            let end = self.b.function.regions[region].ops.pop();
+            let end = end.expect("a region ends in a terminator");
+            self.b.region = region;
+            self.mark();
+            // The adjoint of a sum is the same in all iterations.
+            let skip = usize::from(data.opcode == Opcode::Loop);
+            self.flow_back_through_end(region, skip, &results);
+            self.reverse_ops(region);
+            self.marks.pop();
+            for &capture in &captures {
+                let adjoint = self.adjoint_or_zero(capture);
+                self.b.function.ops[end].operands.push(adjoint);
+            }
+            self.b.function.regions[region].ops.push(end);
+        }
+        self.b.region = outer;
+        let first = match is_loop {
+            true => self.b.function.ops[op].results.len() - captures.len(),
+            false => self.b.function.ops[op].results.len(),
+        };
+        for (index, (&capture, &ty)) in captures.iter().zip(&types).enumerate() {
+            let result = match is_loop {
+                true => self.b.function.ops[op].results[first + index],
+                false => self.b.function.add_result(op, ty),
+            };
+            self.adjoints[capture] = Some(result);
+        }
+        if is_loop {
+            let initial = first_initial(data.opcode);
+            for (index, adjoint) in results.into_iter().enumerate() {
+                if let Some(adjoint) = adjoint {
+                    self.accumulate(data.operands[initial + index], adjoint);
+                }
+            }
+        }
+    }
+
+    /// Notes that the reverse of a region begins here.
+    fn mark(&mut self) {
+        let here = self.b.function.regions[self.b.region].ops.len();
+        self.marks.push(here);
+    }
+
+    /// Moves what the reverse sweep of the present region has built so far before an operation of the region.
+    fn move_before(&mut self, op: Op) {
+        let mark = *self.marks.last().expect("a complete region is reversed");
+        let ops = &mut self.b.function.regions[self.b.region].ops;
+        let built = ops.split_off(mark);
+        let position = ops
+            .iter()
+            .position(|&other| other == op)
+            .expect("the operation stands in the region that is reversed");
+        let count = built.len();
+        ops.splice(position..position, built);
+        *self.marks.last_mut().expect("as above") += count;
+    }
+
     fn reverse_loop(&mut self, op: Op) {
         let data = &self.source.ops[op];
         let body = data.regions[0];
@@ -597,9 +695,15 @@ impl Mirror<'_, '_> {
             let total = total.expect("rows of different lengths have a total");
             initial.push(self.lookup(total));
         }
-        let (one, minus_one) = (self.b.i64(1), self.b.i64(-1));
-        let last = self.b.binary(Opcode::Sub, count, one);
-        let (mirrored, region) = self.b.for_loop(last, minus_one, minus_one, &initial);
+        let (zero, one, minus_one) = (self.b.i64(0), self.b.i64(1), self.b.i64(-1));
+        // Where the order does not matter, the usual one is the better one.
+        let (mirrored, region) =
+            if rows.is_empty() && self.forward.plan.at_once.independent.contains(&op) {
+                self.b.for_loop(zero, count, one, &initial)
+            } else {
+                let last = self.b.binary(Opcode::Sub, count, one);
+                self.b.for_loop(last, minus_one, minus_one, &initial)
+            };
         let outer = std::mem::replace(&mut self.b.region, region);
         let args = self.b.function.regions[region].args.clone();
         let number = args[0];

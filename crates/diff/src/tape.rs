@@ -18,6 +18,7 @@
 //! }                                     store %x, %tape + 8·%i
 //! ```
 
+use crate::at_once::AtOnce;
 use crate::augment::Augmented;
 use crate::plan::{Decision, Plan, RangePlan};
 use ferrozyme_ir::{
@@ -109,7 +110,7 @@ pub(crate) struct SavedRange {
 }
 
 /// Adds to a forward sweep the code that saves what the plan says.
-pub(crate) fn save(augmented: &mut Augmented, plan: &Plan) -> Tape {
+pub(crate) fn save(augmented: &mut Augmented, plan: &Plan, combined: bool) -> Tape {
     let structure = Structure::of(&augmented.function);
     let mut saver = Saver {
         function: &mut augmented.function,
@@ -122,6 +123,8 @@ pub(crate) fn save(augmented: &mut Augmented, plan: &Plan) -> Tape {
         start: FxHashMap::default(),
         new_values: FxHashMap::default(),
         numbers: FxHashMap::default(),
+        at_once: &plan.at_once,
+        combined,
         tape: Tape::default(),
     };
     saver.collect(plan);
@@ -181,6 +184,9 @@ struct Saver<'a> {
     new_values: FxHashMap<Value, (Region, Region)>,
     /// The number of the iteration in each loop.
     numbers: FxHashMap<Op, Value>,
+    at_once: &'a AtOnce,
+    /// Whether both sweeps are one function.
+    combined: bool,
     tape: Tape,
 }
 
@@ -220,17 +226,36 @@ impl Saver<'_> {
             return;
         }
         let region = self.region_of(value);
-        match self.structure.loop_around(self.function, region) {
+        match self.saving_loop(region) {
             Some(around) => self.groups.entry(around).or_default().push(value),
             None => self.export(value, region),
         }
     }
 
-    /// Brings a value out of the branches around it.
+    /// Whether the reverse sweep of a region follows its forward sweep in the same place, so that nothing has to be kept for it.
+    fn is_complete(&self, region: Region) -> bool {
+        self.at_once
+            .is_complete(self.structure.op_of(region), self.combined)
+    }
+
+    /// The innermost loop around a region that is reversed later.
+    fn saving_loop(&self, region: Region) -> Option<Op> {
+        let mut region = region;
+        while !self.is_complete(region) {
+            let op = self.structure.op_of(region)?;
+            if matches!(self.function.ops[op].opcode, Opcode::For | Opcode::Loop) {
+                return Some(op);
+            }
+            region = self.structure.region_of(op)?;
+        }
+        None
+    }
+
+    /// Brings a value out of the branches around it, as far as needed.
     fn export(&mut self, value: Value, region: Region) {
         let body = self.function.body();
         let (mut inner, mut region) = (value, region);
-        while region != body {
+        while region != body && !self.is_complete(region) {
             let op = self
                 .structure
                 .op_of(region)
@@ -255,7 +280,7 @@ impl Saver<'_> {
             self.tape.exports.insert(value, inner);
         }
         let is_parameter = matches!(self.function.values[inner].def, ValueDef::Argument { .. });
-        if !is_parameter && self.is_kept.insert(inner) {
+        if region == body && !is_parameter && self.is_kept.insert(inner) {
             self.tape.kept.push(inner);
         }
     }
@@ -393,7 +418,7 @@ impl Saver<'_> {
             .structure
             .region_of(op)
             .expect("a loop stands in a region");
-        while let Some(outer) = self.structure.loop_around(self.function, region) {
+        while let Some(outer) = self.saving_loop(region) {
             if self.function.ops[outer].opcode != Opcode::For {
                 break;
             }
@@ -518,6 +543,7 @@ impl Saver<'_> {
         let region = self.structure.region_of(nest)?;
         let around = self.structure.op_of(region)?;
         let computable = self.function.ops[around].opcode == Opcode::For
+            && !self.is_complete(region)
             && bounds
                 .iter()
                 .flatten()

@@ -414,7 +414,7 @@ impl<'m> Aliases<'m> {
 
     /// Whether `write`, in a later iteration of `loop_op` but the same one of the loops around it, may touch what
     /// `read` touched.
-    fn may_meet_later(&self, read: (Op, &Access), write: (Op, &Access), loop_op: Op) -> bool {
+    pub fn may_meet_later(&self, read: (Op, &Access), write: (Op, &Access), loop_op: Op) -> bool {
         let (a, b) = (read.1, write.1);
         if a.root != b.root {
             return self.may_share(a.root, b.root);
