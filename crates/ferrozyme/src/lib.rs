@@ -1,5 +1,6 @@
 //! Derivatives of Rust functions, made ahead of time, on the stable toolchain.
 
+mod functions;
 mod interface;
 mod shadow;
 
@@ -7,6 +8,11 @@ mod shadow;
 extern crate self as ferrozyme;
 
 pub use ferrozyme_macros::{Differentiable, autodiff_forward, autodiff_reverse};
+pub use functions::{
+    Float, Input, Output, grad, grad_into, hessian, hessian_into, hvp, hvp_into, jacobian,
+    jacobian_forward, jacobian_forward_into, jacobian_reverse, jacobian_reverse_into, jvp,
+    jvp_into, value_and_grad, value_and_grad_into, vjp, vjp_into,
+};
 pub use interface::Differentiable;
 pub use shadow::{Shadow, shadow_of};
 

@@ -64,7 +64,7 @@ impl Derivative {
         let mut arguments = Vec::new();
         for (input, &activity) in primal.inputs.iter().zip(activities) {
             let argument = Argument::new(input, activity.kind, mode, width);
-            inputs.push(plain_input(input));
+            inputs.push(plain_input(input, &argument.name));
             let shadow_type = argument.shadow_type(mode);
             for shadow in &argument.shadows {
                 inputs.push(parse_quote!(#shadow: #shadow_type));
@@ -77,7 +77,7 @@ impl Derivative {
             Some(ty) => {
                 let kind = activities[arguments.len()].kind;
                 let seeded = matches!(kind, Kind::Active | Kind::ActiveOnly);
-                let seed = seeded.then(|| Ident::new("dret", Span::call_site()));
+                let seed = seeded.then(|| Ident::new("dret", Span::mixed_site()));
                 if let Some(seed) = &seed {
                     inputs.push(parse_quote!(#seed: #ty));
                 }
@@ -167,7 +167,12 @@ impl Derivative {
 
 impl Argument {
     fn new(input: &FnArg, kind: Kind, mode: Mode, width: u32) -> Argument {
-        let name = argument_name(input).expect("the check found names");
+        let mut name = argument_name(input).expect("the check found names");
+        // An argument may have the name of the primal, which the body has to call; as a name of the macro's own it
+        // does not hide it. `self` is no name but a keyword.
+        if name != "self" {
+            name.set_span(name.span().resolved_at(Span::mixed_site()));
+        }
         let count = match kind {
             Kind::Const | Kind::Active => 0,
             kind if kind.is_flat() => 1,
@@ -210,7 +215,7 @@ impl Argument {
 }
 
 /// The argument without `mut`, which the derivative has no use for.
-fn plain_input(input: &FnArg) -> FnArg {
+fn plain_input(input: &FnArg, name: &Ident) -> FnArg {
     let mut input = input.clone();
     match &mut input {
         FnArg::Receiver(receiver) => {
@@ -222,6 +227,7 @@ fn plain_input(input: &FnArg) -> FnArg {
         FnArg::Typed(typed) => {
             if let Pat::Ident(pattern) = &mut *typed.pat {
                 pattern.mutability = None;
+                pattern.ident = name.clone();
             }
             typed.attrs.clear();
         }

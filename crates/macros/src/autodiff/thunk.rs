@@ -315,6 +315,7 @@ fn returned(
     let private = quote!(::ferrozyme::__private);
     let Some(Outcome { ty, kind, .. }) = &derivative.outcome else {
         return match gradients {
+            [] => TokenStream::new(),
             [only] => only.clone(),
             _ => quote!((#(#gradients),*)),
         };
@@ -331,6 +332,7 @@ fn returned(
             .collect(),
     };
     let value = match (&parts[..], derivative.mode, derivative.width) {
+        ([], ..) => TokenStream::new(),
         ([only], ..) => quote!(#only),
         (parts, Mode::Forward, width) if width > 1 => quote!([#(#parts),*]),
         (parts, ..) => quote!((#(#parts),*)),

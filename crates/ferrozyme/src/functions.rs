@@ -1,0 +1,27 @@
+//! The function interface: derivatives of closures, without attributes.
+//!
+//! All of it rests on a few derivatives of functions over slices (`requests.rs`); arrays and single floats are slices of known length.
+
+mod gradient;
+mod input;
+mod jacobian;
+mod product;
+mod requests;
+mod second;
+
+pub use gradient::{grad, grad_into, value_and_grad, value_and_grad_into};
+pub use input::{Float, Input, Output};
+pub use jacobian::{
+    jacobian, jacobian_forward, jacobian_forward_into, jacobian_reverse, jacobian_reverse_into,
+};
+pub use product::{jvp, jvp_into, vjp, vjp_into};
+pub use second::{hessian, hessian_into, hvp, hvp_into};
+
+/// Panics with the caller's place if a buffer does not have the length that it needs.
+#[track_caller]
+fn check_length(what: &str, found: usize, expected: usize, of: &str) {
+    assert!(
+        found == expected,
+        "`{what}` has length {found}, but {of} needs length {expected}"
+    );
+}

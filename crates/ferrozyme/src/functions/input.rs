@@ -1,0 +1,235 @@
+//! What functions that can be differentiated take and return: floats, arrays of them, and slices.
+
+use crate::Differentiable;
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+use sealed::Sealed;
+
+/// A floating-point number that derivatives are computed in: `f32` or `f64`.
+pub trait Float: Sealed + Differentiable + Copy + PartialEq + std::fmt::Debug + 'static {
+    /// Zero.
+    const ZERO: Self;
+    /// One.
+    const ONE: Self;
+}
+
+macro_rules! floats {
+    ($($float:ty)*) => {$(
+        impl Sealed for $float {}
+
+        impl Float for $float {
+            const ZERO: $float = 0.0;
+            const ONE: $float = 1.0;
+        }
+
+        impl Input for $float {
+            type Scalar = $float;
+            type Argument<'a> = $float;
+            type Owned = $float;
+            type Hessian = $float;
+
+            fn as_slice(&self) -> &[$float] {
+                std::slice::from_ref(self)
+            }
+
+            fn argument(slice: &[$float]) -> $float {
+                slice[0]
+            }
+
+            fn zeros(&self) -> $float {
+                0.0
+            }
+
+            fn owned_slice(owned: &mut $float) -> &mut [$float] {
+                std::slice::from_mut(owned)
+            }
+
+            fn collect(mut rows: impl Iterator<Item = $float>) -> $float {
+                rows.next().expect("one row for one float")
+            }
+        }
+
+        impl Output for $float {
+            type Scalar = $float;
+            type Rows<Row> = Row;
+
+            fn as_slice(&self) -> &[$float] {
+                std::slice::from_ref(self)
+            }
+
+            fn from_slice(slice: &[$float]) -> $float {
+                slice[0]
+            }
+
+            fn collect<Row>(mut rows: impl Iterator<Item = Row>) -> Row {
+                rows.next().expect("one row for one float")
+            }
+        }
+    )*};
+}
+
+floats! { f32 f64 }
+
+/// A point at which a function is differentiated, and so what the function takes.
+///
+/// | point | the function takes | a gradient is |
+/// |---|---|---|
+/// | `f64` or `f32` | the same | the same |
+/// | `[f64; N]` | `[f64; N]` | `[f64; N]` |
+/// | `&[f64; N]` | `&[f64]` | `[f64; N]` |
+/// | `&[f64]`, `&Vec<f64>` | `&[f64]` | `Vec<f64>` |
+///
+/// The rows with `f64` hold for `f32` as well.
+pub trait Input: Sealed + Copy {
+    /// The floats that it is made of.
+    type Scalar: Float;
+    /// What the function takes.
+    type Argument<'a>;
+    /// A gradient with respect to it.
+    type Owned;
+    /// A matrix with a row and a column for each of its floats.
+    type Hessian;
+
+    /// All its floats.
+    fn as_slice(&self) -> &[Self::Scalar];
+    /// The function's argument from as many floats.
+    fn argument(slice: &[Self::Scalar]) -> Self::Argument<'_>;
+    /// A gradient of zeros.
+    fn zeros(&self) -> Self::Owned;
+    /// All floats of a gradient.
+    fn owned_slice(owned: &mut Self::Owned) -> &mut [Self::Scalar];
+    /// A matrix from its rows.
+    fn collect(rows: impl Iterator<Item = Self::Owned>) -> Self::Hessian;
+}
+
+macro_rules! slices {
+    ($($type:ty)*) => {$(
+        impl<T: Float> Sealed for $type {}
+
+        impl<T: Float> Input for $type {
+            type Scalar = T;
+            type Argument<'a> = &'a [T];
+            type Owned = Vec<T>;
+            type Hessian = Vec<Vec<T>>;
+
+            fn as_slice(&self) -> &[T] {
+                self
+            }
+
+            fn argument(slice: &[T]) -> &[T] {
+                slice
+            }
+
+            fn zeros(&self) -> Vec<T> {
+                vec![T::ZERO; self.len()]
+            }
+
+            fn owned_slice(owned: &mut Vec<T>) -> &mut [T] {
+                owned
+            }
+
+            fn collect(rows: impl Iterator<Item = Vec<T>>) -> Vec<Vec<T>> {
+                rows.collect()
+            }
+        }
+    )*};
+}
+
+slices! { &[T] &Vec<T> }
+
+/// An array of so many rows.
+fn array_of_rows<Row, const N: usize>(mut rows: impl Iterator<Item = Row>) -> [Row; N] {
+    std::array::from_fn(|_| rows.next().expect("one row for each float"))
+}
+
+macro_rules! arrays {
+    ($($type:ty, $argument:ty, $slice:ident => $from_slice:expr;)*) => {$(
+        impl<T: Float, const N: usize> Sealed for $type {}
+
+        impl<T: Float, const N: usize> Input for $type {
+            type Scalar = T;
+            type Argument<'a> = $argument;
+            type Owned = [T; N];
+            type Hessian = [[T; N]; N];
+
+            fn as_slice(&self) -> &[T] {
+                &self[..]
+            }
+
+            fn argument($slice: &[T]) -> Self::Argument<'_> {
+                $from_slice
+            }
+
+            fn zeros(&self) -> [T; N] {
+                [T::ZERO; N]
+            }
+
+            fn owned_slice(owned: &mut [T; N]) -> &mut [T] {
+                owned
+            }
+
+            fn collect(rows: impl Iterator<Item = [T; N]>) -> [[T; N]; N] {
+                array_of_rows(rows)
+            }
+        }
+    )*};
+}
+
+arrays! {
+    &[T; N], &'a [T], slice => slice;
+    [T; N], [T; N], slice => *slice.first_chunk().expect("an array's floats are as many as it is long");
+}
+
+/// What a function with several results returns: a float, an array of floats or a vector of them.
+pub trait Output: Sized {
+    /// The floats that it is made of.
+    type Scalar: Float;
+    /// As many rows as it has floats.
+    type Rows<Row>;
+
+    /// All its floats.
+    fn as_slice(&self) -> &[Self::Scalar];
+    /// One of the same kind from as many floats.
+    fn from_slice(slice: &[Self::Scalar]) -> Self;
+    /// As many rows.
+    fn collect<Row>(rows: impl Iterator<Item = Row>) -> Self::Rows<Row>;
+}
+
+impl<T: Float> Output for Vec<T> {
+    type Scalar = T;
+    type Rows<Row> = Vec<Row>;
+
+    fn as_slice(&self) -> &[T] {
+        self
+    }
+
+    fn from_slice(slice: &[T]) -> Vec<T> {
+        slice.to_vec()
+    }
+
+    fn collect<Row>(rows: impl Iterator<Item = Row>) -> Vec<Row> {
+        rows.collect()
+    }
+}
+
+impl<T: Float, const M: usize> Output for [T; M] {
+    type Scalar = T;
+    type Rows<Row> = [Row; M];
+
+    fn as_slice(&self) -> &[T] {
+        self
+    }
+
+    fn from_slice(slice: &[T]) -> [T; M] {
+        *slice
+            .first_chunk()
+            .expect("an array's floats are as many as it is long")
+    }
+
+    fn collect<Row>(rows: impl Iterator<Item = Row>) -> [Row; M] {
+        array_of_rows(rows)
+    }
+}

@@ -1,0 +1,38 @@
+//! The derivatives that the function interface rests on.
+//!
+//! Each is made by an attribute on a generic function that calls its first argument, which is the user's function and is constant.
+//! So a derivative is requested for each function that the interface is used with.
+
+use super::Float;
+use crate::{Differentiable, autodiff_forward, autodiff_reverse};
+
+/// How many columns of a Jacobian or Hessian are computed at once.
+pub(super) const LANES: usize = 4;
+
+/// A function from floats to one float.
+#[autodiff_reverse(scalar_reverse, Const, Duplicated, Active)]
+pub(super) fn scalar<T: Float, F: Fn(&[T]) -> T>(f: &F, x: &[T]) -> T {
+    f(x)
+}
+
+/// A function from floats to anything.
+#[autodiff_forward(value_forward, Const, Dual, Dual)]
+pub(super) fn value<T: Float, F: Fn(&[T]) -> R, R: Differentiable>(f: &F, x: &[T]) -> R {
+    f(x)
+}
+
+/// A function from floats to floats.
+#[autodiff_forward(vector_forward, Const, Dual, Dual)]
+#[autodiff_forward(vector_forward_lanes, 4, Const, Dual, Dual)]
+#[autodiff_reverse(vector_reverse, Const, Duplicated, Duplicated)]
+pub(super) fn vector<T: Float, F: Fn(&[T], &mut [T])>(f: &F, x: &[T], y: &mut [T]) {
+    f(x, y);
+}
+
+/// The gradient of a function from floats to one float, and so a function from floats to floats. It is added to what
+/// `gradient` holds.
+#[autodiff_forward(gradient_forward, Const, Dual, Dual)]
+#[autodiff_forward(gradient_forward_lanes, 4, Const, Dual, Dual)]
+pub(super) fn gradient<T: Float, F: Fn(&[T]) -> T>(f: &F, x: &[T], gradient: &mut [T]) {
+    scalar_reverse(f, x, gradient, T::ONE);
+}
