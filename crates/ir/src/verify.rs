@@ -25,7 +25,7 @@
 //! Operations
 //! - Operands, results and payload are those that the operation's [`Form`] or, for special ones, its row in the table
 //!   of [`Opcode`] asks for.
-//! - `nsw` and `nuw` stand on `add`, `sub`, `mul`, `shl` and `trunc_int`, `exact` on divisions and right shifts, `inbounds` on `offset`.
+//! - `nsw` and `nuw` stand on `add`, `sub`, `mul`, `shl` and `trunc_int`, `exact` on divisions and right shifts, `inbounds` and `nuw` on `offset`.
 //! - What a region yields, what it carries, its arguments, and the results of the operation that holds it agree in number and type.
 //! - `for`: start, end, step and counter have one integer type; a constant step is not zero.
 //! - `switch`: each case has at least one value, the values fit the type, read as signed, and none occurs twice.

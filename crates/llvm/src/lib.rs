@@ -37,6 +37,7 @@ mod constant;
 mod context;
 pub mod export;
 mod global;
+pub mod import;
 mod instruction;
 pub mod jit;
 mod metadata;

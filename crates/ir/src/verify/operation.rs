@@ -169,7 +169,7 @@ fn check_flags(data: &OpData) -> Check {
             Flags::NSW.union(Flags::NUW)
         }
         Opcode::Sdiv | Opcode::Udiv | Opcode::Lshr | Opcode::Ashr => Flags::EXACT,
-        Opcode::Offset => Flags::INBOUNDS,
+        Opcode::Offset => Flags::INBOUNDS.union(Flags::NUW),
         _ => Flags::NONE,
     };
     // Floating-point flags are permissions: where there is nothing to permit, they say nothing.

@@ -104,7 +104,9 @@ impl Carry {
 
     /// The variables that an item gives to what comes behind it.
     pub(super) fn results(&self, sequence: u32, position: u32) -> &[Variable] {
-        self.results.get(&(sequence, position)).map_or(&[], Vec::as_slice)
+        self.results
+            .get(&(sequence, position))
+            .map_or(&[], Vec::as_slice)
     }
 
     /// Whether a loop's body reads the value that a variable had before, in the first turn or from the turn before.
@@ -281,7 +283,13 @@ impl Search<'_> {
     }
 
     /// Goes on to the ends of the sequences that an item holds.
-    fn follow_into(&mut self, variable: Variable, sequence: u32, position: u32, work: &mut Vec<Use>) {
+    fn follow_into(
+        &mut self,
+        variable: Variable,
+        sequence: u32,
+        position: u32,
+        work: &mut Vec<Use>,
+    ) {
         let item = &self.tree.sequences[sequence as usize].items[position as usize];
         if matches!(item, Item::Block(_) | Item::Go(_)) {
             return;
@@ -289,7 +297,11 @@ impl Search<'_> {
         if !self.is_result.insert((sequence, position, variable)) {
             return;
         }
-        self.carry.results.entry((sequence, position)).or_default().push(variable);
+        self.carry
+            .results
+            .entry((sequence, position))
+            .or_default()
+            .push(variable);
         for inner in item.sequences() {
             let inner_data = &self.tree.sequences[inner as usize];
             if inner_data.completes {
@@ -325,7 +337,11 @@ impl Search<'_> {
             if carried {
                 if self.carry.read_at_start.insert((*body, variable)) {
                     if self.is_result.insert((outer, position, variable)) {
-                        self.carry.results.entry((outer, position)).or_default().push(variable);
+                        self.carry
+                            .results
+                            .entry((outer, position))
+                            .or_default()
+                            .push(variable);
                     }
                     if self.tree.sequences[*body as usize].completes {
                         let end = self.tree.sequences[*body as usize].items.len() as u32;

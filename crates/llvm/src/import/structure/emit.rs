@@ -134,45 +134,58 @@ impl Writer<'_> {
     }
 
     fn truth(&self, value: Value) -> Option<bool> {
-        self.function.int_of(value).map(|bit| bit != 0)
+        let bit = self.function.int_of(value)?;
+        (self.function.ty(value) == Type::I1).then_some(bit != 0)
     }
 }
 
-/// Writes a tree into the body of a function.
-pub(super) fn emit<T: Translate>(
-    graph: &Graph,
-    tree: &Tree,
-    carry: &Carry,
-    nodes: usize,
-    function: &mut Function,
-    translate: &mut T,
-) -> Result<(), T::Error> {
-    let variables = Variables::of(graph);
-    let region = function.body();
-    let mut writer = Writer {
-        function,
-        region,
-        types: &graph.types,
-        variables,
-        slots: vec![Slot::default(); variables.at(nodes as u32) as usize],
-        log: Vec::new(),
-        gone: (0, 0),
-        clock: 0,
-    };
-    let mut emitter = Emitter {
-        graph,
-        tree,
-        carry,
-        translate,
-        location: None,
-    };
-    emitter.sequence(&mut writer, 0)
+/// All that is known of the structured form.
+pub(super) struct Form<'a> {
+    pub(super) graph: &'a Graph,
+    pub(super) tree: &'a Tree,
+    pub(super) carry: &'a Carry,
+    /// How many blocks there were at first; those behind have nothing to translate.
+    pub(super) blocks: usize,
+    /// How many blocks and dispatches there are.
+    pub(super) nodes: usize,
+}
+
+impl Form<'_> {
+    /// Writes it into the body of a function.
+    pub(super) fn emit<T: Translate>(
+        &self,
+        function: &mut Function,
+        translate: &mut T,
+    ) -> Result<(), T::Error> {
+        let variables = Variables::of(self.graph);
+        let region = function.body();
+        let mut writer = Writer {
+            function,
+            region,
+            types: &self.graph.types,
+            variables,
+            slots: vec![Slot::default(); variables.at(self.nodes as u32) as usize],
+            log: Vec::new(),
+            gone: (0, 0),
+            clock: 0,
+        };
+        let mut emitter = Emitter {
+            graph: self.graph,
+            tree: self.tree,
+            carry: self.carry,
+            blocks: self.blocks,
+            translate,
+            location: None,
+        };
+        emitter.sequence(&mut writer, 0)
+    }
 }
 
 struct Emitter<'a, T> {
     graph: &'a Graph,
     tree: &'a Tree,
     carry: &'a Carry,
+    blocks: usize,
     translate: &'a mut T,
     /// Of the last end of a block: where operations that choose stand in the source.
     location: Option<Location>,
@@ -189,8 +202,10 @@ impl<T: Translate> Emitter<'_, T> {
                         let given = writer.get(writer.variables.given(param));
                         writer.define(param, given);
                     }
-                    self.translate.block(writer, block)?;
-                    self.location = self.translate.location(block);
+                    if (block as usize) < self.blocks {
+                        self.translate.block(writer, block)?;
+                        self.location = self.translate.location(block);
+                    }
                 }
                 &Item::Trap(block) => self.translate.trap(writer, block)?,
                 &Item::Return(block) => {
@@ -314,7 +329,8 @@ impl<T: Translate> Emitter<'_, T> {
                 }
                 None => {
                     let same = |&&(other, _): &&(usize, Value)| {
-                        ends.iter().all(|(_, values)| values[other] == values[index])
+                        ends.iter()
+                            .all(|(_, values)| values[other] == values[index])
                     };
                     match kept.iter().find(same) {
                         Some(&(_, result)) => result,
@@ -381,7 +397,10 @@ impl<T: Translate> Emitter<'_, T> {
                     }
                 }
             };
-            let ends: Vec<Value> = carried.iter().map(|&variable| writer.get(variable)).collect();
+            let ends: Vec<Value> = carried
+                .iter()
+                .map(|&variable| writer.get(variable))
+                .collect();
             let outside: Vec<Value> = given.iter().map(|&variable| writer.get(variable)).collect();
             Ok((Some(condition), ends, outside))
         })?;

@@ -54,7 +54,12 @@ impl Flow {
     /// Finds the loops of a graph.
     pub(super) fn of(graph: &Graph) -> Flow {
         let nodes = graph.blocks.iter().map(|block| Node {
-            arrows: block.end.edges().iter().map(|edge| arrow(graph, edge.target)).collect(),
+            arrows: block
+                .end
+                .edges()
+                .iter()
+                .map(|edge| arrow(graph, edge.target))
+                .collect(),
             ..Node::default()
         });
         let mut flow = Flow {
@@ -277,14 +282,19 @@ impl Search {
                     above.lowest = above.lowest.min(seen.lowest);
                 }
                 if seen.lowest == seen.number {
-                    let from = waiting.iter().rposition(|&other| other == node).unwrap_or(0);
+                    let from = waiting
+                        .iter()
+                        .rposition(|&other| other == node)
+                        .unwrap_or(0);
                     let part = waiting.split_off(from);
                     for &member in &part {
                         self.seen[member as usize].waiting = false;
                     }
                     let cyclic = part.len() > 1
                         || (Some(node) != header
-                            && arrows.iter().any(|arrow| !arrow.traps && arrow.target == node));
+                            && arrows
+                                .iter()
+                                .any(|arrow| !arrow.traps && arrow.target == node));
                     if cyclic {
                         parts.push(part);
                     }

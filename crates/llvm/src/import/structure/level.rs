@@ -176,7 +176,11 @@ impl Level {
             What::Block(block) => matches!(graph.blocks[block as usize].end, End::Return(_)),
             _ => false,
         };
-        let returns = self.elements.last().is_some_and(ends).then(|| self.elements.len() - 1);
+        let returns = self
+            .elements
+            .last()
+            .is_some_and(ends)
+            .then(|| self.elements.len() - 1);
         let mut reaches_end = vec![false; self.elements.len()];
         for index in (0..self.elements.len()).rev() {
             let element = &self.elements[index];
@@ -194,7 +198,10 @@ impl Level {
             self.elements[index].completes = completes;
             // A merge that ends in a trap is placed like one that goes on to the function's end, which so stands behind it and
             // under no test.
-            if merges && !reaches && let Some(returns) = returns {
+            if merges
+                && !reaches
+                && let Some(returns) = returns
+            {
                 self.elements[index].before_end = true;
                 self.elements[returns].arrivals += 1;
             }

@@ -33,7 +33,8 @@ pub(crate) use graph::{Block, Edge, End, Graph, Name, Operand};
 pub(crate) use tree::TooDeep;
 
 use carry::Carry;
-use ferrozyme_ir::Function;
+use emit::Form;
+use ferrozyme_ir::{Function, Type};
 use flow::Flow;
 use tree::Tree;
 
@@ -54,30 +55,49 @@ pub(crate) fn structure<T: Translate>(
     function: &mut Function,
     translate: &mut T,
 ) -> Result<(), StructureError<T::Error>> {
-    normalise(&mut graph);
+    let blocks = graph.blocks.len();
+    normalise(&mut graph, &function.results);
     let flow = Flow::of(&graph);
     let tree = Tree::of(&graph, &flow).map_err(|TooDeep| StructureError::TooDeep)?;
     let carry = Carry::of(&graph, &tree);
-    emit::emit(&graph, &tree, &carry, flow.nodes.len(), function, translate)
+    let form = Form {
+        graph: &graph,
+        tree: &tree,
+        carry: &carry,
+        blocks,
+        nodes: flow.nodes.len(),
+    };
+    form.emit(function, translate)
         .map_err(StructureError::Block)
 }
 
 /// Leaves one place to return from, and no branch whose two edges are the same.
-fn normalise(graph: &mut Graph) {
-    let returns: Vec<usize> = (0..graph.blocks.len())
-        .filter(|&index| matches!(graph.blocks[index].end, End::Return(_)))
-        .collect();
-    if let [first, _, ..] = returns[..] {
-        let types: Vec<_> = match &graph.blocks[first].end {
-            End::Return(values) => values.iter().map(|&value| graph.operand_type(value)).collect(),
-            _ => Vec::new(),
-        };
-        let exit = graph.blocks.len() as u32;
-        for index in returns {
-            if let End::Return(args) = std::mem::replace(&mut graph.blocks[index].end, End::Trap) {
-                graph.blocks[index].end = End::Jump(Edge { target: exit, args });
-            }
+fn normalise(graph: &mut Graph, results: &[Type]) {
+    for block in &mut graph.blocks {
+        if let End::Branch(_, [first, second]) = &block.end
+            && first == second
+        {
+            block.end = End::Jump(first.clone());
         }
-        let _ = types;
     }
+    let returns = |block: &&mut Block| matches!(block.end, End::Return(_));
+    if graph.blocks.iter_mut().filter(returns).count() < 2 {
+        return;
+    }
+    let exit = graph.blocks.len() as u32;
+    for block in graph.blocks.iter_mut().filter(returns) {
+        if let End::Return(args) = std::mem::replace(&mut block.end, End::Trap) {
+            block.end = End::Jump(Edge { target: exit, args });
+        }
+    }
+    let first = graph.types.len() as Name;
+    graph.types.extend(results);
+    let params: Vec<Name> = (first..graph.types.len() as Name).collect();
+    graph.blocks.push(Block {
+        end: End::Return(params.iter().map(|&name| Operand::Named(name)).collect()),
+        params,
+        uses: Vec::new(),
+        defines: Vec::new(),
+        small: false,
+    });
 }

@@ -136,7 +136,9 @@ impl Tree {
     }
 
     fn new_sequence(&mut self, holder: Option<(u32, u32)>) -> Result<u32, TooDeep> {
-        let depth = holder.map_or(0, |(sequence, _)| self.sequences[sequence as usize].depth + 1);
+        let depth = holder.map_or(0, |(sequence, _)| {
+            self.sequences[sequence as usize].depth + 1
+        });
         if depth > DEEPEST {
             return Err(TooDeep);
         }
@@ -304,7 +306,13 @@ impl Place<'_> {
         }
     }
 
-    fn place_arm(&self, tree: &mut Tree, from: What, arm: &Arm, inner: u32) -> Result<Pending, TooDeep> {
+    fn place_arm(
+        &self,
+        tree: &mut Tree,
+        from: What,
+        arm: &Arm,
+        inner: u32,
+    ) -> Result<Pending, TooDeep> {
         match self.follow(tree, from, arm, inner) {
             On::To(target) => self.place(tree, target, inner),
             On::Pending(pending) => {
@@ -335,7 +343,10 @@ impl Place<'_> {
             Way::Element(target) => On::Pending(vec![target]),
             Way::Back => On::Pending(vec![END]),
             Way::Leave => {
-                let around = self.level.around.map(|id| self.flow.loops[id as usize].header);
+                let around = self
+                    .level
+                    .around
+                    .map(|id| self.flow.loops[id as usize].header);
                 go.leaves = around.and_then(|header| self.block_of(header));
                 On::Pending(vec![END])
             }
@@ -375,7 +386,8 @@ impl Place<'_> {
             };
             tree.push(sequence, Item::Go(go));
         }
-        self.turn.set(Some(Again::If(condition, back.edge == Some(0))));
+        self.turn
+            .set(Some(Again::If(condition, back.edge == Some(0))));
         true
     }
 

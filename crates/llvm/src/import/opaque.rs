@@ -1,0 +1,287 @@
+//! Instructions that the Loop IR has no word for move into LLVM functions of their own.
+//!
+//! Fences, atomic accesses, volatile accesses, inline assembly, calls with variable arguments and intrinsics of machines become calls
+//! of small functions that are declared in the Loop IR and stay what they are in LLVM. They keep their effect. Unless numbers that may
+//! carry a derivative go through them, they are declared inactive; otherwise the differentiator refuses them where it matters.
+
+use super::Importer;
+use super::body::At;
+use super::error::Result;
+use super::intrinsic;
+use crate::attribute::Place;
+use crate::opcode::{Linkage, Opcode, Ordering};
+use crate::types::{Type, TypeKind};
+use crate::value::{Value, ValueKind};
+use ferrozyme_ir::{self as ir, MemoryEffect};
+use rustc_hash::FxHashSet;
+
+/// The attribute of such a function through which nothing goes that carries a derivative.
+const INACTIVE: &str = "ferrozyme-inactive";
+/// The attribute of such a function that touches memory through its arguments only.
+const ARGUMENTS_ONLY: &str = "ferrozyme-memory-args";
+
+/// The attribute of all such functions.
+const MADE_HERE: &str = "ferrozyme-opaque";
+
+/// Functions of libraries that compute nothing with a derivative.
+const INACTIVE_FUNCTIONS: &[&str] = &[
+    "abort",
+    "bcmp",
+    "exit",
+    "fputs",
+    "fwrite",
+    "getenv",
+    "memchr",
+    "memcmp",
+    "printf",
+    "putchar",
+    "puts",
+    "rust_eh_personality",
+    "strcmp",
+    "strlen",
+    "write",
+];
+
+/// Whether nothing that goes through a function without a body carries a derivative.
+pub(super) fn is_inactive(function: Value<'_>) -> bool {
+    function.text_attribute(Place::Function, INACTIVE).is_some()
+        || INACTIVE_FUNCTIONS.contains(&function.name().as_str())
+}
+
+/// Whether a function was made here.
+pub(super) fn is_moved_out(function: Value<'_>) -> bool {
+    function
+        .text_attribute(Place::Function, MADE_HERE)
+        .is_some()
+}
+
+impl<'c> Importer<'c, '_> {
+    /// Moves what the Loop IR cannot say out of a function.
+    pub(super) fn move_out_opaque(&self, function: Value<'c>) {
+        let found: Vec<Value<'c>> = function
+            .instructions()
+            .filter(|&instruction| is_inexpressible(instruction))
+            .collect();
+        for instruction in found {
+            if reads_allocation_mark(instruction) {
+                instruction.replace_uses_with(instruction.ty().zero());
+                instruction.erase();
+            } else {
+                self.move_out(function, instruction);
+            }
+        }
+    }
+
+    /// Replaces an instruction by a call of a new function that consists of it.
+    fn move_out(&self, function: Value<'c>, instruction: Value<'c>) {
+        let operands = instruction.operands();
+        let is_local = |value: &Value<'c>| {
+            matches!(value.kind(), ValueKind::Instruction | ValueKind::Argument)
+        };
+        let taken: Vec<Value<'c>> = operands.iter().copied().filter(is_local).collect();
+        let types: Vec<Type<'c>> = taken.iter().map(|value| value.ty()).collect();
+        let name = format!("{}.opaque", function.name());
+        let moved = self
+            .llvm
+            .add_function(&name, instruction.ty().function(&types, false));
+        moved.set_linkage(Linkage::Internal);
+        moved.add_attribute(Place::Function, self.context.attribute("noinline", 0));
+        moved.add_attribute(Place::Function, self.context.text_attribute(MADE_HERE, ""));
+        for key in ["target-cpu", "target-features", "tune-cpu", "probe-stack"] {
+            if let Some(value) = function.text_attribute(Place::Function, key) {
+                moved.add_attribute(Place::Function, self.context.text_attribute(key, &value));
+            }
+        }
+        if !carries_floats(instruction) {
+            moved.add_attribute(Place::Function, self.context.text_attribute(INACTIVE, ""));
+        }
+        if is_access(instruction) {
+            moved.add_attribute(Place::Function, self.context.attribute("nounwind", 0));
+            moved.add_attribute(
+                Place::Function,
+                self.context.text_attribute(ARGUMENTS_ONLY, ""),
+            );
+            let address = address_of(instruction);
+            if let Some(position) = taken.iter().position(|value| Some(*value) == address)
+                && taken
+                    .iter()
+                    .filter(|value| Some(**value) == address)
+                    .count()
+                    == 1
+            {
+                let place = Place::Parameter(position as u32);
+                moved.add_attribute(place, self.context.attribute("captures", 0));
+            }
+        }
+
+        let builder = self.context.builder();
+        builder.at_end(self.context.append_block(moved, "entry"));
+        let copy = builder.insert(instruction.duplicate_instruction());
+        copy.set_debug_location(None);
+        let mut next = 0;
+        for (index, operand) in operands.iter().enumerate() {
+            if is_local(operand) {
+                copy.set_operand(index as u32, moved.parameter(next));
+                next += 1;
+            }
+        }
+        if instruction.ty().is_void() {
+            builder.return_nothing();
+        } else {
+            builder.return_value(copy);
+        }
+
+        builder.before(instruction);
+        let call = builder.call_function(moved, &taken);
+        call.set_debug_location(instruction.debug_location(self.context));
+        if instruction.is_used() {
+            instruction.replace_uses_with(call);
+        }
+        instruction.erase();
+    }
+
+    /// What the Loop IR is told of the memory that a function of this kind touches.
+    pub(super) fn opaque_memory(&self, function: Value<'c>) -> Option<MemoryEffect> {
+        function
+            .text_attribute(Place::Function, ARGUMENTS_ONLY)
+            .map(|_| MemoryEffect::Args)
+    }
+
+    /// A function that gives the address of a variable that each thread has of its own.
+    fn thread_local_function(&self, variable: Value<'c>) -> Option<Value<'c>> {
+        self.name_global(variable);
+        let name = format!("{}.address", variable.name());
+        if let Some(known) = self.llvm.function(&name) {
+            return Some(known);
+        }
+        let intrinsic = self
+            .llvm
+            .intrinsic("llvm.threadlocal.address", &[self.context.pointer()])?;
+        let function = self
+            .llvm
+            .add_function(&name, self.context.pointer().function(&[], false));
+        function.set_linkage(Linkage::Internal);
+        for fact in ["noinline", "nounwind", "willreturn"] {
+            function.add_attribute(Place::Function, self.context.attribute(fact, 0));
+        }
+        function.add_attribute(Place::Function, self.context.attribute("memory", 0));
+        for key in [INACTIVE, MADE_HERE] {
+            function.add_attribute(Place::Function, self.context.text_attribute(key, ""));
+        }
+        let builder = self.context.builder();
+        builder.at_end(self.context.append_block(function, "entry"));
+        builder.return_value(builder.call_function(intrinsic, &[variable]));
+        Some(function)
+    }
+}
+
+impl<'c> At<'_, '_, 'c, '_, '_> {
+    /// The address of a variable that each thread has of its own.
+    pub(super) fn thread_local_address(&mut self, variable: Value<'c>) -> Result<ir::Value> {
+        let importer = &mut *self.translator.importer;
+        let function = importer.thread_local_function(variable);
+        let function =
+            function.ok_or_else(|| super::error::Problem::new("a thread-local variable"))?;
+        let callee = importer.function(function);
+        let op = self.builder().call(callee, &[], &[ir::Type::PTR]);
+        Ok(self.writer.function.result(op))
+    }
+}
+
+/// Whether the Loop IR has no word for an instruction.
+fn is_inexpressible(instruction: Value<'_>) -> bool {
+    match instruction.opcode() {
+        Some(Opcode::Fence | Opcode::AtomicCmpXchg | Opcode::AtomicRMW | Opcode::VAArg) => true,
+        Some(Opcode::Load | Opcode::Store) => {
+            instruction.is_volatile() || instruction.ordering() != Ordering::NotAtomic
+        }
+        Some(Opcode::Call) => {
+            let callee = instruction.called();
+            callee.is_inline_assembly()
+                || (instruction.called_type().is_variadic() && !instruction.is_must_tail())
+                || instruction
+                    .called_intrinsic()
+                    .is_some_and(|name| !intrinsic::is_known(&name) && !takes_metadata(instruction))
+        }
+        _ => false,
+    }
+}
+
+fn takes_metadata(call: Value<'_>) -> bool {
+    let types = call.called_type().parameters();
+    types
+        .iter()
+        .any(|of| matches!(of.kind(), TypeKind::Metadata | TypeKind::Token))
+}
+
+/// Whether an instruction does nothing but access memory at an address.
+fn is_access(instruction: Value<'_>) -> bool {
+    matches!(
+        instruction.opcode(),
+        Some(Opcode::AtomicCmpXchg | Opcode::AtomicRMW | Opcode::Load | Opcode::Store)
+    )
+}
+
+fn address_of(instruction: Value<'_>) -> Option<Value<'_>> {
+    match instruction.opcode()? {
+        Opcode::Store => Some(instruction.operand(1)),
+        Opcode::AtomicCmpXchg | Opcode::AtomicRMW | Opcode::Load => Some(instruction.operand(0)),
+        _ => None,
+    }
+}
+
+/// The variable that Rust's allocator is marked with is read so that it is linked, and for nothing else.
+fn reads_allocation_mark(instruction: Value<'_>) -> bool {
+    instruction.is(Opcode::Load)
+        && instruction.operand(0).is_global()
+        && instruction
+            .operand(0)
+            .name()
+            .contains("__rust_no_alloc_shim_is_unstable")
+}
+
+/// Whether floats go in or out, also as integers with their bits.
+fn carries_floats(instruction: Value<'_>) -> bool {
+    let is_float = |of: Type<'_>| match of.kind() {
+        TypeKind::Struct => of.fields().iter().any(|field| field.is_float()),
+        TypeKind::Vector | TypeKind::Array => of.element().is_float(),
+        _ => of.is_float(),
+    };
+    let operands = instruction.operands();
+    if is_float(instruction.ty()) || operands.iter().any(|operand| is_float(operand.ty())) {
+        return true;
+    }
+    // Back to where operands come from, and on to where the result goes.
+    let mut seen = FxHashSet::default();
+    let mut work: Vec<(Value<'_>, bool)> = operands
+        .into_iter()
+        .map(|operand| (operand, false))
+        .collect();
+    work.push((instruction, true));
+    while let Some((value, forward)) = work.pop() {
+        if !seen.insert((value, forward)) || !value.is_instruction() {
+            continue;
+        }
+        let next = if forward { value.users() } else { vec![value] };
+        for at in next {
+            match at.opcode() {
+                Some(Opcode::BitCast) => {
+                    let other = if forward { at.ty() } else { at.operand(0).ty() };
+                    if is_float(other) {
+                        return true;
+                    }
+                }
+                Some(Opcode::Phi | Opcode::Select | Opcode::Freeze | Opcode::ExtractValue)
+                    if forward =>
+                {
+                    work.push((at, true));
+                }
+                Some(Opcode::Phi | Opcode::Select | Opcode::Freeze | Opcode::ExtractValue) => {
+                    work.extend(at.operands().into_iter().map(|operand| (operand, false)));
+                }
+                _ => {}
+            }
+        }
+    }
+    false
+}

@@ -1,0 +1,1 @@
+//! Common shapes come out clean.
