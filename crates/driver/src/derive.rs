@@ -15,6 +15,9 @@ use ferrozyme_ir::{FunctionId, Module, Payload, Range, Scalar, print};
 use ferrozyme_opt::{OptimiseOptions, optimise_with, split_checks};
 use std::collections::{HashMap, HashSet};
 
+/// Why functions with a body are only declared in the Loop IR, by name.
+pub(crate) type Reasons = HashMap<String, String>;
+
 /// What differentiation leaves behind in the module.
 pub(crate) struct Derived {
     /// The functions that requests call, one for each request.
@@ -27,6 +30,7 @@ pub(crate) struct Derived {
 pub(crate) fn derive(
     module: &mut Module,
     requests: &[FoundRequest],
+    reasons: &Reasons,
     options: &Options,
 ) -> Result<Derived, Vec<Diagnostic>> {
     let mut derivation = Derivation {
@@ -35,6 +39,7 @@ pub(crate) fn derive(
             .iter()
             .map(|request| (request.symbol.as_str(), request))
             .collect(),
+        reasons,
         explain: options.explain.as_ref(),
         wrappers: HashMap::new(),
         open: Vec::new(),
@@ -82,6 +87,7 @@ pub(crate) fn derive(
 struct Derivation<'m> {
     module: &'m mut Module,
     requests: HashMap<&'m str, &'m FoundRequest>,
+    reasons: &'m Reasons,
     explain: Option<&'m Explain>,
     /// The derivatives made so far, by symbol.
     wrappers: HashMap<String, FunctionId>,
@@ -311,17 +317,31 @@ impl Derivation<'_> {
             function: name(&error.function),
             location: location.clone(),
         });
+        let mut notes = vec![format!(
+            "needed for the derivative `{}` of `{}`, requested at {}:{}",
+            request.descriptor.derivative,
+            request.descriptor.primal,
+            request.descriptor.file,
+            request.descriptor.line
+        )];
+        for (function, reason) in self.reasons {
+            let called = format!("@{function}(");
+            if error
+                .operation
+                .as_ref()
+                .is_some_and(|text| text.contains(&called))
+            {
+                notes.push(format!(
+                    "`{}` has no derivative because {reason}",
+                    demangle(function)
+                ));
+            }
+        }
         Diagnostic {
             location: location.or_else(|| Some(location_of_request(request))),
             construct: error.operation.clone(),
             chain,
-            notes: vec![format!(
-                "needed for the derivative `{}` of `{}`, requested at {}:{}",
-                request.descriptor.derivative,
-                request.descriptor.primal,
-                request.descriptor.file,
-                request.descriptor.line
-            )],
+            notes,
             remedy: Some(error.remedy),
             ..Diagnostic::error(error.message)
         }

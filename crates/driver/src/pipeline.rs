@@ -1,15 +1,24 @@
 //! The way from bitcode with requests to the object code of derivatives, stage by stage.
 
 use crate::Output;
-use crate::gather::gather;
+use crate::derive::{Reasons, derive};
+use crate::finish::{emit, optimise_derivatives};
+use crate::gather::{Gathered, gather};
 use crate::inputs::Inputs;
-use crate::opaque::is_opaque;
-use crate::options::{Level, Options, Relocation};
+use crate::opaque::{demangle, is_inactive, is_opaque};
+use crate::options::{Level, Options, Relocation, Stage};
 use crate::prepare::prepare;
-use crate::report::{Diagnostic, Report, Timing};
-use crate::root::build_root;
+use crate::registrations::{Registration, RegistrationKind};
+use crate::report::{DerivativeReport, Diagnostic, Location, Report, Timing};
+use crate::root::{build_root, root_symbol};
+use ferrozyme_ir as ir;
+use ferrozyme_llvm::export::{ExportOptions, export};
+use ferrozyme_llvm::import::{ImportOptions, import};
 use ferrozyme_llvm::outline::outline_cold_code;
-use ferrozyme_llvm::{CodegenLevel, Context, RelocationModel, TargetDescription, TargetMachine};
+use ferrozyme_llvm::{
+    CodegenLevel, Context, Module, Opcode, RelocationModel, TargetDescription, TargetMachine, Value,
+};
+use std::collections::HashSet;
 use std::time::Instant;
 
 /// Makes the derivatives that the inputs request.
@@ -30,23 +39,163 @@ pub fn differentiate(inputs: &dyn Inputs, options: &Options) -> Result<Output, V
     clock.lap("gather");
     let machine = target_machine(&module.triple(), options).map_err(|problem| vec![problem])?;
     prepare(module, &machine).map_err(|problem| vec![problem])?;
-    let is_outside = |function: ferrozyme_llvm::Value<'_>| is_opaque(&function.name(), function);
-    outline_cold_code(&context, module, &is_outside);
-    module
-        .verify()
-        .map_err(|error| vec![Diagnostic::error(error.to_string())])?;
+    let outlined = outline_cold_code(&context, module, &|function| {
+        is_opaque(&function.name(), function)
+    });
     clock.lap("prepare");
-    if std::env::var_os("FZ_DEBUG").is_some() {
-        eprintln!("{module}");
-    }
+
+    let (mut loops, reasons) = bring_in(&context, module, &gathered, &outlined)?;
+    clock.lap("import");
+    let derived = derive(&mut loops, &gathered.requests, &reasons, options)?;
+    clock.lap("differentiate");
+
+    let like = gathered
+        .requests
+        .first()
+        .and_then(|request| module.function(&root_symbol(request)));
+    let export_options = ExportOptions {
+        like,
+        ..ExportOptions::default()
+    };
+    export(&loops, &derived.wrappers, module, &export_options).map_err(|error| {
+        vec![Diagnostic {
+            remedy: Some("this is a bug in Ferrozyme".to_owned()),
+            ..Diagnostic::error(error.to_string())
+        }]
+    })?;
+    clock.lap("export");
+    optimise_derivatives(module, &machine, options.level).map_err(|problem| vec![problem])?;
+    clock.lap("optimise");
+    let mut reports = derived.reports;
+    add_code(&mut reports, module, &machine, options);
+    let object = emit(module, &machine).map_err(|problem| vec![problem])?;
+    clock.lap("generate code");
     Ok(Output {
         rewritten: gathered.rewritten,
-        object: Vec::new(),
+        object,
         report: Report {
+            derivatives: reports,
             timings: clock.timings,
             ..Report::default()
         },
     })
+}
+
+/// Imports the roots, and says of functions what was registered. Gives also why functions could not be imported.
+fn bring_in<'c>(
+    context: &'c Context,
+    module: Module<'c>,
+    gathered: &Gathered<'c>,
+    outlined: &[Value<'c>],
+) -> Result<(ir::Module, Reasons), Vec<Diagnostic>> {
+    let roots: Vec<String> = gathered.requests.iter().map(root_symbol).collect();
+    let mut names: Vec<&str> = roots.iter().map(String::as_str).collect();
+    let rules: Vec<&str> = gathered
+        .registrations
+        .iter()
+        .flat_map(Registration::symbols)
+        .filter(|symbol| {
+            module
+                .function(symbol)
+                .is_some_and(|function| !function.is_declaration())
+        })
+        .collect();
+    names.extend(rules);
+    let outlined: HashSet<String> = outlined.iter().map(|function| function.name()).collect();
+    let options = ImportOptions {
+        is_opaque: &|function| {
+            let name = function.name();
+            outlined.contains(&name) || is_opaque(&name, function)
+        },
+        is_inactive: &|name| match name.strip_suffix(".invoke") {
+            Some(_) => only_calls_inactive(module, name),
+            None => is_inactive(name),
+        },
+    };
+    let imported = import(context, module, &names, &options).map_err(|error| {
+        vec![Diagnostic {
+            construct: error.instruction.clone(),
+            location: error.place.as_ref().map(|place| Location {
+                file: place.file.clone(),
+                line: place.line,
+                column: place.column,
+            }),
+            remedy: error.remedy.clone(),
+            ..Diagnostic::error(format!("{}: {}", demangle(&error.function), error.reason))
+        }]
+    })?;
+    let mut loops = imported.module;
+    for registration in &gathered.registrations {
+        register(&mut loops, registration);
+    }
+    let reasons = imported
+        .opaque
+        .into_iter()
+        .map(|(function, error)| (loops.functions[function].name.clone(), error.to_string()))
+        .collect();
+    Ok((loops, reasons))
+}
+
+/// Whether a call that was moved away together with its cleanup is of an inactive function.
+fn only_calls_inactive(module: Module<'_>, name: &str) -> bool {
+    module.function(name).is_some_and(|function| {
+        function
+            .instructions()
+            .filter(|instruction| instruction.is(Opcode::Invoke))
+            .filter_map(|invoke| invoke.called_function())
+            .all(|callee| is_inactive(&callee.name()))
+    })
+}
+
+fn register(module: &mut ir::Module, registration: &Registration) {
+    let Some(primal) = module.function_named(&registration.primal) else {
+        return;
+    };
+    let id = |symbol: &Option<String>| {
+        symbol
+            .as_deref()
+            .and_then(|name| module.function_named(name))
+    };
+    match &registration.kind {
+        RegistrationKind::Inactive => module.functions[primal].facts.inactive = true,
+        RegistrationKind::Rule {
+            forward,
+            augment,
+            reverse,
+        } => {
+            let rule = ir::Rule {
+                forward: id(forward),
+                augment: id(augment),
+                reverse: id(reverse),
+            };
+            module.rules.insert(primal, rule);
+        }
+    }
+    module.functions[primal].facts.noinline = true;
+}
+
+/// Adds the texts of the last stages where they are wanted.
+fn add_code(
+    reports: &mut [DerivativeReport],
+    module: Module<'_>,
+    machine: &TargetMachine,
+    options: &Options,
+) {
+    let Some(explain) = &options.explain else {
+        return;
+    };
+    for &stage in &explain.stages {
+        let text = match stage {
+            Stage::Llvm => module.to_string(),
+            Stage::Assembly => machine
+                .emit_assembly(module)
+                .unwrap_or_else(|error| error.to_string()),
+            _ => continue,
+        };
+        for report in reports.iter_mut() {
+            report.stages.push((stage, text.clone()));
+        }
+    }
 }
 
 fn unloadable(error: ferrozyme_llvm::LoadError) -> Vec<Diagnostic> {
