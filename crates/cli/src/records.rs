@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// The folder in the target directory for everything of ours.
 pub const FOLDER: &str = "ferrozyme";
@@ -19,13 +20,16 @@ pub struct Record {
 }
 
 /// Identifies this very driver: its version and the hash of its program.
-pub fn driver_identity() -> String {
-    let program = std::env::current_exe().and_then(std::fs::read);
-    let hash = program.map_or_else(
-        |_| "unknown".to_owned(),
-        |bytes| blake3::hash(&bytes).to_hex()[..32].to_owned(),
-    );
-    format!("{} {hash}", env!("CARGO_PKG_VERSION"))
+pub fn driver_identity() -> &'static str {
+    static IDENTITY: OnceLock<String> = OnceLock::new();
+    IDENTITY.get_or_init(|| {
+        let program = std::env::current_exe().and_then(std::fs::read);
+        let hash = program.map_or_else(
+            |_| "unknown".to_owned(),
+            |bytes| blake3::hash(&bytes).to_hex()[..32].to_owned(),
+        );
+        format!("{} {hash}", env!("CARGO_PKG_VERSION"))
+    })
 }
 
 /// Writes a record. Where that fails, a later driver does not link the file again by itself.

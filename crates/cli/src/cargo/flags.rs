@@ -33,7 +33,12 @@ pub fn complete_flags(
             linker.display()
         ));
     }
+    if program == Program::Rustc {
+        // rustc's own link-time optimisation would vectorise and unroll before we see the code. The linker does it afterwards.
+        flags.push("-Clto=off".to_owned());
+    }
     flags.push("--cfg=ferrozyme".to_owned());
+    flags.push("--check-cfg=cfg(ferrozyme)".to_owned());
     flags
 }
 
@@ -113,7 +118,9 @@ mod tests {
                 "-Clinker=/bin/driver",
                 "-Clink-arg=--ferrozyme-sysroot=/sysroot",
                 "-Clink-arg=--ferrozyme-linker=clang",
+                "-Clto=off",
                 "--cfg=ferrozyme",
+                "--check-cfg=cfg(ferrozyme)",
             ]
         );
         // Inside a build of ours nothing is added twice.

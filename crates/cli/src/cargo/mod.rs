@@ -12,6 +12,7 @@ pub mod arguments;
 pub mod config;
 pub mod explain;
 pub mod flags;
+pub mod rustc_call;
 pub mod toolchain;
 pub mod wrapper;
 

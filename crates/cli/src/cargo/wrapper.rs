@@ -4,9 +4,12 @@
 //! JSON, line by line; that one line is taken out, and what the linker left in a file takes its place. So errors about derivatives
 //! look like any other error of the compiler, also to editors.
 
+use super::rustc_call::RustcCall;
+use crate::link::real::exit_code;
+use crate::link::staticlib;
 use crate::messages;
 use crate::render;
-use ferrozyme_driver::Severity;
+use ferrozyme_driver::{Diagnostic, Severity};
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, Write, stderr};
 use std::os::unix::process::CommandExt;
@@ -37,10 +40,11 @@ pub fn run(arguments: &[OsString]) -> i32 {
     };
     let mut command = Command::new(program);
     command.args(rest);
-    if !links(arguments) {
+    let call = RustcCall::parse(arguments);
+    if !call.links() && call.static_library().is_none() {
         return report(program, &command.exec());
     }
-    match run_linking(command, arguments) {
+    match run_linking(command, &call) {
         Ok(code) => code,
         Err(error) => report(program, &error),
     }
@@ -52,69 +56,38 @@ fn report(program: &OsStr, error: &std::io::Error) -> i32 {
     1
 }
 
-/// Whether this call of rustc ends with a linker.
-fn links(arguments: &[OsString]) -> bool {
-    let texts = || arguments.iter().map(|argument| argument.to_string_lossy());
-    let mut linked = false;
-    let mut emitted = true;
-    let mut previous = String::new();
-    for text in texts() {
-        let value = |name: &str| match text.strip_prefix(&format!("{name}=")) {
-            Some(value) => Some(value.to_owned()),
-            None if previous == name => Some(text.to_string()),
-            None => None,
-        };
-        if let Some(kinds) = value("--crate-type") {
-            linked |= kinds
-                .split(',')
-                .any(|kind| matches!(kind, "bin" | "dylib" | "cdylib" | "proc-macro"));
-        }
-        if let Some(kinds) = value("--emit") {
-            emitted = kinds
-                .split(',')
-                .any(|kind| kind.split('=').next() == Some("link"));
-        }
-        if text == "--test" {
-            linked = true;
-        }
-        if text.starts_with("--print") || text == "-vV" {
-            return false;
-        }
-        previous = text.into_owned();
-    }
-    linked && emitted
-}
-
-fn run_linking(mut command: Command, arguments: &[OsString]) -> std::io::Result<i32> {
-    let coloured = arguments.iter().any(|argument| {
-        argument
-            .to_string_lossy()
-            .contains("diagnostic-rendered-ansi")
-    });
-    let json = arguments
-        .iter()
-        .any(|argument| argument == "--error-format=json");
+fn run_linking(mut command: Command, call: &RustcCall) -> std::io::Result<i32> {
     let file = tempfile::NamedTempFile::with_prefix("ferrozyme-messages-")?;
     command.env(messages::MESSAGES, file.path());
-    if !json {
-        return Ok(crate::link::real::exit_code(command.status()?));
-    }
-    let mut child = command.stderr(Stdio::piped()).spawn()?;
-    if let Some(pipe) = child.stderr.take() {
-        for line in BufReader::new(pipe).split(b'\n') {
-            let mut line = line?;
-            if is_linker_failure(&line) && show_messages(file.path(), Severity::Error, coloured) {
-                continue;
+    let status = if call.json {
+        let mut child = command.stderr(Stdio::piped()).spawn()?;
+        if let Some(pipe) = child.stderr.take() {
+            for line in BufReader::new(pipe).split(b'\n') {
+                let mut line = line?;
+                if is_linker_failure(&line) && show_messages(file.path(), Severity::Error, call) {
+                    continue;
+                }
+                line.push(b'\n');
+                stderr().lock().write_all(&line)?;
             }
-            line.push(b'\n');
-            stderr().lock().write_all(&line)?;
         }
+        child.wait()?
+    } else {
+        command.status()?
+    };
+    if !status.success() {
+        return Ok(exit_code(status));
     }
-    let status = child.wait()?;
-    if status.success() {
-        show_messages(file.path(), Severity::Warning, coloured);
+    show_messages(file.path(), Severity::Warning, call);
+    if let Some(line) = call.static_library()
+        && let Err(diagnostics) = staticlib::finish(&line)
+    {
+        diagnostics
+            .iter()
+            .for_each(|diagnostic| show(diagnostic, call));
+        return Ok(1);
     }
-    Ok(crate::link::real::exit_code(status))
+    Ok(0)
 }
 
 /// Whether a line of rustc's JSON says that the linker failed.
@@ -132,9 +105,9 @@ fn is_linker_failure(line: &[u8]) -> bool {
     })
 }
 
-/// Writes what the linker said as rustc's JSON, if there is anything as severe among it. Whether there was.
-fn show_messages(file: &Path, severity: Severity, coloured: bool) -> bool {
-    let diagnostics: Vec<_> = messages::receive(file)
+/// Shows what the linker said, if there is anything as severe among it. Whether there was.
+fn show_messages(file: &Path, severity: Severity, call: &RustcCall) -> bool {
+    let diagnostics: Vec<Diagnostic> = messages::receive(file)
         .into_iter()
         .flat_map(|message| message.diagnostics)
         .collect();
@@ -142,49 +115,26 @@ fn show_messages(file: &Path, severity: Severity, coloured: bool) -> bool {
         .iter()
         .any(|diagnostic| diagnostic.severity == severity);
     if shown {
-        for diagnostic in &diagnostics {
-            let value = render::to_json(diagnostic, coloured);
-            let _ = writeln!(stderr(), "{value}");
-        }
+        diagnostics
+            .iter()
+            .for_each(|diagnostic| show(diagnostic, call));
     }
     shown
+}
+
+/// Writes a diagnostic as this call of rustc would.
+fn show(diagnostic: &Diagnostic, call: &RustcCall) {
+    let text = if call.json {
+        render::to_json(diagnostic, call.coloured).to_string()
+    } else {
+        render::render(diagnostic, false)
+    };
+    let _ = writeln!(stderr(), "{text}");
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn links_with(arguments: &[&str]) -> bool {
-        let arguments: Vec<OsString> = arguments.iter().map(Into::into).collect();
-        links(&arguments)
-    }
-
-    #[test]
-    fn knows_what_links() {
-        assert!(links_with(&[
-            "rustc",
-            "--crate-type",
-            "bin",
-            "--emit=dep-info,link"
-        ]));
-        assert!(links_with(&["rustc", "--test", "--emit=dep-info,link"]));
-        assert!(links_with(&["rustc", "--crate-type=proc-macro"]));
-        assert!(!links_with(&[
-            "rustc",
-            "--crate-type",
-            "lib",
-            "--emit=dep-info,metadata,link"
-        ]));
-        assert!(!links_with(&[
-            "rustc",
-            "--crate-type",
-            "bin",
-            "--emit=dep-info,metadata"
-        ]));
-        assert!(!links_with(&["rustc", "-vV"]));
-        let probe = ["rustc", "-", "--print=file-names", "--crate-type", "bin"];
-        assert!(!links_with(&probe));
-    }
 
     #[test]
     fn knows_the_failure_of_a_linker() {

@@ -74,20 +74,68 @@ pub fn index<'a>(
 
 /// An archive of these members, in this order, without a symbol index.
 pub fn write<'a>(members: impl Iterator<Item = (&'a str, &'a [u8])> + Clone) -> Vec<u8> {
+    let mut out = START.to_vec();
+    write_members(&mut out, members);
+    out
+}
+
+/// An archive of these members with an index of the symbols that each defines, for linkers that want one.
+///
+/// # Errors
+/// If it is too large for this kind of archive.
+pub fn write_indexed<'a>(
+    members: impl Iterator<Item = (&'a str, &'a [u8])> + Clone,
+    symbols: &[Vec<&[u8]>],
+) -> Result<Vec<u8>, String> {
+    let count: usize = symbols.iter().map(Vec::len).sum();
+    let names: usize = symbols.iter().flatten().map(|name| name.len() + 1).sum();
+    let size = 4 + 4 * count + names;
+    let mut rest = Vec::new();
+    let starts = write_members(&mut rest, members);
+    let before = START.len() + HEADER_BYTES as usize + size.next_multiple_of(2);
+    let mut index = Vec::with_capacity(size);
+    let word = |value: usize| {
+        let value = u32::try_from(value).map_err(|_| "the archive is too large".to_owned())?;
+        Ok::<_, String>(value.to_be_bytes())
+    };
+    index.extend(word(count)?);
+    for (start, symbols) in starts.iter().zip(symbols) {
+        for _ in symbols {
+            index.extend(word(before + start)?);
+        }
+    }
+    for name in symbols.iter().flatten() {
+        index.extend_from_slice(name);
+        index.push(0);
+    }
+    let mut out = START.to_vec();
+    write_member(&mut out, "/", &index);
+    out.extend(rest);
+    Ok(out)
+}
+
+const START: &[u8] = b"!<arch>\n";
+
+/// Writes the names and the members; where each of them starts.
+fn write_members<'a>(
+    out: &mut Vec<u8>,
+    members: impl Iterator<Item = (&'a str, &'a [u8])> + Clone,
+) -> Vec<usize> {
     // GNU's form: every name stands in a table of names, and the header refers to it by offset.
     let mut names = Vec::new();
-    let mut out = b"!<arch>\n".to_vec();
-    let mut starts = Vec::new();
+    let mut offsets = Vec::new();
     for (name, _) in members.clone() {
-        starts.push(names.len());
+        offsets.push(names.len());
         names.extend_from_slice(name.as_bytes());
         names.extend_from_slice(b"/\n");
     }
-    write_member(&mut out, "//", &names);
-    for ((_, contents), start) in members.zip(starts) {
-        write_member(&mut out, &format!("/{start}"), contents);
+    write_member(out, "//", &names);
+    let mut starts = Vec::new();
+    for ((_, contents), offset) in members.zip(offsets) {
+        starts.push(out.len());
+        write_member(out, &format!("/{offset}"), contents);
     }
-    out
+    starts
 }
 
 const HEADER_BYTES: u64 = 60;
@@ -132,6 +180,17 @@ mod tests {
             .collect();
         assert_eq!(read, parts);
         assert_eq!(index(&bytes, &members), Ok(None));
+    }
+
+    #[test]
+    fn the_index_names_the_members() {
+        let parts = [("a.o", &b"odd"[..]), ("b.o", b"even")];
+        let symbols = [vec![&b"first"[..], b"second"], vec![&b"third"[..]]];
+        let bytes = write_indexed(parts.iter().copied(), &symbols).expect("small");
+        let members = members(&bytes).expect("well-formed");
+        let found = index(&bytes, &members).expect("well-formed");
+        let expected: [IndexEntry<'_>; 3] = [(b"first", 0), (b"second", 0), (b"third", 1)];
+        assert_eq!(found.as_deref(), Some(&expected[..]));
     }
 
     #[test]

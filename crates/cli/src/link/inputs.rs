@@ -329,16 +329,7 @@ impl<'a> Module<'a> {
                 .filter(|symbol| symbol.global && !symbol.undefined);
             return defined.map(|symbol| symbol.name).collect();
         }
-        if !is_native_object(self.contents) {
-            return Vec::new();
-        }
-        let Ok(file) = object::File::parse(self.contents) else {
-            return Vec::new();
-        };
-        file.symbols()
-            .filter(|symbol| symbol.is_global() && !symbol.is_undefined())
-            .filter_map(|symbol| symbol.name_bytes().ok())
-            .collect()
+        native_definitions(self.contents)
     }
 
     /// The symbols that it needs from others; `None` if that cannot be told.
@@ -360,4 +351,18 @@ impl<'a> Module<'a> {
             .collect();
         Some(Box::new(needed.into_iter()))
     }
+}
+
+/// The symbols that machine code defines for others; none if it is something else.
+pub fn native_definitions(contents: &[u8]) -> Vec<&[u8]> {
+    if !is_native_object(contents) {
+        return Vec::new();
+    }
+    let Ok(file) = object::File::parse(contents) else {
+        return Vec::new();
+    };
+    file.symbols()
+        .filter(|symbol| symbol.is_global() && !symbol.is_undefined())
+        .filter_map(|symbol| symbol.name_bytes().ok())
+        .collect()
 }

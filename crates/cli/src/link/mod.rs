@@ -17,12 +17,15 @@ pub mod files;
 pub mod inputs;
 pub mod line;
 pub mod real;
+pub mod staticlib;
 
 use crate::messages::{self, LinkReport, Message};
 use crate::records::{self, Record};
 use crate::render;
 use cache::{Entry, Recorded};
-use ferrozyme_driver::{Diagnostic, Inputs, Options, Output, Severity, Timing, differentiate};
+use ferrozyme_driver::{
+    Diagnostic, Inputs, Options, Output, Report, Severity, Timing, differentiate,
+};
 use files::{File, Kind, REQUEST};
 use inputs::LinkInputs;
 use line::LinkLine;
@@ -81,18 +84,7 @@ fn link_with_derivatives(
     if inputs.requesting().is_empty() {
         return real::link(line, &line.arguments).map_err(plain);
     }
-    let options = options_of(line)?;
-    let target = target_folder(line.output.as_deref());
-    let driver = records::driver_identity();
-    let entry = target
-        .as_deref()
-        .map(|target| Entry::new(&target.join("cache"), &driver, inputs, &options));
-    let mut output = obtain(inputs, &options, entry.as_ref())?;
-    let warnings = std::mem::take(&mut output.report.warnings);
-    if !warnings.is_empty() {
-        report_diagnostics(&warnings);
-    }
-
+    let mut output = derivatives_for(line, inputs)?;
     let start = Instant::now();
     let folder = tempfile::Builder::new()
         .prefix("ferrozyme-link-")
@@ -103,24 +95,45 @@ fn link_with_derivatives(
     let linked = real::link(line, &arguments).map_err(plain)?;
     output.report.timings.insert(0, reading);
     output.report.timings.push(timing("real linker", start));
-
-    if let Some(path) = &line.output {
-        messages::leave_report(&LinkReport {
-            output: path.clone(),
-            report: output.report,
-        });
-        if let (Some(target), true) = (target, linked.status.success()) {
-            let record = Record {
-                output: path.clone(),
-                driver,
-            };
-            records::write(&target, &record);
-        }
+    if linked.status.success() {
+        keep_books(line, output.report);
     }
     Ok(linked)
 }
 
-/// The derivatives: remembered ones, or new ones.
+/// Leaves word of a link with derivatives, for `explain` and for later drivers.
+fn keep_books(line: &LinkLine, report: Report) {
+    let Some(output) = &line.output else {
+        return;
+    };
+    if let Some(target) = target_folder(Some(output)) {
+        let record = Record {
+            output: output.clone(),
+            driver: records::driver_identity().to_owned(),
+        };
+        records::write(&target, &record);
+    }
+    messages::leave_report(&LinkReport {
+        output: output.clone(),
+        report,
+    });
+}
+
+/// The derivatives that modules ask for: remembered ones, or new ones. Warnings are shown.
+fn derivatives_for(line: &LinkLine, inputs: &LinkInputs<'_>) -> Result<Output, Vec<Diagnostic>> {
+    let options = options_of(line)?;
+    let entry = target_folder(line.output.as_deref()).map(|target| {
+        let driver = records::driver_identity();
+        Entry::new(&target.join("cache"), driver, inputs, &options)
+    });
+    let mut output = obtain(inputs, &options, entry.as_ref())?;
+    let warnings = std::mem::take(&mut output.report.warnings);
+    if !warnings.is_empty() {
+        report_diagnostics(&warnings);
+    }
+    Ok(output)
+}
+
 fn obtain(
     inputs: &LinkInputs<'_>,
     options: &Options,

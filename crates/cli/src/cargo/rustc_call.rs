@@ -1,0 +1,189 @@
+//! What a call of rustc is going to do, as far as the wrapper has to know.
+
+use crate::link::line::{LinkLine, OUR_PREFIX, OwnArguments};
+use ferrozyme_driver::{Level, Relocation};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// What matters of rustc's arguments.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct RustcCall {
+    /// Whether it only answers a question.
+    pub asks: bool,
+    /// Whether it writes linked files at all.
+    emits_link: bool,
+    /// Values of `--crate-type`.
+    crate_types: Vec<String>,
+    /// Whether it makes a test program.
+    test: bool,
+    /// Whether messages are JSON.
+    pub json: bool,
+    /// Whether texts in the JSON are coloured.
+    pub coloured: bool,
+    crate_name: String,
+    out_folder: PathBuf,
+    extra_filename: String,
+    level: Option<Level>,
+    cpu: Option<String>,
+    sysroot: Option<PathBuf>,
+}
+
+impl RustcCall {
+    /// Understands arguments; the first is the compiler.
+    pub fn parse(arguments: &[OsString]) -> RustcCall {
+        let mut call = RustcCall {
+            emits_link: true,
+            ..RustcCall::default()
+        };
+        let mut arguments = arguments
+            .iter()
+            .skip(1)
+            .map(|argument| argument.to_string_lossy());
+        while let Some(argument) = arguments.next() {
+            let (name, value) = match argument.split_once('=') {
+                Some((name, value)) if name.starts_with("--") => {
+                    (name.to_owned(), value.to_owned())
+                }
+                _ => match argument.strip_prefix("-C") {
+                    Some(option) if !option.is_empty() => ("-C".to_owned(), option.to_owned()),
+                    _ if TAKE_VALUE.contains(&&*argument) => {
+                        let value = arguments.next().unwrap_or_default().into_owned();
+                        (argument.into_owned(), value)
+                    }
+                    _ => (argument.into_owned(), String::new()),
+                },
+            };
+            call.read(&name, &value);
+        }
+        call
+    }
+
+    fn read(&mut self, name: &str, value: &str) {
+        match name {
+            "--print" | "-vV" | "-V" | "--version" => self.asks = true,
+            "--test" => self.test = true,
+            "--crate-type" => self.crate_types.extend(value.split(',').map(str::to_owned)),
+            "--crate-name" => self.crate_name = value.to_owned(),
+            "--out-dir" => self.out_folder = PathBuf::from(value),
+            "--emit" => {
+                let mut kinds = value.split(',');
+                self.emits_link = kinds.any(|kind| kind.split('=').next() == Some("link"));
+            }
+            "--error-format" => self.json = value == "json",
+            "--json" => self.coloured |= value.contains("diagnostic-rendered-ansi"),
+            "-O" => self.level = Some(Level::O3),
+            "-C" | "--codegen" => {
+                let (name, value) = value.split_once('=').unwrap_or((value, ""));
+                self.read_codegen(name, value);
+            }
+            _ => {}
+        }
+    }
+
+    fn read_codegen(&mut self, name: &str, value: &str) {
+        match name.replace('_', "-").as_str() {
+            "extra-filename" => self.extra_filename = value.to_owned(),
+            "opt-level" => {
+                self.level = match value {
+                    "0" => Some(Level::O0),
+                    "1" => Some(Level::O1),
+                    "2" | "s" | "z" => Some(Level::O2),
+                    _ => Some(Level::O3),
+                };
+            }
+            // The functions themselves say what `native` is.
+            "target-cpu" if value != "native" => self.cpu = Some(value.to_owned()),
+            "link-arg" => {
+                let own = value.strip_prefix(OUR_PREFIX);
+                if let Some(sysroot) = own.and_then(|own| own.strip_prefix("sysroot=")) {
+                    self.sysroot = Some(PathBuf::from(sysroot));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether it ends with a linker.
+    pub fn links(&self) -> bool {
+        let linked =
+            |kind: &String| matches!(kind.as_str(), "bin" | "dylib" | "cdylib" | "proc-macro");
+        !self.asks && self.emits_link && (self.test || self.crate_types.iter().any(linked))
+    }
+
+    /// The static library that it makes, as a line that links it; `None` if it makes none with our flags.
+    pub fn static_library(&self) -> Option<LinkLine> {
+        let makes = !self.asks
+            && self.emits_link
+            && !self.test
+            && self.crate_types.iter().any(|kind| kind == "staticlib");
+        let sysroot = self.sysroot.clone().filter(|_| makes)?;
+        let name = format!("lib{}{}.a", self.crate_name, self.extra_filename);
+        let path = Path::new(&self.out_folder).join(name);
+        Some(LinkLine {
+            arguments: vec![path.clone().into_os_string()],
+            response_file: false,
+            inputs: vec![0],
+            whole: vec![true],
+            output: Some(path),
+            level: self.level.unwrap_or(Level::O0),
+            cpu: self.cpu.clone(),
+            relocation: Relocation::PositionIndependent,
+            flavour: None,
+            undefined: Vec::new(),
+            own: OwnArguments {
+                sysroot: Some(sysroot),
+                linker: None,
+            },
+        })
+    }
+}
+
+/// Options of interest whose value may be the next argument.
+const TAKE_VALUE: [&str; 9] = [
+    "--crate-type",
+    "--crate-name",
+    "--out-dir",
+    "--emit",
+    "--error-format",
+    "--json",
+    "--print",
+    "-C",
+    "--codegen",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(arguments: &str) -> RustcCall {
+        let arguments: Vec<OsString> = arguments.split(' ').map(Into::into).collect();
+        RustcCall::parse(&arguments)
+    }
+
+    #[test]
+    fn knows_what_links() {
+        assert!(call("rustc --crate-type bin --emit=dep-info,link").links());
+        assert!(call("rustc --test --emit=dep-info,link").links());
+        assert!(call("rustc --crate-type=proc-macro").links());
+        assert!(!call("rustc --crate-type lib --emit=dep-info,metadata,link").links());
+        assert!(!call("rustc --crate-type bin --emit=dep-info,metadata").links());
+        assert!(!call("rustc -vV").links());
+        assert!(!call("rustc - --print=file-names --crate-type bin").links());
+    }
+
+    #[test]
+    fn knows_static_libraries() {
+        let arguments = "rustc --crate-name a --crate-type lib --crate-type staticlib --emit=link -C opt-level=3 \
+            -C extra-filename=-1 --out-dir /deps -Clink-arg=--ferrozyme-sysroot=/rust -C target-cpu=haswell";
+        let line = call(arguments).static_library().expect("makes one");
+        assert_eq!(line.input(0), Path::new("/deps/liba-1.a"));
+        assert_eq!(line.level, Level::O3);
+        assert_eq!(line.cpu.as_deref(), Some("haswell"));
+        assert_eq!(line.own.sysroot.as_deref(), Some(Path::new("/rust")));
+        assert_eq!(call("rustc --crate-type staticlib").static_library(), None);
+        assert_eq!(
+            call(&arguments.replace("--emit=link", "--emit=metadata")).static_library(),
+            None
+        );
+    }
+}
