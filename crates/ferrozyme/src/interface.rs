@@ -10,16 +10,20 @@ mod differentiable;
 mod known;
 mod layout;
 mod probe;
+mod registration;
 mod request;
 mod shape;
 
 pub use std::ffi::c_void;
 pub use std::mem::{ManuallyDrop, MaybeUninit, needs_drop, offset_of};
-pub use std::ptr::{read, write};
+pub use std::ptr::{null, read, write};
 
 pub use differentiable::{Differentiable, Mismatch};
 pub use layout::{Field, Layout};
 pub use probe::{Probe, Unknown};
+pub use registration::{
+    __ferrozyme_inactive, Registration, cell, cells, keep, slice, slice_mut, take,
+};
 pub use request::{
     __ferrozyme_request, Descriptor, Slot, Text, require_driver, shared_flag, unique_flag,
 };

@@ -1,7 +1,9 @@
 //! The attribute and derive macros of Ferrozyme. Use them through the crate `ferrozyme`, which documents them.
 
 mod autodiff;
+mod custom;
 mod differentiable;
+mod inactive;
 
 use autodiff::{Mode, expand};
 use proc_macro::TokenStream;
@@ -22,4 +24,16 @@ pub fn autodiff_reverse(attribute: TokenStream, item: TokenStream) -> TokenStrea
 #[proc_macro_derive(Differentiable, attributes(differentiable))]
 pub fn derive_differentiable(input: TokenStream) -> TokenStream {
     differentiable::expand(input.into()).into()
+}
+
+/// See the documentation of `ferrozyme::custom_derivative`.
+#[proc_macro_attribute]
+pub fn custom_derivative(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    custom::expand(attribute.into(), item.into()).into()
+}
+
+/// See the documentation of `ferrozyme::inactive`.
+#[proc_macro_attribute]
+pub fn inactive(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    inactive::expand(attribute.into(), item.into()).into()
 }
