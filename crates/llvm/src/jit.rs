@@ -40,10 +40,8 @@ impl Jit {
             std::ptr::null_mut()
         ));
         check(made, failed)?;
-        call!(LLVMOrcJITDylibAddGenerator(
-            call!(LLVMOrcLLJITGetMainJITDylib(raw)),
-            generator
-        ));
+        let library = call!(LLVMOrcLLJITGetMainJITDylib(raw));
+        call!(LLVMOrcJITDylibAddGenerator(library, generator));
         Ok(jit)
     }
 

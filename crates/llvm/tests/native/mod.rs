@@ -7,7 +7,7 @@ use ferrozyme_ir::{Alignment, Builder, Function, FunctionId, Module, Type};
 use ferrozyme_llvm::compile::{OptimisationLevel, compile};
 use ferrozyme_llvm::export::{ExportOptions, export};
 use ferrozyme_llvm::jit::Jit;
-use ferrozyme_llvm::{Context, TargetDescription};
+use ferrozyme_llvm::{Context, Place, TargetDescription};
 
 /// How far apart arguments are, and results. The widest vectors of the tests fit.
 const SLOT: usize = 256;
@@ -69,6 +69,7 @@ impl Native {
         for function in exported {
             function.set_linkage(ferrozyme_llvm::Linkage::External);
         }
+        define_stops(into);
         into.verify().map_err(|error| format!("{error}\n{into}"))?;
         let target = TargetDescription {
             cpu: "native".to_owned(),
@@ -117,6 +118,28 @@ impl Native {
     }
 }
 
+/// What the program calls to stop exists only in name; here it stops.
+fn define_stops(module: ferrozyme_llvm::Module<'_>) {
+    let context = module.context();
+    let stops: Vec<_> = module
+        .functions()
+        .filter(|function| {
+            function.is_declaration() && function.has_attribute(Place::Function, "noreturn")
+        })
+        .collect();
+    for function in stops
+        .into_iter()
+        .filter(|function| function.intrinsic_number() == 0)
+    {
+        let builder = context.builder();
+        builder.at_end(context.append_block(function, "entry"));
+        if let Some(trap) = module.intrinsic("llvm.trap", &[]) {
+            builder.call_function(trap, &[]);
+        }
+        builder.unreachable();
+    }
+}
+
 #[derive(Clone)]
 #[repr(C, align(64))]
 struct Slot([u8; SLOT]);
@@ -157,7 +180,7 @@ fn add_entry(module: &mut Module, function: FunctionId) -> FunctionId {
     module.functions.push(entry)
 }
 
-fn bytes_of(datum: &Datum) -> [u8; SLOT] {
+pub(crate) fn bytes_of(datum: &Datum) -> [u8; SLOT] {
     let mut bytes = [0; SLOT];
     let size = datum.ty.scalar().bytes() as usize;
     for lane in 0..usize::from(datum.ty.lanes()) {
@@ -167,7 +190,7 @@ fn bytes_of(datum: &Datum) -> [u8; SLOT] {
     bytes
 }
 
-fn datum_of(ty: Type, bytes: &[u8]) -> Datum {
+pub(crate) fn datum_of(ty: Type, bytes: &[u8]) -> Datum {
     let size = ty.scalar().bytes() as usize;
     let lane = |lane: usize| {
         let mut raw = [0; 16];
