@@ -231,6 +231,7 @@ impl<'c> Gathering<'c, '_> {
                     continue;
                 }
                 if let Some(index) = self.inputs.defining(&name)
+                    && !self.is_compiler_support(index)
                     && self.linked.insert((index, name.clone()))
                 {
                     wanted.entry(index).or_default().push(name);
@@ -255,6 +256,19 @@ impl<'c> Gathering<'c, '_> {
                 self.link(index, source)?;
             }
         }
+    }
+
+    /// The functions that compilers call by their C names (`memcpy`, `cbrt`, `__udivti3`) are operations, not programs: a copy would hide what it is.
+    fn is_compiler_support(&self, index: usize) -> bool {
+        let Ok(input) = self.inputs.get(index) else {
+            return false;
+        };
+        let Origin::Std { archive } = input.origin else {
+            return false;
+        };
+        archive
+            .file_name()
+            .is_some_and(|name| name.to_string_lossy().contains("compiler_builtins"))
     }
 
     /// The standard library's own memory cannot be reached from here: what uses it stays outside.
