@@ -9,11 +9,11 @@
 //! machine code is finished, functions that use such globals are left out.
 
 use crate::inputs::{Inputs, Origin};
-use crate::opaque::is_opaque;
+use crate::opaque::{demangle, is_opaque};
 use crate::registrations::{Registration, read_registrations};
 use crate::report::Diagnostic;
 use crate::requests::{DERIVATIVE_PREFIX, FoundRequest, replace_requests};
-use ferrozyme_llvm::{Context, Linkage, LlvmError, Module, Value, Visibility};
+use ferrozyme_llvm::{Context, Linkage, LlvmError, Module, Place, Value, Visibility};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -330,6 +330,7 @@ impl<'c> Gathering<'c, '_> {
                 function.set_linkage(Linkage::External);
                 continue;
             }
+            specialise_layouts(self.context, function);
             let linkage = match kept.contains(function.name().as_str()) {
                 true => Linkage::External,
                 false => Linkage::Internal,
@@ -385,6 +386,16 @@ const PROMOTED_PREFIX: &str = "__ferrozyme_static_";
 
 fn is_local(symbol: Value<'_>) -> bool {
     matches!(symbol.linkage(), Linkage::Internal | Linkage::Private)
+}
+
+/// The inside of `Vec` is one piece of code for all types of elements, told their layout at run time. Only where it is inlined are
+/// sizes and alignments known, and memory of one type is not taken for memory of all.
+fn specialise_layouts<'c>(context: &'c Context, function: Value<'c>) {
+    let path = demangle(&function.name());
+    if path.trim_start_matches('<').starts_with("alloc::raw_vec::") {
+        function.remove_attribute(Place::Function, "noinline");
+        function.add_attribute(Place::Function, context.attribute("alwaysinline", 0));
+    }
 }
 
 /// The functions in which a symbol occurs, also within constants.

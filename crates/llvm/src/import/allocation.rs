@@ -5,8 +5,7 @@ use super::error::{Problem, Result};
 use super::memory::{alignment, to_word};
 use crate::allocation::{AllocationFunction, AllocationRole, recognise};
 use crate::value::Value;
-use ferrozyme_ir::{self as ir, Alignment, Opcode, Payload, Type};
-use smallvec::smallvec;
+use ferrozyme_ir::{self as ir, Alignment, Builder, Opcode, Payload, Type};
 
 /// What `malloc` aligns to.
 const LARGEST_SCALAR: u64 = 16;
@@ -21,77 +20,48 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
         let Some(known) = recognise(function).or_else(|| by_name(&function.name())) else {
             return Ok(None);
         };
-        let align = self.allocation_alignment(call, &known)?;
-        match known.role {
-            AllocationRole::Allocate { zeroed } => {
-                let size = self.allocation_size(call, &known)?;
-                let memory = self.allocate(size, align, zeroed, &known);
-                Ok(Some(smallvec![memory]))
+        let request = self.read_request(call, known)?;
+        let given = match request.known.alignment {
+            None => Some(alignment(LARGEST_SCALAR)),
+            Some(position) => call
+                .arguments()
+                .get(position as usize)
+                .and_then(|given| given.as_unsigned())
+                .and_then(Alignment::new),
+        };
+        let memory = match given {
+            Some(align) => request.build(&mut self.builder(), align),
+            None => {
+                let align = self.allocation_argument(call, request.known.alignment)?;
+                build_for_any_alignment(&mut self.builder(), &request, align)
             }
-            AllocationRole::Release => {
-                let pointer = self.allocation_argument(call, known.pointer)?;
-                let size = match known.old_size {
-                    Some(_) => Some(self.allocation_argument(call, known.old_size)?),
-                    None => None,
-                };
-                self.release(pointer, size, align, &known);
-                Ok(Some(Leaves::new()))
-            }
-            AllocationRole::Reallocate => {
-                let Some(_) = known.old_size else {
-                    return Err(Problem {
-                        reason: "memory is resized whose size is not known".to_owned(),
-                        remedy: Some("allocate, copy and free instead of `realloc`"),
-                    });
-                };
-                let pointer = self.allocation_argument(call, known.pointer)?;
-                let old = self.allocation_argument(call, known.old_size)?;
-                let new = self.allocation_size(call, &known)?;
-                let memory = self.allocate(new, align, false, &known);
-                let mut builder = self.builder();
-                let kept = builder.binary(Opcode::Umin, old, new);
-                builder.copy(memory, pointer, kept, align);
-                self.release(pointer, Some(old), align, &known);
-                Ok(Some(smallvec![memory]))
-            }
+        };
+        Ok(Some(memory.into_iter().collect()))
+    }
+
+    fn read_request(&mut self, call: Value<'c>, known: AllocationFunction) -> Result<Request> {
+        let releases = !matches!(known.role, AllocationRole::Allocate { .. });
+        if known.role == AllocationRole::Reallocate && known.old_size.is_none() {
+            return Err(Problem {
+                reason: "memory is resized whose size is not known".to_owned(),
+                remedy: Some("allocate, copy and free instead of `realloc`"),
+            });
         }
-    }
-
-    fn allocate(
-        &mut self,
-        size: ir::Value,
-        align: Alignment,
-        zeroed: bool,
-        known: &AllocationFunction,
-    ) -> ir::Value {
-        let payload = Payload::Alloc {
-            align,
-            zeroed,
-            family: known.family.as_str().into(),
-        };
-        self.builder()
-            .value(Opcode::Alloc, &[size], payload, Type::PTR)
-    }
-
-    fn release(
-        &mut self,
-        pointer: ir::Value,
-        size: Option<ir::Value>,
-        align: Alignment,
-        known: &AllocationFunction,
-    ) {
-        let mut operands = vec![pointer];
-        operands.extend(size);
-        let align = if size.is_some() {
-            align
-        } else {
-            Alignment::ONE
-        };
-        let payload = Payload::Free {
-            align,
-            family: known.family.as_str().into(),
-        };
-        self.builder().op(Opcode::Free, &operands, payload, &[]);
+        Ok(Request {
+            pointer: match releases {
+                true => Some(self.allocation_argument(call, known.pointer)?),
+                false => None,
+            },
+            old_size: match known.old_size {
+                Some(_) if releases => Some(self.allocation_argument(call, known.old_size)?),
+                _ => None,
+            },
+            size: match known.role {
+                AllocationRole::Release => None,
+                _ => Some(self.allocation_size(call, &known)?),
+            },
+            known,
+        })
     }
 
     fn allocation_argument(&mut self, call: Value<'c>, position: Option<u32>) -> Result<ir::Value> {
@@ -118,25 +88,88 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
         let count = self.allocation_argument(call, known.count)?;
         Ok(self.builder().binary(Opcode::Mul, size, count))
     }
+}
 
-    fn allocation_alignment(
-        &mut self,
-        call: Value<'c>,
-        known: &AllocationFunction,
-    ) -> Result<Alignment> {
-        let Some(position) = known.alignment else {
-            return Ok(alignment(LARGEST_SCALAR));
-        };
-        let given = call
-            .arguments()
-            .get(position as usize)
-            .and_then(|given| given.as_unsigned());
-        given.and_then(Alignment::new).ok_or_else(|| Problem {
-            reason: "memory is allocated with an alignment that is not constant".to_owned(),
-            remedy: Some("keep the allocation out of what is differentiated"),
-        })
+/// What an allocation function is asked for.
+struct Request {
+    known: AllocationFunction,
+    /// The memory that is released or resized.
+    pointer: Option<ir::Value>,
+    /// The size of that memory.
+    old_size: Option<ir::Value>,
+    /// The size of the new memory.
+    size: Option<ir::Value>,
+}
+
+impl Request {
+    /// The operations, for memory of this alignment; gives the new memory if there is any.
+    fn build(&self, builder: &mut Builder<'_>, align: Alignment) -> Option<ir::Value> {
+        let zeroed = matches!(self.known.role, AllocationRole::Allocate { zeroed: true });
+        let family: Box<str> = self.known.family.as_str().into();
+        let memory = self.size.map(|size| {
+            let payload = Payload::Alloc {
+                align,
+                zeroed,
+                family: family.clone(),
+            };
+            builder.value(Opcode::Alloc, &[size], payload, Type::PTR)
+        });
+        if let (Some(memory), Some(pointer), Some(old), Some(new)) =
+            (memory, self.pointer, self.old_size, self.size)
+        {
+            let kept = builder.binary(Opcode::Umin, old, new);
+            builder.copy(memory, pointer, kept, align);
+        }
+        if let Some(pointer) = self.pointer {
+            let operands: Vec<ir::Value> = [Some(pointer), self.old_size]
+                .into_iter()
+                .flatten()
+                .collect();
+            let align = match self.old_size {
+                Some(_) => align,
+                None => Alignment::ONE,
+            };
+            let payload = Payload::Free { align, family };
+            builder.op(Opcode::Free, &operands, payload, &[]);
+        }
+        memory
     }
 }
+
+/// The Loop IR knows alignments as constants: where a program does not (it drops a `Box<dyn Trait>`, whose layout stands in the vtable), there is a case for each.
+fn build_for_any_alignment(
+    builder: &mut Builder<'_>,
+    request: &Request,
+    align: ir::Value,
+) -> Option<ir::Value> {
+    let results: &[Type] = match request.size {
+        Some(_) => &[Type::PTR],
+        None => &[],
+    };
+    let alignments: Vec<u64> = (0..=LARGEST_ALIGNMENT_BITS).map(|bits| 1 << bits).collect();
+    let cases: Box<[Box<[i128]>]> = alignments
+        .iter()
+        .map(|&align| [i128::from(align)].into())
+        .collect();
+    let op = builder.op(Opcode::Switch, &[align], Payload::Cases(cases), results);
+    for align in alignments {
+        let region = builder.function.new_region(&[]);
+        builder.function.ops[op].regions.push(region);
+        builder.inside(region, |builder| {
+            let memory = request.build(builder, alignment(align));
+            builder.yields(memory.as_slice());
+        });
+    }
+    let other = builder.function.new_region(&[]);
+    builder.function.ops[op].regions.push(other);
+    builder.inside(other, |builder| {
+        builder.trap("memory of an unusual alignment");
+    });
+    builder.function.ops[op].results.first().copied()
+}
+
+/// Memory is aligned to pages at most.
+const LARGEST_ALIGNMENT_BITS: u32 = 12;
 
 /// C's functions, where a declaration does not say what they do.
 fn by_name(name: &str) -> Option<AllocationFunction> {
