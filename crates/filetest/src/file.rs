@@ -51,6 +51,8 @@ pub enum Role {
     Test,
     /// `; derive:` makes a derivative that later directives use, and checks nothing.
     Derive,
+    /// `; optimise:` optimises functions for later directives, and checks nothing.
+    Optimise,
 }
 
 /// A line that belongs to a directive.
@@ -156,7 +158,8 @@ fn read_comment<'t>(
     let role = if let Some(text) = after_keyword(comment, "test") {
         Some((Role::Test, text))
     } else {
-        after_keyword(comment, "derive").map(|text| (Role::Derive, text))
+        let derive = after_keyword(comment, "derive").map(|text| (Role::Derive, text));
+        derive.or_else(|| after_keyword(comment, "optimise").map(|text| (Role::Optimise, text)))
     };
     if let Some((role, text)) = role {
         if directives
@@ -188,7 +191,7 @@ fn read_comment<'t>(
         // A misspelt `; runs:` must not pass for prose, or the file would check less than it seems to.
         let known: Vec<&str> = DETAILS.iter().map(|(name, _)| *name).collect();
         return Err(format!(
-            "line {line}: `; {keyword}:` is none of test, derive, expect, {}",
+            "line {line}: `; {keyword}:` is none of test, derive, optimise, expect, {}",
             known.join(", ")
         ));
     };

@@ -58,6 +58,7 @@ pub fn run(text: &str, bless: bool) -> Result<Outcome, String> {
             let word = match directive.role {
                 Role::Test => "test",
                 Role::Derive => "derive",
+                Role::Optimise => "optimise",
             };
             let _ = writeln!(
                 failures,

@@ -2,6 +2,7 @@
 
 mod behaviour;
 mod carried;
+mod copy_operations;
 mod count_loops;
 mod cse;
 mod dce;
@@ -9,6 +10,7 @@ mod dead_stores;
 mod detach;
 mod forward_stores;
 mod hoist;
+mod hoist_checks;
 mod induction;
 mod infer_effects;
 mod infer_facts;
@@ -37,6 +39,7 @@ pub use dead_stores::remove_dead_stores;
 pub use detach::with_function;
 pub use forward_stores::forward_stores;
 pub use hoist::{hoist_invariants, surely_runs};
+pub use hoist_checks::hoist_checks;
 pub use induction::rewrite_induction;
 pub use infer_effects::infer_effects;
 pub use infer_facts::infer_facts;
@@ -45,9 +48,9 @@ pub use normalise_loops::normalise_loops;
 pub use pipeline::{OptimiseOptions, PASSES, Pass, optimise, optimise_with};
 pub use promote_stack::promote_stack;
 pub use select_branches::select_branches;
-pub use split_checks::split_checks;
 pub use simplify::simplify;
 pub use speculation::{Speculation, speculation};
+pub use split_checks::split_checks;
 pub use substitution::Substitution;
 pub use trip_count::build_trip_count;
 

@@ -1,8 +1,8 @@
 //! The passes in the order in which they serve each other, and by name.
 
 use crate::{
-    InlinePolicy, count_loops, forward_stores, hoist_invariants, infer_facts, inline_calls,
-    merge_common_subexpressions, normalise_loops, promote_stack, remove_dead_code,
+    InlinePolicy, count_loops, forward_stores, hoist_checks, hoist_invariants, infer_facts,
+    inline_calls, merge_common_subexpressions, normalise_loops, promote_stack, remove_dead_code,
     remove_dead_stores, rewrite_induction, select_branches, simplify, split_checks,
 };
 use ferrozyme_ir::{FunctionId, Module, verify_function};
@@ -19,6 +19,7 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("forward_stores", forward_stores),
     ("promote_stack", promote_stack),
     ("hoist", hoist_invariants),
+    ("hoist_checks", hoist_checks),
     ("count_loops", count_loops),
     ("induction", rewrite_induction),
     ("normalise_loops", normalise_loops),
@@ -90,6 +91,12 @@ pub fn optimise_with(module: &mut Module, id: FunctionId, options: &OptimiseOpti
         if round == 0 {
             break;
         }
+    }
+    // Last, since it copies loops.
+    if run("hoist_checks", hoist_checks) > 0 {
+        run("simplify", simplify);
+        run("cse", merge_common_subexpressions);
+        run("dce", remove_dead_code);
     }
     changes
 }

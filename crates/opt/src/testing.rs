@@ -35,6 +35,25 @@ pub(crate) fn check_same_results(pass: Pass, text: &str, inputs: &[&[Datum]]) {
     }
 }
 
+/// As [`check_same_results`], where the program may also stop, with the same message.
+pub(crate) fn check_same_outcomes(pass: Pass, text: &str, inputs: &[&[Datum]]) {
+    let before = parse(text);
+    let after = transformed(pass, text);
+    assert_ne!(
+        print_module(&before),
+        print_module(&after),
+        "the pass does something"
+    );
+    for &arguments in inputs {
+        assert_eq!(
+            run(&before, arguments).map_err(|fault| fault.kind),
+            run(&after, arguments).map_err(|fault| fault.kind),
+            "for {arguments:?}, after:\n{}",
+            print_module(&after)
+        );
+    }
+}
+
 fn run(module: &Module, arguments: &[Datum]) -> Result<Vec<Datum>, Fault> {
     let main = module.function_named("main").expect("there is @main");
     let mut machine = Machine::new(module);

@@ -151,8 +151,10 @@ impl<'t> Session<'t> {
 
 /// Does what a directive asks.
 pub fn perform(session: &mut Session, directive: &Directive) -> Result<Output, String> {
-    if directive.role == Role::Derive {
-        return derivative::derive(session, directive);
+    match directive.role {
+        Role::Test => {}
+        Role::Derive => return derivative::derive(session, directive),
+        Role::Optimise => return pass::optimise_for_later(session, directive),
     }
     match CHECKS.iter().find(|check| check.name == directive.kind()) {
         Some(check) => (check.perform)(session, directive),

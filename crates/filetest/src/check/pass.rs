@@ -38,6 +38,23 @@ pub(super) fn pass(session: &mut Session, directive: &Directive) -> Result<Outpu
     Ok(Output::Text(text))
 }
 
+/// `; optimise: @f`: optimises functions for later directives, and checks nothing.
+pub(super) fn optimise_for_later(
+    session: &mut Session,
+    directive: &Directive,
+) -> Result<Output, String> {
+    let module = session.module()?;
+    for word in directive.text.split_whitespace() {
+        let name = word
+            .strip_prefix('@')
+            .ok_or_else(|| format!("expected the name of a function, but found `{word}`"))?;
+        let function = find_function(module, name)?;
+        optimise(module, function);
+    }
+    verify_module(module).map_err(|error| format!("after optimisation {error}"))?;
+    Ok(Output::Passed)
+}
+
 /// Runs passes by name, in order, on functions with bodies; the module must verify after each.
 fn run_passes(
     module: &mut Module,
