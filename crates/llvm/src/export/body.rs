@@ -18,6 +18,7 @@
 use ferrozyme_ir::{self as ir, Constant, Opcode, Payload, ValueDef};
 use rustc_hash::FxHashMap;
 
+use super::sums::{Sums, find_sums};
 use super::{ExportError, Exporter};
 use crate::block::Block;
 use crate::opcode::{FastMath, IntPredicate, Opcode as Llvm};
@@ -37,6 +38,8 @@ pub(super) struct Body<'e, 'm, 'c> {
     pub(super) loops: u32,
     /// Where control goes when memory runs out; made when first needed.
     pub(super) out_of_memory: Option<Block<'c>>,
+    /// Which additions may be reordered.
+    sums: Sums,
     /// The operation in hand, for errors.
     current: Option<ir::Op>,
 }
@@ -67,6 +70,11 @@ pub(super) fn define<'c>(
     let entry = exporter.context.append_block(function, "entry");
     let start = exporter.context.append_block(function, "start");
     exporter.builder.at_end(start);
+    let sums = if exporter.options.strict {
+        Sums::default()
+    } else {
+        find_sums(code)
+    };
     let mut body = Body {
         exporter,
         code,
@@ -75,6 +83,7 @@ pub(super) fn define<'c>(
         entry,
         loops: 0,
         out_of_memory: None,
+        sums,
         current: None,
     };
     let leaves: Vec<Value<'c>> = function
@@ -212,9 +221,17 @@ impl<'c> Body<'_, '_, 'c> {
             .ok_or_else(|| self.problem(format!("this LLVM has no intrinsic {name}")))
     }
 
-    /// The fast-math flags of an operation, in LLVM's numbering.
+    /// The fast-math flags of the operation in hand, in LLVM's numbering.
     pub(super) fn fast_math(&self, flags: ir::Flags) -> FastMath {
-        let flags = flags.union(self.exporter.options.relaxed);
+        let mut flags = flags.union(self.exporter.options.relaxed);
+        if let Some(op) = self.current {
+            if self.sums.may_reorder(op) {
+                flags = flags.union(ir::Flags::REASSOC);
+            }
+            if self.sums.may_contract(op) {
+                flags = flags.union(ir::Flags::CONTRACT);
+            }
+        }
         let pairs = [
             (ir::Flags::NNAN, FastMath::NO_NAN),
             (ir::Flags::NINF, FastMath::NO_INFINITY),

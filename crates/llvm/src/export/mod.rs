@@ -13,6 +13,7 @@
 //! | `operation.rs` | integers, casts, vectors, comparisons |
 //! | `math.rs` | floating-point functions: intrinsics or C's library |
 //! | `memory.rs` | loads, stores, allocation |
+//! | `sums.rs` | which additions may be reordered |
 //! | `call.rs` | calls and traps |
 //! | `polygamma.fz` | polygamma functions, which no library has, as Loop IR |
 
@@ -21,6 +22,7 @@ mod call;
 mod math;
 mod memory;
 mod operation;
+mod sums;
 mod symbols;
 
 use ferrozyme_ir as ir;
@@ -38,6 +40,8 @@ use crate::value::Value;
 pub struct ExportOptions<'c> {
     /// Floating-point permissions that all operations get besides their own: derivatives may reorder sums.
     pub relaxed: ir::Flags,
+    /// Sums are added up in the order of the program. Otherwise additions of sums that nobody looks at before they are complete may be reordered, so that loops over them vectorise.
+    pub strict: bool,
     /// A function whose processor attributes (`target-cpu`, `target-features`, …) the new ones get, so that they can be inlined into each other.
     pub like: Option<Value<'c>>,
 }

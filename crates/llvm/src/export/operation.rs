@@ -174,11 +174,13 @@ impl<'c> Body<'_, '_, 'c> {
 
     fn offset(&self, base: Value<'c>, index: Value<'c>, scale: i64, flags: Flags) -> Value<'c> {
         let builder = &self.exporter.builder;
-        let promise = if flags.contains(Flags::INBOUNDS) {
-            GepFlags::INBOUNDS
-        } else {
-            GepFlags::NONE
-        };
+        let mut promise = GepFlags::NONE;
+        if flags.contains(Flags::INBOUNDS) {
+            promise = promise.with(GepFlags::INBOUNDS);
+        }
+        if flags.contains(Flags::NUW) && scale > 0 {
+            promise = promise.with(GepFlags::NUW);
+        }
         let byte = self.exporter.context.integer(8);
         match u64::try_from(scale) {
             Ok(1) => builder.gep(byte, base, &[index], promise),

@@ -1,0 +1,165 @@
+//! Loops come out in a form that LLVM vectorises, and sums are reordered only where that is allowed.
+
+use ferrozyme_ir::{FunctionId, parse_module, verify_module};
+use ferrozyme_llvm::compile::{OptimisationLevel, optimise};
+use ferrozyme_llvm::export::{ExportOptions, export};
+use ferrozyme_llvm::{Context, Linkage, TargetDescription, TargetMachine};
+
+/// The LLVM IR of a module, as exported and optimised.
+fn llvm_of(text: &str, strict: bool) -> (String, String) {
+    let module = parse_module(text).unwrap();
+    verify_module(&module).unwrap();
+    let context = Context::new().unwrap();
+    let machine = TargetMachine::new(&TargetDescription::default()).unwrap();
+    let into = context.create_module("test");
+    into.set_triple(machine.triple());
+    into.set_data_layout(&machine.data_layout());
+    let functions: Vec<FunctionId> = module.functions.keys().collect();
+    for function in export(
+        &module,
+        &functions,
+        into,
+        &ExportOptions {
+            strict,
+            ..ExportOptions::default()
+        },
+    )
+    .unwrap()
+    {
+        function.set_linkage(Linkage::External);
+    }
+    into.verify().unwrap();
+    let exported = into.to_string();
+    optimise(into, OptimisationLevel::O3, &machine).unwrap();
+    (exported, into.to_string())
+}
+
+fn is_vectorised(optimised: &str) -> bool {
+    optimised.contains("x double>")
+}
+
+const DOT: &str = "
+func @dot(%x: ptr noalias readonly, %y: ptr noalias readonly, %n: i64) -> (f64) {
+  %sum = for %i: i64 = 0 to %n step 1 with (%acc: f64 = 0.0) {
+    %px = offset inbounds %x, %i * 8
+    %a = load f64 %px align 8
+    %py = offset inbounds %y, %i * 8
+    %b = load f64 %py align 8
+    %ab = fmul f64 %a, %b
+    %next = fadd f64 %acc, %ab
+    yield %next
+  }
+  return %sum
+}";
+
+#[test]
+fn a_sum_is_vectorised() {
+    let (exported, optimised) = llvm_of(DOT, false);
+    assert!(
+        exported.contains("fadd reassoc contract double"),
+        "{exported}"
+    );
+    assert!(is_vectorised(&optimised), "{optimised}");
+}
+
+#[test]
+fn strictly_a_sum_keeps_its_order() {
+    let (exported, _) = llvm_of(DOT, true);
+    assert!(!exported.contains("reassoc"), "{exported}");
+}
+
+#[test]
+fn a_sum_that_passes_through_loops_and_branches_is_one() {
+    let (exported, _) = llvm_of(
+        "
+func @f(%x: ptr noalias readonly, %n: i64) -> (f64) {
+  %sum = for %i: i64 = 0 to %n step 1 with (%acc: f64 = 0.0) {
+    %row = offset inbounds %x, %i * 800
+    %inner = for %j: i64 = 0 to 100 step 1 with (%part: f64 = %acc) {
+      %p = offset inbounds %row, %j * 8
+      %a = load f64 %p align 8
+      %positive = fcmp ogt f64 %a, 0.0
+      %next = if %positive -> (f64) {
+        %more = fadd f64 %part, %a
+        yield %more
+      } else {
+        yield %part
+      }
+      yield %next
+    }
+    yield %inner
+  }
+  return %sum
+}",
+        false,
+    );
+    assert!(
+        exported.contains("fadd reassoc contract double"),
+        "{exported}"
+    );
+}
+
+#[test]
+fn compensated_summation_is_left_alone() {
+    let (exported, _) = llvm_of(
+        "
+func @kahan(%x: ptr noalias readonly, %n: i64) -> (f64) {
+  %sum, %lost = for %i: i64 = 0 to %n step 1 with (%acc: f64 = 0.0, %c: f64 = 0.0) {
+    %p = offset inbounds %x, %i * 8
+    %a = load f64 %p align 8
+    %y = fsub f64 %a, %c
+    %t = fadd f64 %acc, %y
+    %big = fsub f64 %t, %acc
+    %rest = fsub f64 %big, %y
+    yield %t, %rest
+  }
+  return %sum
+}",
+        false,
+    );
+    assert!(!exported.contains("reassoc"), "{exported}");
+}
+
+/// A gradient's inner loop: two arrays read, one added to.
+#[test]
+fn additions_in_memory_are_vectorised() {
+    let (_, optimised) = llvm_of(
+        "
+func @axpy(%y: ptr noalias, %x: ptr noalias readonly, %a: f64, %n: i64) {
+  for %i: i64 = 0 to %n step 1 {
+    %px = offset inbounds %x, %i * 8
+    %py = offset inbounds %y, %i * 8
+    %u = load f64 %px align 8
+    %v = load f64 %py align 8
+    %au = fmul f64 %a, %u
+    %w = fadd f64 %v, %au
+    store f64 %w, %py align 8
+    yield
+  }
+  return
+}",
+        false,
+    );
+    assert!(is_vectorised(&optimised), "{optimised}");
+}
+
+/// Reverse sweeps count down.
+#[test]
+fn loops_that_count_down_are_vectorised() {
+    let (_, optimised) = llvm_of(
+        "
+func @scale(%y: ptr noalias, %x: ptr noalias readonly, %n: i64) {
+  for %i: i64 = %n to 0 step -1 {
+    %px = offset inbounds %x, %i * 8
+    %py = offset inbounds %y, %i * 8
+    %u = load f64 %px align 8
+    %v = fmul f64 %u, 3.0
+    store f64 %v, %py align 8
+    yield
+  }
+  return
+}",
+        false,
+    );
+    assert!(is_vectorised(&optimised), "{optimised}");
+}
