@@ -25,6 +25,6 @@ pub use registration::{
     __ferrozyme_inactive, Registration, cell, cells, keep, slice, slice_mut, take,
 };
 pub use request::{
-    __ferrozyme_request, Descriptor, Slot, Text, require_driver, shared_flag, unique_flag,
+    __ferrozyme_request, Descriptor, Slot, Text, require_driver, shared_flag, start_of, unique_flag,
 };
-pub use shape::{Compare, Names, check_lanes, check_shape};
+pub use shape::{Comparison, Names, check_lanes, check_shape};

@@ -54,7 +54,14 @@ pub unsafe trait Differentiable {
     #[doc(hidden)]
     const FLAT: bool;
 
-    /// Whether the shadow has the shape of the value.
+    /// Whether the shadow has the shape of the value. Asked at every call, and differentiated with the derivative that asks, so that it
+    /// does nothing but look at lengths and variants.
+    #[doc(hidden)]
+    fn same_shape(&self, _shadow: &Self) -> bool {
+        true
+    }
+
+    /// Where a shadow differs that does not have the shape of the value, for people.
     #[doc(hidden)]
     fn compare(&self, _shadow: &Self) -> Result<(), Mismatch> {
         Ok(())

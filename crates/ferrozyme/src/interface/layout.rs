@@ -5,7 +5,7 @@
 
 use std::ptr::null;
 
-use super::Differentiable;
+use super::{Differentiable, start_of};
 
 /// The bytes of one element of a type. Bytes that no field covers are padding.
 #[repr(C)]
@@ -23,7 +23,7 @@ impl Layout {
     pub const fn new<T>(fields: &'static [Field]) -> Layout {
         Layout {
             size: size_of::<T>(),
-            fields: fields.as_ptr(),
+            fields: start_of(fields),
             field_count: fields.len(),
         }
     }

@@ -28,12 +28,14 @@ pub trait Unknown {
     const UNPIN: bool = false;
     /// Whether there is nothing to compare.
     const FLAT: bool = true;
-    /// Compares the shapes of a value and its shadow.
+    /// Whether a shadow has the shape of a value.
+    const SAME_SHAPE: fn(&Self::Target, &Self::Target) -> bool = |_, _| true;
+    /// Finds out where a shadow differs from a value in shape.
     const COMPARE: fn(&Self::Target, &Self::Target) -> Result<(), Mismatch> = |_, _| Ok(());
     /// Gives vectors of the shadow the capacity of those that they shadow.
     const FIT: fn(&Self::Target, &mut Self::Target) = |_, _| {};
-    /// Compares the lengths of slices and vectors of elements that nothing is known of.
-    const COMPARE_LENGTHS: fn(&Self::Target, &Self::Target) -> Result<(), Mismatch> = |_, _| Ok(());
+    /// The length of a slice or vector, even if nothing is known of its elements; 0 for everything else.
+    const LENGTH: fn(&Self::Target) -> usize = |_| 0;
 }
 
 impl<T: ?Sized> Unknown for Probe<T> {
@@ -47,6 +49,8 @@ impl<T: ?Sized + Differentiable> Probe<T> {
     pub const FROZEN: bool = T::FROZEN;
     /// See [`Unknown`].
     pub const FLAT: bool = T::FLAT;
+    /// See [`Unknown`].
+    pub const SAME_SHAPE: fn(&T, &T) -> bool = T::same_shape;
     /// See [`Unknown`].
     pub const COMPARE: fn(&T, &T) -> Result<(), Mismatch> = T::compare;
     /// See [`Unknown`].
@@ -70,12 +74,10 @@ impl<T: ?Sized + Unpin> Probe<T> {
 
 impl<T> Probe<[T]> {
     /// See [`Unknown`].
-    pub const COMPARE_LENGTHS: fn(&[T], &[T]) -> Result<(), Mismatch> =
-        |value, shadow| Mismatch::lengths(value.len(), shadow.len());
+    pub const LENGTH: fn(&[T]) -> usize = <[T]>::len;
 }
 
 impl<T> Probe<Vec<T>> {
     /// See [`Unknown`].
-    pub const COMPARE_LENGTHS: fn(&Vec<T>, &Vec<T>) -> Result<(), Mismatch> =
-        |value, shadow| Mismatch::lengths(value.len(), shadow.len());
+    pub const LENGTH: fn(&Vec<T>) -> usize = Vec::len;
 }

@@ -5,6 +5,8 @@
 //! the bitcode and replaces the call. The layout of every type here is therefore part of the interface between this
 //! crate and the driver, and `magic` carries its version.
 
+use std::ptr::null;
+
 use super::Layout;
 
 /// What a derivative is wanted of, and how. Constant, and read by the driver.
@@ -51,9 +53,17 @@ impl Text {
     /// The text of a string that lives for ever.
     pub const fn new(text: &'static str) -> Text {
         Text {
-            start: text.as_ptr(),
+            start: start_of(text.as_bytes()),
             length: text.len(),
         }
+    }
+}
+
+/// Where a list starts. An empty one starts nowhere, so that no address is left in the constant that is not one.
+pub const fn start_of<T>(list: &'static [T]) -> *const T {
+    match list {
+        [] => null(),
+        _ => list.as_ptr(),
     }
 }
 

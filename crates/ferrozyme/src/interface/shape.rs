@@ -3,7 +3,14 @@
 use super::Mismatch;
 
 /// How to compare values of a type with their shadows, as far as it is known.
-pub type Compare<T> = fn(&T, &T) -> Result<(), Mismatch>;
+pub struct Comparison<T: ?Sized> {
+    /// Whether a shadow has the shape of a value.
+    pub same_shape: fn(&T, &T) -> bool,
+    /// Where it differs if it does not.
+    pub compare: fn(&T, &T) -> Result<(), Mismatch>,
+    /// The length of a slice or vector.
+    pub length: fn(&T) -> usize,
+}
 
 /// What a message about a shadow says: the primal's name, the argument's and the shadow's.
 pub struct Names {
@@ -18,11 +25,15 @@ pub struct Names {
 /// Panics if a shadow does not have the shape of what it shadows.
 #[inline]
 #[track_caller]
-pub fn check_shape<T: ?Sized>(compare: [Compare<T>; 2], value: &T, shadow: &T, names: &Names) {
-    for compare in compare {
-        if let Err(mismatch) = compare(value, shadow) {
-            refuse(&mismatch, names);
-        }
+pub fn check_shape<T: ?Sized>(
+    comparison: Comparison<T>,
+    value: &T,
+    shadow: &T,
+    names: &'static Names,
+) {
+    let lengths = ((comparison.length)(value), (comparison.length)(shadow));
+    if lengths.0 != lengths.1 || !(comparison.same_shape)(value, shadow) {
+        refuse(&comparison, value, shadow, names);
     }
 }
 
@@ -30,11 +41,11 @@ pub fn check_shape<T: ?Sized>(compare: [Compare<T>; 2], value: &T, shadow: &T, n
 #[inline]
 #[track_caller]
 pub fn check_lanes<T>(
-    compare: Compare<[T]>,
+    comparison: Comparison<[T]>,
     value: &[T],
     shadow: &[T],
     width: usize,
-    names: &Names,
+    names: &'static Names,
 ) {
     if value.len().checked_mul(width) != Some(shadow.len()) {
         refuse_lanes(value.len(), shadow.len(), width, names);
@@ -43,8 +54,8 @@ pub fn check_lanes<T>(
         return;
     }
     for lane in shadow.chunks_exact(value.len()) {
-        if let Err(mismatch) = compare(value, lane) {
-            refuse(&mismatch, names);
+        if !(comparison.same_shape)(value, lane) {
+            refuse(&comparison, value, lane, names);
         }
     }
 }
@@ -52,7 +63,13 @@ pub fn check_lanes<T>(
 #[cold]
 #[inline(never)]
 #[track_caller]
-fn refuse(mismatch: &Mismatch, names: &Names) -> ! {
+fn refuse<T: ?Sized>(comparison: &Comparison<T>, value: &T, shadow: &T, names: &Names) -> ! {
+    let lengths = ((comparison.length)(value), (comparison.length)(shadow));
+    let found =
+        Mismatch::lengths(lengths.0, lengths.1).and_then(|()| (comparison.compare)(value, shadow));
+    let Err(mismatch) = found else {
+        unreachable!("shapes that differ differ somewhere");
+    };
     let Names {
         primal,
         argument,

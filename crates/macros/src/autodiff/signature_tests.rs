@@ -8,7 +8,8 @@
 //! `mut`, `()` is not written out as a result, and a trait's method with a shadow of `self` asks for `Self: Sized`.
 //! A fifth has no case here: `-> ()` is the same as no result, where std returns `()` in front of the gradients.
 
-use std::process::Command;
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
 
 use quote::ToTokens;
 use syn::visit::{self, Visit};
@@ -36,10 +37,10 @@ fn signatures_are_those_of_std() {
 
 #[test]
 fn expectations_are_those_of_nightly() {
-    let expansion = Command::new("rustc")
-        .args(["+nightly", "-Zunpretty=expanded", "--edition=2024", CASES])
-        .output();
-    let Some(expansion) = expansion.ok().filter(|output| output.status.success()) else {
+    let cases = std::fs::read_to_string(CASES).expect("the cases are there");
+    let program = format!("#![feature(autodiff)]\nuse std::autodiff::*;\n{cases}\nfn main() {{}}");
+    let expansion = expand_with_nightly(&program);
+    let Some(expansion) = expansion.filter(|output| output.status.success()) else {
         eprintln!("no nightly toolchain with `std::autodiff` here: nothing to compare with");
         return;
     };
@@ -53,6 +54,20 @@ fn expectations_are_those_of_nightly() {
     }
     let expected = std::fs::read_to_string(EXPECTED).expect("the expectations are there");
     assert_eq!(text, expected);
+}
+
+/// What a nightly rustc prints, if there is one.
+fn expand_with_nightly(program: &str) -> Option<Output> {
+    let mut rustc = Command::new("rustc")
+        .args(["+nightly", "-Zunpretty=expanded", "--edition=2024", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    // It stops reading if it does not like what it reads, which its status says.
+    let _ = rustc.stdin.take()?.write_all(program.as_bytes());
+    rustc.wait_with_output().ok()
 }
 
 /// The signatures of all derivatives in a file, one per line: those of functions that carry our attributes, and those

@@ -163,16 +163,25 @@ fn checks(function: &Function, derivative: &Derivative) -> TokenStream {
                 }
             };
             let probe = quote!(#private::Probe::<#target>);
+            let comparison = quote! {
+                const {
+                    #private::Comparison::<#target> {
+                        same_shape: #probe::SAME_SHAPE,
+                        compare: #probe::COMPARE,
+                        length: #probe::LENGTH,
+                    }
+                }
+            };
             if kind.is_flat() {
                 let width = derivative.width as usize;
                 checks.extend(quote! {
-                    #private::check_lanes(#probe::COMPARE, #borrow #name, #borrow #shadow, #width, #names);
+                    #private::check_lanes(#comparison, #borrow #name, #borrow #shadow, #width, #names);
                 });
                 continue;
             }
             checks.extend(quote! {
                 #private::check_shape::<#target>(
-                    [#probe::COMPARE, #probe::COMPARE_LENGTHS],
+                    #comparison,
                     #borrow #name,
                     #borrow #shadow,
                     #names,
@@ -270,7 +279,7 @@ fn descriptor(function: &Function, derivative: &Derivative) -> TokenStream {
                 file: #private::Text::new(file!()),
                 primal: #private::Text::new(concat!(module_path!(), #primal)),
                 derivative: #private::Text::new(#name),
-                slots: const { &[#(#slots),*] as *const #private::Slot },
+                slots: #private::start_of(const { &[#(#slots),*] }),
                 slot_count: #count,
             }
         }

@@ -27,6 +27,7 @@ pub(super) fn implementation(input: &DeriveInput, forms: &[Form]) -> TokenStream
         let probe = probe(part.ty);
         quote!(&& #probe::FLAT)
     });
+    let same_shape = same_shape(forms);
     let compare = compare(forms);
     let fit = fit(forms);
     let import = quote! {
@@ -48,6 +49,12 @@ pub(super) fn implementation(input: &DeriveInput, forms: &[Form]) -> TokenStream
                 #import
                 !#has_variants #(#flat)*
             };
+            #[inline]
+            #[allow(unused_variables, unreachable_patterns, clippy::all)]
+            fn same_shape(&self, shadow: &Self) -> bool {
+                #import
+                #same_shape
+            }
             #[allow(unused_variables, unreachable_patterns, clippy::all)]
             fn compare(&self, shadow: &Self) -> ::core::result::Result<(), ::ferrozyme::__private::Mismatch> {
                 #import
@@ -123,6 +130,23 @@ fn pair<'a>(form: &'a Form) -> Pair<'a> {
         quote!(#path { #(#shadows)* .. }),
         pairs,
     )
+}
+
+fn same_shape(forms: &[Form]) -> TokenStream {
+    let arms = forms.iter().map(|form| {
+        let (value, shadow, pairs) = pair(form);
+        let questions = pairs.iter().map(|(part, value, shadow)| {
+            let probe = probe(part.ty);
+            quote!(&& (#probe::SAME_SHAPE)(#value, #shadow))
+        });
+        quote!((#value, #shadow) => true #(#questions)*,)
+    });
+    quote! {
+        match (self, shadow) {
+            #(#arms)*
+            _ => false,
+        }
+    }
 }
 
 fn compare(forms: &[Form]) -> TokenStream {

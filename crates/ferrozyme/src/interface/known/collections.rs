@@ -54,17 +54,30 @@ unsafe impl<T: Differentiable> Differentiable for Vec<T> {
     const FROZEN: bool = true;
     const FLAT: bool = false;
 
+    #[inline]
+    fn same_shape(&self, shadow: &Vec<T>) -> bool {
+        self[..].same_shape(&shadow[..])
+    }
+
     fn compare(&self, shadow: &Vec<T>) -> Result<(), Mismatch> {
         self[..].compare(&shadow[..])
     }
 
     fn fit(&self, shadow: &mut Vec<T>) {
-        if shadow.capacity() < self.capacity() {
-            shadow.reserve_exact(self.capacity() - shadow.len());
-        } else if shadow.capacity() > self.capacity() {
-            shadow.shrink_to(self.capacity());
+        if shadow.capacity() != self.capacity() {
+            change_capacity(shadow, self.capacity());
         }
         self[..].fit(&mut shadow[..]);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn change_capacity<T>(vector: &mut Vec<T>, capacity: usize) {
+    if vector.capacity() < capacity {
+        vector.reserve_exact(capacity - vector.len());
+    } else {
+        vector.shrink_to(capacity);
     }
 }
 

@@ -33,12 +33,20 @@ macro_rules! pointers {
 pointers! {
     &T {
         const FLAT: bool = T::FLAT;
+        #[inline]
+        fn same_shape(&self, shadow: &Self) -> bool {
+            T::same_shape(self, shadow)
+        }
         fn compare(&self, shadow: &Self) -> Result<(), Mismatch> {
             T::compare(self, shadow)
         }
     }
     &mut T {
         const FLAT: bool = T::FLAT;
+        #[inline]
+        fn same_shape(&self, shadow: &Self) -> bool {
+            T::same_shape(self, shadow)
+        }
         fn compare(&self, shadow: &Self) -> Result<(), Mismatch> {
             T::compare(self, shadow)
         }
@@ -48,6 +56,10 @@ pointers! {
     }
     Box<T> {
         const FLAT: bool = T::FLAT;
+        #[inline]
+        fn same_shape(&self, shadow: &Self) -> bool {
+            T::same_shape(self, shadow)
+        }
         fn compare(&self, shadow: &Self) -> Result<(), Mismatch> {
             T::compare(self, shadow)
         }
@@ -68,6 +80,11 @@ macro_rules! counted {
             const LAYOUT: &'static Layout = &Layout::new::<$type<T>>(const { &[Field::opaque_pointer(0)] });
             const FROZEN: bool = true;
             const FLAT: bool = T::FLAT;
+
+            #[inline]
+            fn same_shape(&self, shadow: &Self) -> bool {
+                T::same_shape(self, shadow)
+            }
 
             fn compare(&self, shadow: &Self) -> Result<(), Mismatch> {
                 T::compare(self, shadow)

@@ -13,11 +13,9 @@ fn text_of(layout: *const Layout, depth: usize) -> String {
     let Some(layout) = (unsafe { layout.as_ref() }) else {
         return "unknown".to_owned();
     };
-    // SAFETY: a layout points to as many fields as it says.
-    let fields = unsafe { std::slice::from_raw_parts(layout.fields, layout.field_count) };
-    let fields: Vec<String> = fields
-        .iter()
-        .map(|field| field_text(field, depth))
+    let fields: Vec<String> = (0..layout.field_count)
+        // SAFETY: a layout points to as many fields as it says.
+        .map(|index| field_text(unsafe { &*layout.fields.add(index) }, depth))
         .collect();
     format!("{}({})", layout.size, fields.join(" "))
 }

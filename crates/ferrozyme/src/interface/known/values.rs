@@ -50,6 +50,16 @@ unsafe impl<T: Differentiable> Differentiable for [T] {
     const FROZEN: bool = T::FROZEN;
     const FLAT: bool = false;
 
+    #[inline]
+    fn same_shape(&self, shadow: &[T]) -> bool {
+        self.len() == shadow.len()
+            && (T::FLAT
+                || self
+                    .iter()
+                    .zip(shadow)
+                    .all(|(value, shadow)| value.same_shape(shadow)))
+    }
+
     fn compare(&self, shadow: &[T]) -> Result<(), Mismatch> {
         Mismatch::lengths(self.len(), shadow.len())?;
         if T::FLAT {
@@ -87,6 +97,11 @@ unsafe impl<T: Differentiable, const N: usize> Differentiable for [T; N] {
     const FROZEN: bool = T::FROZEN;
     const FLAT: bool = T::FLAT;
 
+    #[inline]
+    fn same_shape(&self, shadow: &[T; N]) -> bool {
+        T::FLAT || self[..].same_shape(&shadow[..])
+    }
+
     fn compare(&self, shadow: &[T; N]) -> Result<(), Mismatch> {
         self[..].compare(&shadow[..])
     }
@@ -105,6 +120,11 @@ macro_rules! tuples {
             });
             const FROZEN: bool = true $(&& $type::FROZEN)*;
             const FLAT: bool = true $(&& $type::FLAT)*;
+
+            #[inline]
+            fn same_shape(&self, _shadow: &Self) -> bool {
+                true $(&& self.$index.same_shape(&_shadow.$index))*
+            }
 
             fn compare(&self, _shadow: &Self) -> Result<(), Mismatch> {
                 $(
@@ -156,6 +176,15 @@ unsafe impl<T: Differentiable> Differentiable for Option<T> {
     );
     const FROZEN: bool = T::FROZEN;
     const FLAT: bool = false;
+
+    #[inline]
+    fn same_shape(&self, shadow: &Option<T>) -> bool {
+        match (self, shadow) {
+            (Some(value), Some(shadow)) => value.same_shape(shadow),
+            (None, None) => true,
+            _ => false,
+        }
+    }
 
     fn compare(&self, shadow: &Option<T>) -> Result<(), Mismatch> {
         match (self, shadow) {
