@@ -222,6 +222,11 @@ impl<'c> Value<'c> {
         }
     }
 
+    /// The text of a function or variable with all that belongs to it, as it stands in its module.
+    pub fn definition_text(self) -> String {
+        take_text(call!(LLVMPrintValueToString(self.raw)))
+    }
+
     /// Whether it is inline assembly as a callee.
     pub fn is_inline_assembly(self) -> bool {
         self.kind() == ValueKind::InlineAssembly

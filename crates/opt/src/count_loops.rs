@@ -10,7 +10,7 @@
 //! ```
 //!
 //! The condition must compare a carried integer or pointer that grows by a constant, before or after it grew, with a value
-//! from outside. The loop runs at least once whatever the values are; where nothing proves that the distance is positive,
+//! from outside. Pointers must stay within one object, which `slice::Iter` promises by `inbounds`. The loop runs at least once whatever the values are; where nothing proves that the distance is positive,
 //! the number of turns is written so that it comes out right anyway. Where the arithmetic could wrap around, the loop
 //! stays as it is. A loop of 2⁶³ turns or more that nothing else can end would not end in a lifetime, and counts as one
 //! that is not met.
@@ -46,11 +46,11 @@ pub fn count_loops(module: &mut Module, id: FunctionId) -> usize {
 /// How the turns of a loop are counted.
 enum Count {
     /// `to - from`, which is at least 1; the opposite for a step of -1.
-    Distance { from: Value, to: Value, down: bool },
+    Distance { from: Value, to: Limit, down: bool },
     /// As before, but the distance may be 0 or wrap around: then it is taken as a number without sign, with 0 for 2^width.
     Wrapping {
         from: Value,
-        to: Value,
+        to: Limit,
         down: bool,
         /// What is added: 1 where the comparison comes before the growth.
         extra: i64,
@@ -58,11 +58,32 @@ enum Count {
         stops: bool,
     },
     /// The turns of `for from to to step step`, but at least 1.
-    AtLeastOne { from: Value, to: Value, step: i128 },
+    AtLeastOne { from: Value, to: Limit, step: i128 },
     /// One more than the turns of `for from to to step step`.
-    OneMore { from: Value, to: Value, step: i128 },
-    /// An expression that is at least 1.
-    Known(Symbolic),
+    OneMore { from: Value, to: Limit, step: i128 },
+    /// Up from a number that is not negative to a limit without sign, but at least one turn.
+    Unsigned {
+        from: Value,
+        to: Limit,
+        step: i64,
+        /// Whether the comparison comes before the growth.
+        before: bool,
+        /// As for `Wrapping`.
+        stops: bool,
+    },
+    /// An expression.
+    Known {
+        turns: Symbolic,
+        /// Whether nothing proves that it is at least 1, and the loop can end by other means than its condition.
+        doubtful: bool,
+    },
+}
+
+/// A value plus a number; the sum does not overflow.
+#[derive(Clone, Copy)]
+struct Limit {
+    value: Value,
+    plus: i64,
 }
 
 fn find(module: &Module, function: &Function) -> FxHashMap<Op, Count> {
@@ -180,11 +201,13 @@ impl Finder<'_, '_> {
         }
         let down = step < 0;
         let single = step.abs() == 1;
+        let (predicate, to) = self.without_equality(predicate, to)?;
         let runs = self.prove_distance(op, from, to, down, 1);
         let predicate = self.as_signed(op, predicate, from, to);
         match predicate {
             IntPredicate::Slt if !down => {}
             IntPredicate::Sgt if down => {}
+            IntPredicate::Ult if !down => return self.count_unsigned(op, growing, to),
             IntPredicate::Ne if single => {
                 let extra = i64::from(growing.before);
                 if !growing.before && runs {
@@ -209,21 +232,65 @@ impl Finder<'_, '_> {
         }
     }
 
+    /// A comparison that excludes equality, where moving the limit by one does not overflow.
+    fn without_equality(
+        &self,
+        predicate: IntPredicate,
+        to: Value,
+    ) -> Option<(IntPredicate, Limit)> {
+        let interval = self.aliases.indices().interval_of_value(to);
+        let bits = self.aliases.function().ty(to).scalar().bits();
+        let largest = (1i128 << (bits - 1)) - 1;
+        let (predicate, plus, fits) = match predicate {
+            IntPredicate::Sle => (IntPredicate::Slt, 1, interval.max < largest),
+            IntPredicate::Sge => (IntPredicate::Sgt, -1, interval.min > -largest - 1),
+            IntPredicate::Ule => (
+                IntPredicate::Ult,
+                1,
+                interval.min >= 0 && interval.max < largest,
+            ),
+            IntPredicate::Uge => (IntPredicate::Ugt, -1, interval.min >= 1),
+            other => (other, 0, true),
+        };
+        fits.then_some((predicate, Limit { value: to, plus }))
+    }
+
     /// An unsigned comparison of numbers that are known not to be negative is a signed one.
-    fn as_signed(&self, op: Op, predicate: IntPredicate, from: Value, to: Value) -> IntPredicate {
+    fn as_signed(&self, op: Op, predicate: IntPredicate, from: Value, to: Limit) -> IntPredicate {
         let signed = match predicate {
             IntPredicate::Ult => IntPredicate::Slt,
             IntPredicate::Ugt => IntPredicate::Sgt,
             other => return other,
         };
-        let facts = Facts::at(self.aliases.indices(), op);
-        let known = [from, to].into_iter().all(|value| {
-            let expression = self.aliases.indices().exact_expression(value);
-            facts.prove_at_least(&expression, 0)
-        });
+        let known =
+            self.is_not_negative(op, from, 0) && self.is_not_negative(op, to.value, to.plus);
         if known { signed } else { predicate }
     }
 
+    fn is_not_negative(&self, op: Op, value: Value, plus: i64) -> bool {
+        let expression = self.aliases.indices().exact_expression(value).plus(plus);
+        let facts = Facts::at(self.aliases.indices(), op);
+        expression.is_some_and(|expression| facts.prove_at_least(&expression, 0))
+    }
+
+    /// The count of a loop that goes up to a limit without sign.
+    fn count_unsigned(&self, op: Op, growing: &Growing, to: Limit) -> Option<Count> {
+        let function = self.aliases.function();
+        let word = function.ty(growing.initial) == Type::I64;
+        let exact = growing.step == 1 || growing.flags.contains(Flags::NUW);
+        if !word || !exact || !self.is_not_negative(op, growing.initial, 0) {
+            return None;
+        }
+        Some(Count::Unsigned {
+            from: growing.initial,
+            to,
+            step: i64::try_from(growing.step).ok()?,
+            before: growing.before,
+            stops: self.body_stops(op),
+        })
+    }
+
+    /// The count of a loop that moves a pointer until it meets another one into the same object.
     fn count_pointers(
         &self,
         op: Op,
@@ -233,31 +300,58 @@ impl Finder<'_, '_> {
     ) -> Option<Count> {
         let pointers = self.aliases.pointers();
         let from = growing.initial;
-        if predicate != IntPredicate::Ne
-            || growing.before
-            || pointers.root(from) != pointers.root(to)
-        {
+        if predicate != IntPredicate::Ne || pointers.root(from) != pointers.root(to) {
             return None;
         }
         let distance = pointers.offset(to).sub(&pointers.offset(from))?;
         let turns = distance.divide_exactly(i64::try_from(growing.step).ok()?)?;
+        let turns = turns.plus(i64::from(growing.before))?;
         if !self.aliases.indices().can_emit(&turns)
             || !turns.variables().all(|value| self.is_outside(op, value))
         {
             return None;
         }
-        Facts::at(self.aliases.indices(), op)
-            .prove_at_least(&turns, 1)
-            .then_some(Count::Known(turns))
+        let mut facts = Facts::at(self.aliases.indices(), op);
+        for index in self.indices_behind(to) {
+            facts.assume(&index);
+        }
+        let proven = facts.prove_at_least(&turns, 1);
+        // Without a proof, it has to be sure that the pointer does not come around to its end the long way.
+        if !proven && !growing.flags.contains(Flags::INBOUNDS) {
+            return None;
+        }
+        Some(Count::Known {
+            turns,
+            doubtful: !proven && self.body_stops(op),
+        })
+    }
+
+    /// What is added to the object's address to get to a pointer that the loop's condition depends on: by the promise that no
+    /// unsigned sum overflows, none of it is negative.
+    fn indices_behind(&self, mut pointer: Value) -> Vec<Symbolic> {
+        let function = self.aliases.function();
+        let mut found = Vec::new();
+        while let Some((op, _)) = function.def_op(pointer) {
+            let data = &function.ops[op];
+            let (Opcode::Offset, &Payload::Scale(scale)) = (data.opcode, &data.payload) else {
+                break;
+            };
+            if data.flags.contains(Flags::NUW) && scale > 1 {
+                found.push(self.aliases.indices().exact_expression(data.operands[1]));
+            }
+            pointer = data.operands[0];
+        }
+        found
     }
 
     /// Whether there is a proof that the distance from one value to another is at least this.
-    fn prove_distance(&self, op: Op, from: Value, to: Value, down: bool, least: i64) -> bool {
+    fn prove_distance(&self, op: Op, from: Value, to: Limit, down: bool, least: i64) -> bool {
         let indices = self.aliases.indices();
-        let (low, high) = if down { (to, from) } else { (from, to) };
+        let from = indices.exact_expression(from);
         let distance = indices
-            .exact_expression(high)
-            .sub(&indices.exact_expression(low));
+            .exact_expression(to.value)
+            .plus(to.plus)
+            .and_then(|to| if down { from.sub(&to) } else { to.sub(&from) });
         distance.is_some_and(|distance| Facts::at(indices, op).prove_at_least(&distance, least))
     }
 
@@ -318,6 +412,7 @@ fn apply(
 fn build_count(builder: &mut Builder<'_>, count: &Count) -> Option<Value> {
     match count {
         &Count::Distance { from, to, down } => {
+            let to = build_limit(builder, to);
             let (from, to) = (widen(builder, from), widen(builder, to));
             Some(distance(builder, from, to, down))
         }
@@ -329,6 +424,7 @@ fn build_count(builder: &mut Builder<'_>, count: &Count) -> Option<Value> {
             stops,
         } => {
             let ty = builder.ty(from);
+            let to = build_limit(builder, to);
             let span = distance(builder, from, to, down);
             if ty == Type::I64 && !stops {
                 if extra == 0 {
@@ -340,27 +436,105 @@ fn build_count(builder: &mut Builder<'_>, count: &Count) -> Option<Value> {
             // Taken one less, the distance lies between 0 and 2^width - 1.
             let less = builder.function.int(ty, i128::from(extra) - 1);
             let less = builder.binary(Opcode::Add, span, less);
-            let less = if ty == Type::I64 {
-                let most = builder.i64(i64::MAX - 1);
-                builder.binary(Opcode::Umin, less, most)
-            } else {
-                builder.cast(Opcode::Zext, less, Type::I64)
-            };
-            let one = builder.i64(1);
-            Some(builder.binary(Opcode::Add, less, one))
+            Some(one_more_without_sign(builder, less))
         }
         &Count::AtLeastOne { from, to, step } => {
+            let to = build_limit(builder, to);
             let turns = build_trip_count(builder, from, to, step)?;
             let one = builder.i64(1);
             Some(builder.binary(Opcode::Smax, turns, one))
         }
         &Count::OneMore { from, to, step } => {
+            let to = build_limit(builder, to);
             let turns = build_trip_count(builder, from, to, step)?;
             let one = builder.i64(1);
             Some(builder.binary(Opcode::Add, turns, one))
         }
-        Count::Known(turns) => turns.emit(builder),
+        &Count::Unsigned {
+            from,
+            to,
+            step,
+            before,
+            stops,
+        } => {
+            let to = build_limit(builder, to);
+            // The number that the loop at least gets to before it compares.
+            let first = if before {
+                from
+            } else {
+                let one = builder.i64(1);
+                match builder.function.int_of(from) {
+                    Some(from) => builder.function.int(Type::I64, from + 1),
+                    None => builder.binary(Opcode::Add, from, one),
+                }
+            };
+            let end = builder.binary(Opcode::Umax, to, first);
+            let mut span = distance(builder, from, end, false);
+            let one = builder.i64(1);
+            let ones = builder.i64(-1);
+            if step == 1 && !stops {
+                let extra = builder.i64(i64::from(before));
+                return Some(if before {
+                    builder.binary(Opcode::Add, span, extra)
+                } else {
+                    span
+                });
+            }
+            if !before {
+                span = builder.binary(Opcode::Add, span, ones);
+            }
+            if step != 1 {
+                let by = builder.i64(step);
+                let round = if before {
+                    // Whole steps up to the limit, the last of which may pass it.
+                    let less = builder.i64(step - 1);
+                    builder.binary(Opcode::Add, span, less)
+                } else {
+                    span
+                };
+                let whole = builder.binary(Opcode::Udiv, round, by);
+                return Some(builder.binary(Opcode::Add, whole, one));
+            }
+            Some(one_more_without_sign(builder, span))
+        }
+        Count::Known { turns, doubtful } => {
+            let turns = turns.emit(builder)?;
+            if !doubtful {
+                return Some(turns);
+            }
+            let ones = builder.i64(-1);
+            let less = builder.binary(Opcode::Add, turns, ones);
+            Some(one_more_without_sign(builder, less))
+        }
     }
+}
+
+/// One more than a number without sign, but no more than the largest `i64`.
+fn one_more_without_sign(builder: &mut Builder<'_>, less: Value) -> Value {
+    let less = if builder.ty(less) == Type::I64 {
+        let most = builder.i64(i64::MAX - 1);
+        builder.binary(Opcode::Umin, less, most)
+    } else {
+        builder.cast(Opcode::Zext, less, Type::I64)
+    };
+    let one = builder.i64(1);
+    builder.binary(Opcode::Add, less, one)
+}
+
+fn build_limit(builder: &mut Builder<'_>, limit: Limit) -> Value {
+    let ty = builder.ty(limit.value);
+    if limit.plus == 0 {
+        return limit.value;
+    }
+    if let Some(number) = builder.function.int_of(limit.value) {
+        return builder.function.int(ty, number + i128::from(limit.plus));
+    }
+    let plus = builder.function.int(ty, i128::from(limit.plus));
+    let sum = builder.binary(Opcode::Add, limit.value, plus);
+    if let Some((op, _)) = builder.function.def_op(sum) {
+        builder.function.ops[op].flags = Flags::NSW;
+    }
+    sum
 }
 
 fn widen(builder: &mut Builder<'_>, value: Value) -> Value {

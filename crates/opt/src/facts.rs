@@ -348,7 +348,7 @@ fn branch_facts(indices: &Indices, op: Op, region: Region) -> SmallVec<[Symbolic
     if !is_scalar_integer(function, left) {
         return facts;
     }
-    let Some(predicate) = signed_meaning(indices, *predicate, holds, right) else {
+    let Some(predicate) = signed_meaning(indices, *predicate, holds, left, right) else {
         return facts;
     };
     // A test for overflow compares a wrapped sum, of which only the exact expression may be believed.
@@ -372,6 +372,10 @@ fn branch_facts(indices: &Indices, op: Op, region: Region) -> SmallVec<[Symbolic
             facts.extend(below(&a, &b, 1));
             facts.push(a);
         }
+        Meaning::WithinOrEqual => {
+            facts.extend(below(&a, &b, 0));
+            facts.push(a);
+        }
     }
     facts
 }
@@ -385,15 +389,24 @@ enum Meaning {
     Equal,
     /// Between 0 and the right side, which is not negative: what an unsigned comparison says.
     Within,
+    /// As before, or equal to the right side.
+    WithinOrEqual,
 }
 
 fn signed_meaning(
     indices: &Indices,
     predicate: IntPredicate,
     holds: bool,
+    left: Value,
     right: Value,
 ) -> Option<Meaning> {
-    let limited = indices.interval_of_value(right).min >= 0;
+    let (own, limit) = (
+        indices.interval_of_value(left),
+        indices.interval_of_value(right),
+    );
+    let limited = limit.min >= 0;
+    // Of numbers that are not negative, an unsigned comparison is a signed one.
+    let plain = limited && own.min >= 0;
     Some(match (predicate, holds) {
         (IntPredicate::Slt, true) | (IntPredicate::Sge, false) => Meaning::Below,
         (IntPredicate::Sle, true) | (IntPredicate::Sgt, false) => Meaning::AtMost,
@@ -401,6 +414,16 @@ fn signed_meaning(
         (IntPredicate::Sge, true) | (IntPredicate::Slt, false) => Meaning::AtLeast,
         (IntPredicate::Eq, true) | (IntPredicate::Ne, false) => Meaning::Equal,
         (IntPredicate::Ult, true) | (IntPredicate::Uge, false) if limited => Meaning::Within,
+        (IntPredicate::Ule, true) | (IntPredicate::Ugt, false) if limited => Meaning::WithinOrEqual,
+        (IntPredicate::Ugt, true) | (IntPredicate::Ule, false) if plain => Meaning::Above,
+        (IntPredicate::Uge, true) | (IntPredicate::Ult, false) if plain => Meaning::AtLeast,
+        // What is not equal to its own limit is beyond it.
+        (IntPredicate::Ne, true) | (IntPredicate::Eq, false) if own.min >= limit.max => {
+            Meaning::Above
+        }
+        (IntPredicate::Ne, true) | (IntPredicate::Eq, false) if own.max <= limit.min => {
+            Meaning::Below
+        }
         _ => return None,
     })
 }

@@ -202,18 +202,20 @@ impl<'c> Importer<'c, '_> {
             return None;
         }
         let mut params = Vec::new();
+        let mut ranges = None;
         for (index, param) in of.parameters().into_iter().enumerate() {
             let leaves = leaves(param)?;
             let single = leaves.len() == 1;
             for ty in leaves {
-                params.push(ir::Param {
-                    ty,
-                    facts: if single {
-                        self.param_facts(function, index as u32, ty)
-                    } else {
-                        ir::ParamFacts::default()
-                    },
-                });
+                let mut param = ir::Param::from(ty);
+                if single {
+                    param.facts = self.param_facts(function, index as u32, ty);
+                }
+                if single && ty.is_int() && !ty.is_vector() {
+                    let ranges = ranges.get_or_insert_with(|| self.param_ranges(function));
+                    param.facts.range = ranges[index];
+                }
+                params.push(param);
             }
         }
         Some((params, leaves(of.result())?))
