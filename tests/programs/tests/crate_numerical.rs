@@ -4,6 +4,7 @@ use ferrozyme::{autodiff_forward, autodiff_reverse};
 use ferrozyme_programs::{
     DIFFERENCES, EXACT, Field, Scalar, assert_all_close, assert_close, gradient_by_differences,
 };
+use ode_solvers::dop_shared::OutputType;
 use ode_solvers::{Dopri5, Rk4, SVector, System, Vector2};
 
 #[autodiff_reverse(dcubic, Duplicated, Active)]
@@ -147,14 +148,24 @@ fn adaptive_steps(x: &[f64]) -> f64 {
         frequency: x[0],
         damping: x[1],
     };
-    let mut stepper = Dopri5::new(
+    // Every step's end is noted, and nothing between.
+    let mut stepper = Dopri5::from_param(
         system,
         0.0,
         1.0,
-        0.25,
+        0.1,
         Vector2::new(x[2], 0.0),
         1e-12,
         1e-12,
+        0.9,
+        0.04,
+        0.2,
+        10.0,
+        1.0,
+        0.0,
+        100_000,
+        1000,
+        OutputType::Sparse,
     );
     if stepper.integrate().is_err() {
         return f64::NAN;

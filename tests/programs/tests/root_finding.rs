@@ -135,11 +135,11 @@ fn secant_method() {
 #[autodiff_reverse(dsystem, Duplicated, Active)]
 #[autodiff_forward(bsystem, Dual, Dual)]
 fn newton_for_a_system(p: &[f64]) -> f64 {
-    let (mut x, mut y) = (1.0, 1.0);
+    let (mut x, mut y) = (2.0, 1.0);
     for iteration in 0.. {
         let (f, g) = (x * x + y * y - p[0], x * y - p[1]);
         let (fx, fy, gx, gy) = (2.0 * x, 2.0 * y, y, x);
-        let determinant = fx * gy - fy * gx + 1e-9;
+        let determinant = fx * gy - fy * gx;
         let (dx, dy) = (
             (f * gy - g * fy) / determinant,
             (fx * g - gx * f) / determinant,
@@ -148,10 +148,6 @@ fn newton_for_a_system(p: &[f64]) -> f64 {
         y -= dy;
         if dx.abs() + dy.abs() < 1e-15 || iteration > 60 {
             break;
-        }
-        if iteration == 0 {
-            // The starting point lies on the line where the system is singular.
-            x += 0.5;
         }
     }
     x * x * y
