@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 pub const MESSAGES: &str = "FERROZYME_MESSAGES";
 /// The target directory of the build.
 pub const TARGET_FOLDER: &str = "FERROZYME_TARGET_DIR";
+/// The file that lists what is built without our flags, see `cargo/packages.rs`.
+pub const PLAIN: &str = "FERROZYME_PLAIN";
 /// The wrapper of rustc that the user had set.
 pub const USER_WRAPPER: &str = "FERROZYME_RUSTC_WRAPPER";
 /// What the user wants to be told, as JSON ([`Explain`]); and the folder for the answers.

@@ -3,7 +3,7 @@
 //! The linker makes the report, so a program that is up to date has to be linked again: it is found among the records of links, and
 //! removed. Nothing else is rebuilt.
 
-use super::{arguments, cannot_run, prepare};
+use super::{cannot_run, prepare};
 use crate::messages::{self, LinkReport};
 use crate::records::{self, Record};
 use crate::render::describe_location;
@@ -51,12 +51,12 @@ pub fn run(words: &[String]) -> Result<i32, Diagnostic> {
     };
     let folder = tempfile::tempdir()
         .map_err(|error| Diagnostic::error(format!("cannot make a temporary folder: {error}")))?;
-    let (mut code, artefacts) = build(&asked, folder.path())?;
-    if code == 0 && link_again(&asked, &artefacts, folder.path()) {
-        (code, _) = build(&asked, folder.path())?;
+    let mut built = build(&asked, folder.path())?;
+    if built.code == 0 && link_again(&built, folder.path()) {
+        built = build(&asked, folder.path())?;
     }
-    if code != 0 {
-        return Ok(code);
+    if built.code != 0 {
+        return Ok(built.code);
     }
     let reports = read_reports(folder.path());
     let text = write_reports(&reports, &asked.explain)?;
@@ -113,8 +113,17 @@ fn parse_stage(name: &str) -> Result<Stage, Diagnostic> {
         })
 }
 
-/// Builds with the wish to explain in the environment. The exit code, and what was built or was up to date.
-fn build(asked: &Asked, reports: &Path) -> Result<(i32, Vec<PathBuf>), Diagnostic> {
+struct Built {
+    /// Cargo's exit code.
+    code: i32,
+    /// What was built or was up to date.
+    artefacts: Vec<PathBuf>,
+    /// Where.
+    target_folder: Option<PathBuf>,
+}
+
+/// Builds with the wish to explain in the environment.
+fn build(asked: &Asked, reports: &Path) -> Result<Built, Diagnostic> {
     let mut command = prepare(&asked.cargo)?;
     let explain = serde_json::to_string(&asked.explain)
         .map_err(|error| Diagnostic::error(format!("cannot write what to explain: {error}")))?;
@@ -140,15 +149,20 @@ fn build(asked: &Asked, reports: &Path) -> Result<(i32, Vec<PathBuf>), Diagnosti
         }
     }
     let status = child.wait().map_err(|error| cannot_run(&command, &error))?;
-    Ok((crate::link::real::exit_code(status), artefacts))
+    let target_folder = command
+        .get_envs()
+        .find(|(name, _)| *name == messages::TARGET_FOLDER)
+        .and_then(|(_, value)| value.map(PathBuf::from));
+    Ok(Built {
+        code: crate::link::real::exit_code(status),
+        artefacts,
+        target_folder,
+    })
 }
 
 /// Removes what is to be explained but was up to date. Whether there is such.
-fn link_again(asked: &Asked, artefacts: &[PathBuf], reports: &Path) -> bool {
-    let found = arguments::parse(&asked.cargo);
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let here = std::env::current_dir().unwrap_or_default();
-    let Some(target) = super::target_folder(&cargo, &found, &here) else {
+fn link_again(built: &Built, reports: &Path) -> bool {
+    let Some(target) = &built.target_folder else {
         return false;
     };
     let explained: HashSet<PathBuf> = read_reports(reports)
@@ -158,7 +172,8 @@ fn link_again(asked: &Asked, artefacts: &[PathBuf], reports: &Path) -> bool {
     let mut removed = false;
     for Record { output, .. } in records::read(&target.join(records::FOLDER)) {
         let wanted = !explained.contains(&output)
-            && artefacts
+            && built
+                .artefacts
                 .iter()
                 .any(|artefact| same_file(artefact, &output));
         removed |= wanted && std::fs::remove_file(&output).is_ok();

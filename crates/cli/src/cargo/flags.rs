@@ -3,6 +3,7 @@
 use super::config::{Config, Program};
 use super::toolchain::Toolchain;
 use crate::link::line::OUR_PREFIX;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// All flags for a program: the user's, then ours.
@@ -15,7 +16,7 @@ pub fn complete_flags(
     let user = config.flags(program, &toolchain.target, &toolchain.cfgs);
     let mut flags = without_ours(user);
     let linker = linker_of(&flags).or_else(|| config.linker(&toolchain.target, &toolchain.cfgs));
-    flags.push("-Clinker-plugin-lto".to_owned());
+    flags.push(BITCODE.to_owned());
     flags.push(format!("-Clinker={}", driver.display()));
     flags.push(format!(
         "-Clink-arg={OUR_PREFIX}sysroot={}",
@@ -35,11 +36,30 @@ pub fn complete_flags(
     }
     if program == Program::Rustc {
         // rustc's own link-time optimisation would vectorise and unroll before we see the code. The linker does it afterwards.
-        flags.push("-Clto=off".to_owned());
+        flags.push(NO_LTO.to_owned());
     }
-    flags.push("--cfg=ferrozyme".to_owned());
-    flags.push("--check-cfg=cfg(ferrozyme)".to_owned());
+    flags.extend(CFGS.map(str::to_owned));
     flags
+}
+
+const BITCODE: &str = "-Clinker-plugin-lto";
+const NO_LTO: &str = "-Clto=off";
+const CFGS: [&str; 2] = ["--cfg=ferrozyme", "--check-cfg=cfg(ferrozyme)"];
+
+/// The arguments of rustc without our flags, which stand together somewhere among them.
+pub fn without_ours_anywhere(arguments: &[OsString]) -> Vec<OsString> {
+    let end = CFGS[CFGS.len() - 1];
+    let last = arguments.iter().rposition(|argument| argument == end);
+    let first = last.and_then(|last| {
+        arguments[..last]
+            .iter()
+            .rposition(|argument| argument == BITCODE)
+    });
+    let mut arguments = arguments.to_vec();
+    if let (Some(first), Some(last)) = (first, last) {
+        arguments.drain(first..=last);
+    }
+    arguments
 }
 
 /// Flags that a cargo-ferrozyme around this one has added already are taken out again.
@@ -50,7 +70,7 @@ fn without_ours(flags: Vec<String>) -> Vec<String> {
     }
     let end = flags
         .iter()
-        .rposition(|flag| flag == "-Clinker-plugin-lto")
+        .rposition(|flag| flag == BITCODE)
         .unwrap_or(flags.len());
     flags[..end].to_vec()
 }
@@ -125,6 +145,19 @@ mod tests {
         );
         // Inside a build of ours nothing is added twice.
         assert_eq!(complete(&flags.join("\x1f")), flags);
+        let arguments: Vec<OsString> = [
+            &["a"][..],
+            &flags.iter().map(String::as_str).collect::<Vec<_>>(),
+            &["b"],
+        ]
+        .concat()
+        .into_iter()
+        .map(OsString::from)
+        .collect();
+        assert_eq!(
+            without_ours_anywhere(&arguments),
+            ["a", "-Ctarget-cpu=native", "-C", "linker=clang", "b"]
+        );
         let bare = complete("-Clinker=/usr/bin/ld.lld");
         assert!(bare.contains(&"-Clinker-flavor=ld.lld".to_owned()));
     }

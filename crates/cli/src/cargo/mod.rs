@@ -12,6 +12,7 @@ pub mod arguments;
 pub mod config;
 pub mod explain;
 pub mod flags;
+pub mod packages;
 pub mod rustc_call;
 pub mod toolchain;
 pub mod wrapper;
@@ -141,11 +142,30 @@ pub fn prepare(words: &[String]) -> Result<Command, Diagnostic> {
     };
     command.env(messages::USER_WRAPPER, user_wrapper.unwrap_or_default());
     command.env("RUSTC_WRAPPER", &driver);
-    if let Some(folder) = target_folder(&cargo, &found, &folder) {
-        records::remove_stale_links(&folder.join(records::FOLDER));
-        command.env(messages::TARGET_FOLDER, folder);
+    if let Some(workspace) = packages::ask(&cargo, words, &found, &folder, &toolchain.target)? {
+        let ours = workspace.target_folder.join(records::FOLDER);
+        records::remove_stale_links(&ours);
+        command.env(messages::TARGET_FOLDER, &workspace.target_folder);
+        let list = ours.join("plain.txt");
+        let written = std::fs::create_dir_all(&ours)
+            .and_then(|()| write_if_changed(&list, &packages::write_plain(&workspace.plain)));
+        // Without the list, macros and build scripts take longer; that is all.
+        if written.is_ok() {
+            command.env(messages::PLAIN, list);
+        }
     }
     Ok(command)
+}
+
+/// Several builds may read the file while another one writes it.
+fn write_if_changed(path: &Path, text: &str) -> std::io::Result<()> {
+    if std::fs::read_to_string(path).is_ok_and(|old| old == text) {
+        return Ok(());
+    }
+    let mut file = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
+    file.write_all(text.as_bytes())?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
 }
 
 /// Runs cargo and ends as it ends.
@@ -178,30 +198,6 @@ fn choose_target(found: &CargoArguments, config: &Config) -> Result<Option<Strin
             ..Diagnostic::error("Ferrozyme cannot build for several targets at once")
         }),
     }
-}
-
-/// The target directory, which only cargo knows for certain. `None` if there is no package; cargo will say so.
-fn target_folder(cargo: &OsString, found: &CargoArguments, folder: &Path) -> Option<PathBuf> {
-    let chosen = found
-        .target_folder
-        .as_ref()
-        .map(PathBuf::from)
-        .or_else(|| std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from));
-    if let Some(chosen) = chosen.filter(|chosen| !chosen.as_os_str().is_empty()) {
-        return Some(folder.join(chosen));
-    }
-    let mut command = Command::new(cargo);
-    command.args(["metadata", "--format-version=1", "--no-deps", "--offline"]);
-    command.current_dir(folder);
-    if let Some(manifest) = &found.manifest {
-        command.args(["--manifest-path", manifest]);
-    }
-    for option in &found.config {
-        command.args(["--config", option]);
-    }
-    let output = command.output().ok()?;
-    let value: serde_json::Value = serde_json::from_slice(&output.stdout).ok()?;
-    Some(PathBuf::from(value.get("target_directory")?.as_str()?))
 }
 
 fn cargo_home() -> Option<PathBuf> {

@@ -103,6 +103,12 @@ impl RustcCall {
         }
     }
 
+    /// Whether it compiles a package's build script, as cargo names it.
+    pub fn is_build_script(&self) -> bool {
+        self.crate_name.starts_with("build_script_")
+            && self.crate_types.iter().any(|kind| kind == "bin")
+    }
+
     /// Whether it ends with a linker.
     pub fn links(&self) -> bool {
         let linked =

@@ -5,6 +5,7 @@
 //! look like any other error of the compiler, also to editors.
 
 use super::rustc_call::RustcCall;
+use super::{flags, packages};
 use crate::link::real::exit_code;
 use crate::link::staticlib;
 use crate::messages;
@@ -30,6 +31,14 @@ pub fn is_wrapper_call(arguments: &[OsString]) -> bool {
 pub fn run(arguments: &[OsString]) -> i32 {
     let user_wrapper =
         std::env::var_os(messages::USER_WRAPPER).filter(|wrapper| !wrapper.is_empty());
+    let call = RustcCall::parse(arguments);
+    let reduced;
+    let arguments = if is_plain(&call) {
+        reduced = flags::without_ours_anywhere(arguments);
+        &reduced
+    } else {
+        arguments
+    };
     let whole: Vec<&OsStr> = user_wrapper
         .iter()
         .chain(arguments)
@@ -40,13 +49,23 @@ pub fn run(arguments: &[OsString]) -> i32 {
     };
     let mut command = Command::new(program);
     command.args(rest);
-    let call = RustcCall::parse(arguments);
-    if !call.links() && call.static_library().is_none() {
+    if is_plain(&call) || (!call.links() && call.static_library().is_none()) {
         return report(program, &command.exec());
     }
     match run_linking(command, &call) {
         Ok(code) => code,
         Err(error) => report(program, &error),
+    }
+}
+
+/// Whether this only runs while the program is built, and asks for no derivatives.
+fn is_plain(call: &RustcCall) -> bool {
+    let list =
+        std::env::var_os(messages::PLAIN).and_then(|path| std::fs::read_to_string(path).ok());
+    let folder = std::env::var("CARGO_MANIFEST_DIR");
+    match (list, folder) {
+        (Some(list), Ok(folder)) => packages::names_plain(&list, &folder, call.is_build_script()),
+        _ => false,
     }
 }
 

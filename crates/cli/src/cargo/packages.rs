@@ -1,0 +1,337 @@
+//! Which packages only run while the program is built: procedural macros, build scripts, and what only they use.
+//!
+//! Without `--target`, cargo gives them the same flags as the program. Bitcode would make them slow to build for nothing, so the
+//! wrapper takes our flags away from them, and they come out as a plain cargo makes them. Not so if they ask for derivatives themselves.
+
+use super::arguments::CargoArguments;
+use ferrozyme_driver::Diagnostic;
+use serde::Deserialize;
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What we want to know of a workspace.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Workspace {
+    /// The target directory.
+    pub target_folder: PathBuf,
+    /// What needs no flags of ours.
+    pub plain: Vec<Plain>,
+}
+
+/// Something that is built as a plain cargo does it.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Plain {
+    /// The library in a package's folder.
+    Library(PathBuf),
+    /// The build script of the package in this folder.
+    BuildScript(PathBuf),
+}
+
+/// Asks cargo; `None` if the command does not concern a package.
+///
+/// # Errors
+/// If cargo cannot be run.
+pub fn ask(
+    cargo: &OsStr,
+    words: &[String],
+    found: &CargoArguments,
+    folder: &Path,
+    triple: &str,
+) -> Result<Option<Workspace>, Diagnostic> {
+    let command = found.command.as_deref().unwrap_or_default();
+    if NO_PACKAGE.contains(&command) {
+        return Ok(None);
+    }
+    let mut command = Command::new(cargo);
+    command
+        .args(["metadata", "--format-version=1", "--all-features"])
+        .args(["--filter-platform", triple])
+        .current_dir(folder)
+        .stderr(Stdio::inherit());
+    if let Some(manifest) = &found.manifest {
+        command.args(["--manifest-path", manifest]);
+    }
+    for option in &found.config {
+        command.args(["--config", option]);
+    }
+    let passed = words.iter().take_while(|word| *word != "--");
+    let passed = passed.filter(|word| PASSED_ON.contains(&word.as_str()));
+    command.args(passed);
+    let output = command
+        .output()
+        .map_err(|error| super::cannot_run(&command, &error))?;
+    let Ok(metadata) = serde_json::from_slice::<Metadata>(&output.stdout) else {
+        // Cargo has said why, or will do so.
+        return Ok(None);
+    };
+    let mut workspace = understand(&metadata);
+    let chosen = found
+        .target_folder
+        .as_ref()
+        .map(PathBuf::from)
+        .or_else(|| std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from));
+    if let Some(chosen) = chosen.filter(|chosen| !chosen.as_os_str().is_empty()) {
+        workspace.target_folder = folder.join(chosen);
+    }
+    Ok(Some(workspace))
+}
+
+/// Commands that work without a package, or on another one than that of the folder.
+const NO_PACKAGE: [&str; 14] = [
+    "",
+    "new",
+    "init",
+    "install",
+    "uninstall",
+    "search",
+    "login",
+    "logout",
+    "help",
+    "version",
+    "owner",
+    "yank",
+    "info",
+    "clean",
+];
+
+/// Options that mean the same for `cargo metadata`.
+const PASSED_ON: [&str; 5] = ["--locked", "--offline", "--frozen", "-q", "--quiet"];
+
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+    workspace_members: Vec<String>,
+    target_directory: PathBuf,
+    resolve: Option<Resolve>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    id: String,
+    name: String,
+    manifest_path: PathBuf,
+    targets: Vec<Target>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    kind: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Resolve {
+    nodes: Vec<Node>,
+}
+
+#[derive(Deserialize)]
+struct Node {
+    id: String,
+    deps: Vec<Dependency>,
+}
+
+#[derive(Deserialize)]
+struct Dependency {
+    pkg: String,
+    dep_kinds: Vec<DependencyKind>,
+}
+
+#[derive(Deserialize)]
+struct DependencyKind {
+    kind: Option<String>,
+}
+
+impl Dependency {
+    fn is(&self, kind: Option<&str>) -> bool {
+        self.dep_kinds
+            .iter()
+            .any(|found| found.kind.as_deref() == kind)
+    }
+}
+
+impl Package {
+    fn has(&self, kind: &str) -> bool {
+        self.targets
+            .iter()
+            .any(|target| target.kind.iter().any(|found| found == kind))
+    }
+}
+
+fn understand(metadata: &Metadata) -> Workspace {
+    let packages: HashMap<&str, &Package> = metadata
+        .packages
+        .iter()
+        .map(|package| (package.id.as_str(), package))
+        .collect();
+    let nodes = metadata.resolve.iter().flat_map(|resolve| &resolve.nodes);
+    let graph: HashMap<&str, &[Dependency]> = nodes
+        .map(|node| (node.id.as_str(), node.deps.as_slice()))
+        .collect();
+    let dependencies = |id: &str| graph.get(id).copied().unwrap_or_default();
+    let is_macro = |id: &str| {
+        packages
+            .get(id)
+            .is_some_and(|package| package.has("proc-macro"))
+    };
+    let members: HashSet<&str> = metadata
+        .workspace_members
+        .iter()
+        .map(String::as_str)
+        .collect();
+
+    // What ends up in programs: members and what they use, but not through macros and build scripts.
+    let in_programs = reach(
+        members.iter().copied().filter(|id| !is_macro(id)),
+        |id, visit| {
+            for dependency in dependencies(id) {
+                let used =
+                    dependency.is(None) || (dependency.is(Some("dev")) && members.contains(id));
+                if used && !is_macro(&dependency.pkg) {
+                    visit(&dependency.pkg);
+                }
+            }
+        },
+    );
+    let asks = |id: &str| {
+        let used = reach(std::iter::once(id), |id, visit| {
+            dependencies(id)
+                .iter()
+                .for_each(|dependency| visit(&dependency.pkg));
+        });
+        used.iter().any(|id| {
+            packages
+                .get(id)
+                .is_some_and(|package| package.name == "ferrozyme")
+        })
+    };
+    let mut plain = Vec::new();
+    for package in &metadata.packages {
+        let id = package.id.as_str();
+        let folder = package.manifest_path.parent().unwrap_or(Path::new("/"));
+        if !in_programs.contains(id) && !asks(id) {
+            plain.push(Plain::Library(folder.to_owned()));
+        }
+        let script_asks = || {
+            let mut used = dependencies(id)
+                .iter()
+                .filter(|dependency| dependency.is(Some("build")));
+            used.any(|dependency| asks(&dependency.pkg))
+        };
+        if package.has("custom-build") && !script_asks() {
+            plain.push(Plain::BuildScript(folder.to_owned()));
+        }
+    }
+    plain.sort();
+    Workspace {
+        target_folder: metadata.target_directory.clone(),
+        plain,
+    }
+}
+
+/// Everything that can be reached.
+fn reach<'a>(
+    start: impl Iterator<Item = &'a str>,
+    step: impl Fn(&'a str, &mut dyn FnMut(&'a str)),
+) -> HashSet<&'a str> {
+    let mut work: Vec<&str> = start.collect();
+    let mut reached: HashSet<&str> = work.iter().copied().collect();
+    while let Some(id) = work.pop() {
+        step(id, &mut |next| {
+            if reached.insert(next) {
+                work.push(next);
+            }
+        });
+    }
+    reached
+}
+
+/// The list as text, one in a line.
+pub fn write_plain(plain: &[Plain]) -> String {
+    plain
+        .iter()
+        .map(|plain| match plain {
+            Plain::Library(folder) => format!("library {}\n", folder.display()),
+            Plain::BuildScript(folder) => format!("build-script {}\n", folder.display()),
+        })
+        .collect()
+}
+
+/// Whether such a text names the library (or else the build script) in a folder.
+pub fn names_plain(text: &str, folder: &str, build_script: bool) -> bool {
+    let kind = if build_script {
+        "build-script"
+    } else {
+        "library"
+    };
+    text.lines().any(|line| {
+        line.strip_prefix(kind)
+            .and_then(|rest| rest.strip_prefix(' '))
+            .is_some_and(|named| named == folder)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// `edges`: from, to, kind.
+    fn metadata(packages: &[(&str, &str)], edges: &[(&str, &str, Option<&str>)]) -> Metadata {
+        let nodes: Vec<_> = packages
+            .iter()
+            .map(|(name, _)| {
+                let used = edges.iter().filter(|(from, ..)| from == name);
+                let deps =
+                    used.map(|(_, to, kind)| json!({"pkg": to, "dep_kinds": [{"kind": kind}]}));
+                json!({"id": name, "deps": deps.collect::<Vec<_>>()})
+            })
+            .collect();
+        let packages: Vec<_> = packages
+            .iter()
+            .map(|(name, kind)| {
+                let targets: Vec<_> = kind.split(' ').map(|kind| json!({"kind": [kind]})).collect();
+                json!({"id": name, "name": name, "manifest_path": format!("/{name}/Cargo.toml"), "targets": targets})
+            })
+            .collect();
+        let value = json!({
+            "packages": packages, "workspace_members": ["app"], "target_directory": "/target", "resolve": {"nodes": nodes},
+        });
+        serde_json::from_value(value).expect("as cargo writes it")
+    }
+
+    #[test]
+    fn what_only_macros_use_is_plain() {
+        let packages = [
+            ("app", "bin custom-build"),
+            ("ferrozyme", "lib"),
+            ("macros", "proc-macro"),
+            ("syn", "lib custom-build"),
+            ("both", "lib"),
+            ("testing", "lib"),
+            ("tables", "lib"),
+        ];
+        let edges = [
+            ("app", "ferrozyme", None),
+            ("ferrozyme", "macros", None),
+            ("macros", "syn", None),
+            ("macros", "both", None),
+            ("app", "both", None),
+            ("app", "testing", Some("dev")),
+            ("app", "tables", Some("build")),
+        ];
+        let text = write_plain(&understand(&metadata(&packages, &edges)).plain);
+        assert_eq!(
+            text,
+            "library /macros\nlibrary /syn\nlibrary /tables\nbuild-script /app\nbuild-script /syn\n"
+        );
+        assert!(names_plain(&text, "/syn", false));
+        assert!(names_plain(&text, "/app", true));
+        assert!(!names_plain(&text, "/app", false));
+
+        // A build script that asks for derivatives gets our flags, and so does what it uses.
+        let edges = [&edges[..], &[("tables", "ferrozyme", None)]].concat();
+        let text = write_plain(&understand(&metadata(&packages, &edges)).plain);
+        assert_eq!(text, "library /macros\nlibrary /syn\nbuild-script /syn\n");
+    }
+}
