@@ -3,7 +3,8 @@
 use crate::{
     InlinePolicy, count_loops, forward_stores, hoist_checks, hoist_invariants, infer_facts,
     inline_calls, merge_common_subexpressions, normalise_loops, promote_stack, remove_dead_code,
-    remove_dead_stores, rewrite_induction, select_branches, simplify, split_checks,
+    remove_dead_stores, restore_branches, rewrite_induction, select_branches, simplify,
+    split_checks,
 };
 use ferrozyme_ir::{FunctionId, Module, verify_function};
 
@@ -25,6 +26,7 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("normalise_loops", normalise_loops),
     ("inline", inline_by_default),
     ("select_branches", select_branches),
+    ("restore_branches", restore_branches),
     ("infer_facts", infer_facts),
     ("split_checks", split_checks),
     ("optimise", optimise),
@@ -92,6 +94,8 @@ pub fn optimise_with(module: &mut Module, id: FunctionId, options: &OptimiseOpti
             break;
         }
     }
+    // What LLVM computed ahead of a choice must not get there again.
+    run("restore_branches", restore_branches);
     // Last, since it copies loops.
     if run("hoist_checks", hoist_checks) > 0 {
         run("simplify", simplify);
