@@ -33,6 +33,7 @@ pub fn outline_cold_code<'c>(
     module: Module<'c>,
     is_outside: &dyn Fn(Value<'c>) -> bool,
 ) -> Vec<Value<'c>> {
+    drop_variables(module);
     let mut made = Vec::new();
     for function in module.functions().collect::<Vec<_>>() {
         if !function.is_declaration() && !is_outside(function) {
@@ -40,6 +41,18 @@ pub fn outline_cold_code<'c>(
         }
     }
     made
+}
+
+/// Drops what debug information says of variables, which cannot be copied along with instructions; lines stay.
+fn drop_variables(module: Module<'_>) {
+    let dropped = module.run_passes(
+        "strip-nonlinetable-debuginfo",
+        None,
+        crate::passes::PassOptions::default(),
+    );
+    if dropped.is_err() {
+        module.strip_debug_information();
+    }
 }
 
 struct Outliner<'c, 'o> {
