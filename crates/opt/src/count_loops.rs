@@ -15,12 +15,13 @@
 //! stays as it is. A loop of 2⁶³ turns or more that nothing else can end would not end in a lifetime, and counts as one
 //! that is not met.
 //!
-//! The carried value stays; [`rewrite_induction`](crate::rewrite_induction) makes a function of the counter of it.
+//! What grows evenly in all turns but the last is [made regular](crate::regular_growth) first. The carried value stays; [`rewrite_induction`](crate::rewrite_induction) makes a function of the counter of it.
 
 use crate::alias::Aliases;
 use crate::behaviour::Behaviours;
 use crate::detach::with_function;
 use crate::facts::Facts;
+use crate::regular_growth::make_growth_regular;
 use crate::symbolic::Symbolic;
 use crate::trip_count::build_trip_count;
 use ferrozyme_ir::{
@@ -33,20 +34,26 @@ use rustc_hash::FxHashMap;
 pub fn count_loops(module: &mut Module, id: FunctionId) -> usize {
     with_function(module, id, |module, function| {
         let Some(body) = function.body else { return 0 };
+        let changed = make_growth_regular(function);
         let mut plans = find(module, function);
         let count = plans.len();
         if count > 0 {
             let scratch = function.new_region(&[]);
             apply(function, body, scratch, &mut plans);
         }
-        count - plans.len()
+        changed + count - plans.len()
     })
 }
 
 /// How the turns of a loop are counted.
 enum Count {
-    /// `to - from`, which is at least 1; the opposite for a step of -1.
-    Distance { from: Value, to: Limit, down: bool },
+    /// `to - from + extra`, which is at least 1; with the opposite distance for a step of -1.
+    Distance {
+        from: Value,
+        to: Limit,
+        down: bool,
+        extra: i64,
+    },
     /// As before, but the distance may be 0 or wrap around: then it is taken as a number without sign, with 0 for 2^width.
     Wrapping {
         from: Value,
@@ -70,6 +77,20 @@ enum Count {
         before: bool,
         /// As for `Wrapping`.
         stops: bool,
+    },
+    /// The distance divided by the step, plus `extra`: promised to come out even.
+    Even {
+        from: Value,
+        to: Limit,
+        step: i128,
+        extra: i64,
+    },
+    /// As often as `by` fits into `from`, rounded up, but at least once.
+    Division {
+        from: Value,
+        by: Value,
+        /// Whether nothing proves that `by` is not 0.
+        doubtful: bool,
     },
     /// An expression.
     Known {
@@ -135,6 +156,11 @@ impl Finder<'_, '_> {
             return None;
         };
         let (a, b) = (compare.operands[0], compare.operands[1]);
+        if predicate == IntPredicate::Ugt
+            && let Some(count) = self.count_division(op, a, b)
+        {
+            return Some(count);
+        }
         if let Some(growing) = self.growing(op, a)
             && self.is_outside(op, b)
         {
@@ -149,6 +175,34 @@ impl Finder<'_, '_> {
 
     fn is_outside(&self, op: Op, value: Value) -> bool {
         self.aliases.indices().is_defined_outside(value, op)
+    }
+
+    /// The count of a loop that takes `by` away from a carried value as long as it was larger.
+    fn count_division(&self, op: Op, rest: Value, by: Value) -> Option<Count> {
+        let function = self.aliases.function();
+        let data = &function.ops[op];
+        let body = data.regions[0];
+        let index = function.regions[body]
+            .args
+            .iter()
+            .position(|&arg| arg == rest)?;
+        let next = function.ops[function.terminator(body)].operands[1 + index];
+        let (less, _) = function.def_op(next)?;
+        let less = &function.ops[less];
+        if less.opcode != Opcode::Sub
+            || less.operands[..] != [rest, by]
+            || !self.is_outside(op, by)
+            || function.ty(rest) != Type::I64
+        {
+            return None;
+        }
+        let facts = Facts::at(self.aliases.indices(), op);
+        let divisor = self.aliases.indices().exact_expression(by);
+        Some(Count::Division {
+            from: data.operands[index],
+            by,
+            doubtful: !facts.prove_at_least(&divisor, 1),
+        })
     }
 
     /// Whether a value is one that the loop carries, before or after it grows by a constant.
@@ -208,10 +262,26 @@ impl Finder<'_, '_> {
             IntPredicate::Slt if !down => {}
             IntPredicate::Sgt if down => {}
             IntPredicate::Ult if !down => return self.count_unsigned(op, growing, to),
+            // A value that does not wrap around meets its end exactly, or nothing would end the loop.
+            IntPredicate::Ne
+                if !single && growing.flags.contains(Flags::NSW) && !self.body_stops(op) =>
+            {
+                return Some(Count::Even {
+                    from,
+                    to,
+                    step,
+                    extra: i64::from(growing.before),
+                });
+            }
             IntPredicate::Ne if single => {
                 let extra = i64::from(growing.before);
-                if !growing.before && runs {
-                    return Some(Count::Distance { from, to, down });
+                if runs || (growing.before && self.prove_distance(op, from, to, down, 0)) {
+                    return Some(Count::Distance {
+                        from,
+                        to,
+                        down,
+                        extra,
+                    });
                 }
                 return Some(Count::Wrapping {
                     from,
@@ -224,9 +294,17 @@ impl Finder<'_, '_> {
             _ => return None,
         }
         let promised = growing.flags.contains(Flags::NSW);
+        let extra = i64::from(growing.before);
+        let distance = Count::Distance {
+            from,
+            to,
+            down,
+            extra,
+        };
         match growing.before {
+            true if single && self.prove_distance(op, from, to, down, 0) => Some(distance),
             true if promised || single => Some(Count::OneMore { from, to, step }),
-            false if runs && single => Some(Count::Distance { from, to, down }),
+            false if runs && single => Some(distance),
             false if promised => Some(Count::AtLeastOne { from, to, step }),
             _ => None,
         }
@@ -313,7 +391,12 @@ impl Finder<'_, '_> {
         }
         let mut facts = Facts::at(self.aliases.indices(), op);
         for index in self.indices_behind(to) {
-            facts.assume(&index);
+            // With the test before the loop that it is not 0, it is at least 1.
+            let nonzero = index
+                .is_value()
+                .is_some_and(|index| self.is_nonzero_at(op, index));
+            let least = index.plus(-i64::from(nonzero));
+            facts.assume(&least.unwrap_or(index));
         }
         let proven = facts.prove_at_least(&turns, 1);
         // Without a proof, it has to be sure that the pointer does not come around to its end the long way.
@@ -324,6 +407,38 @@ impl Finder<'_, '_> {
             turns,
             doubtful: !proven && self.body_stops(op),
         })
+    }
+
+    /// Whether a test around an operation says that a value is not 0.
+    fn is_nonzero_at(&self, op: Op, value: Value) -> bool {
+        let function = self.aliases.function();
+        let structure = self.aliases.indices().structure();
+        let mut region = structure.region_of(op);
+        for _ in 0..8 {
+            let Some(inner) = region else { return false };
+            let Some(holder) = structure.op_of(inner) else {
+                return false;
+            };
+            let data = &function.ops[holder];
+            if data.opcode == Opcode::If
+                && let Some((compare, _)) = function.def_op(data.operands[0])
+            {
+                let wanted = match function.ops[compare].payload {
+                    Payload::IntPredicate(IntPredicate::Ne) => Some(data.regions[0]),
+                    Payload::IntPredicate(IntPredicate::Eq) => Some(data.regions[1]),
+                    _ => None,
+                };
+                let compared = &function.ops[compare].operands;
+                if wanted == Some(inner)
+                    && compared[0] == value
+                    && function.int_of(compared[1]) == Some(0)
+                {
+                    return true;
+                }
+            }
+            region = structure.region_of(holder);
+        }
+        false
     }
 
     /// What is added to the object's address to get to a pointer that the loop's condition depends on: by the promise that no
@@ -411,10 +526,27 @@ fn apply(
 
 fn build_count(builder: &mut Builder<'_>, count: &Count) -> Option<Value> {
     match count {
-        &Count::Distance { from, to, down } => {
+        &Count::Distance {
+            from,
+            to,
+            down,
+            extra,
+        } => {
             let to = build_limit(builder, to);
             let (from, to) = (widen(builder, from), widen(builder, to));
-            Some(distance(builder, from, to, down))
+            if extra == 0 {
+                return Some(distance(builder, from, to, down));
+            }
+            // From 1 up to and including n is n turns.
+            let (low, high) = if down { (to, from) } else { (from, to) };
+            let low = match builder.function.int_of(low) {
+                Some(low) => builder.function.int(Type::I64, low - i128::from(extra)),
+                None => {
+                    let less = builder.i64(-extra);
+                    builder.binary(Opcode::Add, low, less)
+                }
+            };
+            Some(distance(builder, low, high, false))
         }
         &Count::Wrapping {
             from,
@@ -496,6 +628,35 @@ fn build_count(builder: &mut Builder<'_>, count: &Count) -> Option<Value> {
                 return Some(builder.binary(Opcode::Add, whole, one));
             }
             Some(one_more_without_sign(builder, span))
+        }
+        &Count::Even {
+            from,
+            to,
+            step,
+            extra,
+        } => {
+            let to = build_limit(builder, to);
+            let (from, to) = (widen(builder, from), widen(builder, to));
+            let span = distance(builder, from, to, step < 0);
+            let by = builder.i64(i64::try_from(step.unsigned_abs()).ok()?);
+            let turns = builder.binary(Opcode::Udiv, span, by);
+            if let Some((op, _)) = builder.function.def_op(turns) {
+                builder.function.ops[op].flags = Flags::EXACT;
+            }
+            let extra = builder.i64(extra);
+            Some(builder.binary(Opcode::Add, turns, extra))
+        }
+        &Count::Division { from, by, doubtful } => {
+            let one = builder.i64(1);
+            let ones = builder.i64(-1);
+            let by = match doubtful {
+                true => builder.binary(Opcode::Umax, by, one),
+                false => by,
+            };
+            let rest = builder.binary(Opcode::Umax, from, one);
+            let rest = builder.binary(Opcode::Add, rest, ones);
+            let whole = builder.binary(Opcode::Udiv, rest, by);
+            Some(builder.binary(Opcode::Add, whole, one))
         }
         Count::Known { turns, doubtful } => {
             let turns = turns.emit(builder)?;
@@ -588,7 +749,7 @@ fn replace_loop(function: &mut Function, op: Op, turns: Value) {
 #[cfg(test)]
 mod tests {
     use super::count_loops;
-    use crate::testing::{check, check_same_results, check_unchanged};
+    use crate::testing::{check, check_same_outcomes, check_same_results, check_unchanged};
     use expect_test::expect;
     use ferrozyme_ir::interpret::Datum;
 
@@ -780,5 +941,125 @@ mod tests {
             .collect();
         let inputs: Vec<&[Datum]> = inputs.iter().map(|input| &input[..]).collect();
         check_same_results(count_loops, text, &inputs);
+    }
+
+    /// A loop that counts with one comparison, and stops the program at 20 if `stops`.
+    fn counting(start: &str, grow: &str, compare: &str, stops: bool) -> String {
+        let stop = if stops {
+            "%bad = icmp eq i64 %a, 20
+             if %bad { trap \"stop\" } else { yield }"
+        } else {
+            ""
+        };
+        format!(
+            "func @main(%n: i64) -> (i64, i64) {{
+               %s, %e = loop with (%a: i64 = 0, %i: i64 = {start}) {{
+                 {stop}
+                 %a1 = add i64 %a, 1
+                 %j = {grow}
+                 %c = icmp {compare}
+                 again %c, %a1, %j
+               }}
+               return %s, %e
+             }}"
+        )
+    }
+
+    #[test]
+    fn comparisons_without_sign() {
+        let inputs = [0, 1, 2, 3, 4, 7, 11, 12, 13].map(|n| [Datum::i64(n)]);
+        let inputs: Vec<&[Datum]> = inputs.iter().map(|input| &input[..]).collect();
+        for stops in [false, true] {
+            for (start, grow, compare) in [
+                ("0", "add i64 %i, 1", "ult i64 %j, %n"),
+                ("0", "add i64 %i, 1", "ult i64 %i, %n"),
+                ("3", "add i64 %i, 1", "ugt i64 %n, %j"),
+                ("0", "add nuw i64 %i, 3", "ult i64 %j, %n"),
+                ("2", "add nuw i64 %i, 3", "ult i64 %i, %n"),
+                ("1", "add nsw i64 %i, 2", "sle i64 %j, 9"),
+                ("12", "add nsw i64 %i, -1", "uge i64 %j, 3"),
+                ("12", "add nsw i64 %i, -2", "sge i64 %i, 3"),
+            ] {
+                let text = counting(start, grow, compare, stops);
+                check_same_outcomes(count_loops, &text, &inputs);
+            }
+        }
+        // Nothing but the program's own end comes before the end of these.
+        let text = counting("0", "add i64 %i, 1", "ult i64 %j, %n", true);
+        let inputs = [-1, i64::MIN, i64::MAX].map(|n| [Datum::i64(n)]);
+        let inputs: Vec<&[Datum]> = inputs.iter().map(|input| &input[..]).collect();
+        check_same_outcomes(count_loops, &text, &inputs);
+    }
+
+    #[test]
+    fn steps_that_meet_their_end() {
+        let text = counting("%n", "add nsw i64 %i, -4", "ne i64 %i, 4", false);
+        let inputs = [4, 8, 12, 40].map(|n| [Datum::i64(n)]);
+        let inputs: Vec<&[Datum]> = inputs.iter().map(|input| &input[..]).collect();
+        check_same_outcomes(count_loops, &text, &inputs);
+        // Where something else may end it, or it may wrap around, it need not come out even.
+        check_unchanged(
+            count_loops,
+            &counting("%n", "add nsw i64 %i, -4", "ne i64 %i, 4", true),
+        );
+        check_unchanged(
+            count_loops,
+            &counting("%n", "add i64 %i, -4", "ne i64 %i, 4", false),
+        );
+    }
+
+    #[test]
+    fn a_slice_of_unknown_length() {
+        check(
+            count_loops,
+            "func @f(%v: ptr) -> (f64) {
+               %p = load ptr %v align 8
+               %l = offset nuw inbounds %v, 8
+               %n = load i64 %l align 8
+               %end = offset nuw inbounds %p, %n * 8
+               %none = icmp eq i64 %n, 0
+               %r = if %none -> (f64) {
+                 yield 0.0
+               } else {
+                 %s, %e = loop with (%a: f64 = 0.0, %q: ptr = %p) {
+                   %x = load f64 %q align 8
+                   %bad = fcmp olt f64 %x, 0.0
+                   if %bad { trap \"negative\" } else { yield }
+                   %b = fadd f64 %a, %x
+                   %q1 = offset nuw inbounds %q, 8
+                   %c = icmp ne ptr %end, %q1
+                   again %c, %b, %q1
+                 }
+                 yield %s
+               }
+               return %r
+             }",
+            expect![[r#"
+                func @f(%v: ptr) -> (f64) {
+                  %p = load ptr %v align 8
+                  %l = offset nuw inbounds %v, 8
+                  %n = load i64 %l align 8
+                  %end = offset nuw inbounds %p, %n * 8
+                  %none = icmp eq i64 %n, 0
+                  %r = if %none -> (f64) {
+                    yield 0.0
+                  } else {
+                    %s, %e = for %0: i64 = 0 to %n step 1 with (%a: f64 = 0.0, %q: ptr = %p) {
+                      %x = load f64 %q align 8
+                      %bad = fcmp olt f64 %x, 0.0
+                      if %bad {
+                        trap "negative"
+                      }
+                      %b = fadd f64 %a, %x
+                      %q1 = offset nuw inbounds %q, 8
+                      %c = icmp ne ptr %end, %q1
+                      yield %b, %q1
+                    }
+                    yield %s
+                  }
+                  return %r
+                }
+            "#]],
+        );
     }
 }

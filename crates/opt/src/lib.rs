@@ -19,6 +19,7 @@ mod memory_order;
 mod normalise_loops;
 mod pipeline;
 mod promote_stack;
+mod regular_growth;
 mod restore_branches;
 mod select_branches;
 mod simplify;
