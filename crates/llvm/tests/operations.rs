@@ -512,3 +512,77 @@ fn polygamma_as_loop_ir() {
         }
     }
 }
+
+/// The functions for vectorised loops against the interpreter's: at most three units in the last place apart, and the same at the ends.
+#[test]
+fn vectorisable_functions() {
+    let module = ferrozyme_ir::parse_module(include_str!("../src/export/vectorisable.fz")).unwrap();
+    ferrozyme_ir::verify_module(&module).unwrap();
+    let special = [
+        0.0,
+        -0.0,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::NAN,
+        1e300,
+        -1e300,
+        1e-310,
+        5e-324,
+        1e-40,
+        88.73,
+        -103.9,
+        709.8,
+        -745.0,
+    ];
+    let spread = (0..4000).map(|step| (f64::from(step) - 2000.0) * 0.0437);
+    let near_zero =
+        (0..2000).map(|step| 0.93f64.powi(step) * if step % 2 == 0 { 1.0 } else { -1.0 });
+    let points: Vec<f64> = special.into_iter().chain(spread).chain(near_zero).collect();
+    for opcode in [Opcode::Exp, Opcode::Tanh, Opcode::Log] {
+        for ty in [Type::F64, Type::F32] {
+            let function = module
+                .function_named(&format!("__ferrozyme_{opcode}_{ty}"))
+                .unwrap();
+            let mut machine = Machine::new(&module);
+            let mut worst: (f64, f64) = (0.0, 0.0);
+            for &point in &points {
+                let argument = datum(ty, point);
+                let x = argument.as_float().unwrap();
+                let found = machine.call(function, &[argument]).unwrap()[0]
+                    .as_float()
+                    .unwrap();
+                let exact = match opcode {
+                    Opcode::Exp => x.exp(),
+                    Opcode::Tanh => x.tanh(),
+                    _ => x.ln(),
+                };
+                let rounded = datum(ty, exact).as_float().unwrap();
+                if found == rounded || (found.is_nan() && rounded.is_nan()) {
+                    continue;
+                }
+                let (precision, smallest) = if ty == Type::F64 {
+                    (f64::EPSILON, f64::from_bits(1))
+                } else {
+                    (f64::from(f32::EPSILON), f64::from(f32::from_bits(1)))
+                };
+                let unit = (exact.abs() * precision * 0.5).max(smallest);
+                let off = (found - exact).abs() / unit;
+                assert!(
+                    off.is_finite(),
+                    "{opcode} {ty} of {x:e} is {found:e} instead of {rounded:e}"
+                );
+                worst = if off > worst.0 { (off, x) } else { worst };
+            }
+            println!(
+                "{opcode} {ty}: off by {:.2} half units at {:e}",
+                worst.0, worst.1
+            );
+            assert!(
+                worst.0 <= 5.0,
+                "{opcode} {ty} is off by {} half units at {:e}",
+                worst.0,
+                worst.1
+            );
+        }
+    }
+}

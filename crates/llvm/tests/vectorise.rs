@@ -163,3 +163,31 @@ func @scale(%y: ptr noalias, %x: ptr noalias readonly, %n: i64) {
     );
     assert!(is_vectorised(&optimised), "{optimised}");
 }
+
+/// C's library would keep the loop from being vectorised; strictly, it is called.
+#[test]
+fn loops_with_mathematical_functions_are_vectorised() {
+    for function in ["exp", "tanh", "log"] {
+        let text = format!(
+            "
+func @f(%y: ptr noalias, %x: ptr noalias readonly, %n: i64) {{
+  for %i: i64 = 0 to %n step 1 {{
+    %px = offset inbounds %x, %i * 8
+    %py = offset inbounds %y, %i * 8
+    %u = load f64 %px align 8
+    %v = {function} f64 %u
+    store f64 %v, %py align 8
+    yield
+  }}
+  return
+}}"
+        );
+        let (_, optimised) = llvm_of(&text, false);
+        assert!(is_vectorised(&optimised), "{function}:\n{optimised}");
+        let (exported, _) = llvm_of(&text, true);
+        assert!(
+            exported.contains(&format!("@llvm.{function}.f64")),
+            "{exported}"
+        );
+    }
+}

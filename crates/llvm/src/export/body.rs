@@ -16,8 +16,9 @@
 //! With a step of ±1 the counter cannot overflow before the comparison. With any other, it could, so a second counter counts the iterations.
 
 use ferrozyme_ir::{self as ir, Constant, Opcode, Payload, ValueDef};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::innermost::innermost_loops;
 use super::sums::{Sums, find_sums};
 use super::{ExportError, Exporter};
 use crate::block::Block;
@@ -40,6 +41,10 @@ pub(super) struct Body<'e, 'm, 'c> {
     pub(super) out_of_memory: Option<Block<'c>>,
     /// Which additions may be reordered.
     sums: Sums,
+    /// The loops that may be vectorised.
+    innermost: FxHashSet<ir::Op>,
+    /// Whether the current operation is in one of them.
+    pub(super) in_innermost: bool,
     /// The operation in hand, for errors.
     current: Option<ir::Op>,
 }
@@ -70,10 +75,10 @@ pub(super) fn define<'c>(
     let entry = exporter.context.append_block(function, "entry");
     let start = exporter.context.append_block(function, "start");
     exporter.builder.at_end(start);
-    let sums = if exporter.options.strict {
-        Sums::default()
+    let (sums, innermost) = if exporter.options.strict {
+        (Sums::default(), FxHashSet::default())
     } else {
-        find_sums(code)
+        (find_sums(code), innermost_loops(code))
     };
     let mut body = Body {
         exporter,
@@ -84,6 +89,8 @@ pub(super) fn define<'c>(
         loops: 0,
         out_of_memory: None,
         sums,
+        innermost,
+        in_innermost: false,
         current: None,
     };
     let leaves: Vec<Value<'c>> = function
@@ -267,7 +274,7 @@ impl<'c> Body<'_, '_, 'c> {
                 }
                 Opcode::If => self.branch(data)?,
                 Opcode::Switch => self.switch(data)?,
-                Opcode::For => self.counted_loop(data)?,
+                Opcode::For => self.counted_loop(op, data)?,
                 Opcode::Loop => self.general_loop(data)?,
                 _ => self.operation(op, data)?,
             }
@@ -397,7 +404,7 @@ impl<'c> Body<'_, '_, 'c> {
         Ok(())
     }
 
-    fn counted_loop(&mut self, data: &ir::OpData) -> Result<(), ExportError> {
+    fn counted_loop(&mut self, op: ir::Op, data: &ir::OpData) -> Result<(), ExportError> {
         let [from, to, step] = [data.operands[0], data.operands[1], data.operands[2]];
         let constant_step = self.code.int_of(step);
         let starts_non_negative = self.code.int_of(from).is_some_and(|value| value >= 0)
@@ -471,7 +478,9 @@ impl<'c> Body<'_, '_, 'c> {
         let phis = self.carried(&arguments[1..], &initial, before);
         self.set(arguments[0], counter);
         self.loops += 1;
+        self.in_innermost = self.innermost.contains(&op);
         let ended = self.region(region)?;
+        self.in_innermost = false;
         self.loops -= 1;
         let after = self.new_block("after");
         let mut ends = vec![(guard, initial)];

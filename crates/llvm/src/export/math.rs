@@ -123,6 +123,11 @@ impl<'c> Body<'_, '_, 'c> {
             }
             _ => {}
         }
+        if self.in_innermost
+            && let Some(function) = vectorisable(self.exporter, data.opcode, operands[0].ty())?
+        {
+            return Ok(self.exporter.builder.call_function(function, operands));
+        }
         let Some(means) = means(data.opcode) else {
             return Err(self.problem(format!(
                 "the exporter does not know the operation {} (a bug in Ferrozyme)",
@@ -366,26 +371,66 @@ fn library_function<'c>(
 
 /// The function `double (double, i32)` that computes polygamma functions.
 fn polygamma<'c>(exporter: &Exporter<'_, 'c>) -> Result<Value<'c>, ExportError> {
-    if let Some(known) = exporter.into.function(POLYGAMMA) {
+    own_function(
+        exporter,
+        include_str!("polygamma.fz"),
+        "__ferrozyme_polygamma",
+        ir::Flags::NONE,
+    )
+}
+
+/// A function that computes an operation without keeping the loop around it from being vectorised, if there is one.
+fn vectorisable<'c>(
+    exporter: &Exporter<'_, 'c>,
+    opcode: Opcode,
+    of: Type<'c>,
+) -> Result<Option<Value<'c>>, ExportError> {
+    let ty = match of.kind() {
+        TypeKind::Float => "f32",
+        TypeKind::Double => "f64",
+        _ => return Ok(None),
+    };
+    if !matches!(opcode, Opcode::Exp | Opcode::Log | Opcode::Tanh) {
+        return Ok(None);
+    }
+    let name = format!("__ferrozyme_{opcode}_{ty}");
+    let function = own_function(
+        exporter,
+        include_str!("vectorisable.fz"),
+        &name,
+        ir::Flags::CONTRACT,
+    )?;
+    Ok(Some(function.add_attribute(
+        Place::Function,
+        exporter.context.attribute("alwaysinline", 0),
+    )))
+}
+
+/// A function that comes along as Loop IR, private to the module. The names start with underscores to be apart from what users write.
+fn own_function<'c>(
+    exporter: &Exporter<'_, 'c>,
+    text: &str,
+    name: &str,
+    relaxed: ir::Flags,
+) -> Result<Value<'c>, ExportError> {
+    if let Some(known) = exporter.into.function(name) {
         return Ok(known);
     }
     let broken = |problem: String| ExportError {
-        function: POLYGAMMA.to_owned(),
+        function: name.to_owned(),
         place: None,
         problem,
     };
-    let module = ir::parse_module(include_str!("polygamma.fz"))
-        .map_err(|error| broken(format!("{error} (a bug in Ferrozyme)")))?;
+    let module =
+        ir::parse_module(text).map_err(|error| broken(format!("{error} (a bug in Ferrozyme)")))?;
     let main = module
-        .function_named(POLYGAMMA)
+        .function_named(name)
         .ok_or_else(|| broken("it has no body (a bug in Ferrozyme)".to_owned()))?;
     let options = super::ExportOptions {
-        relaxed: ir::Flags::NONE,
+        relaxed,
+        strict: true,
         ..exporter.options
     };
     let functions = super::export(&module, &[main], exporter.into, &options)?;
     Ok(functions[0].set_linkage(Linkage::Internal))
 }
-
-/// Its name; the two underscores keep it apart from what users write.
-const POLYGAMMA: &str = "__ferrozyme_polygamma";

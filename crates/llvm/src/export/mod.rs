@@ -14,11 +14,14 @@
 //! | `math.rs` | floating-point functions: intrinsics or C's library |
 //! | `memory.rs` | loads, stores, allocation |
 //! | `sums.rs` | which additions may be reordered |
+//! | `innermost.rs` | which loops may be vectorised |
 //! | `call.rs` | calls and traps |
+//! | `vectorisable.fz` | mathematical functions for loops that are vectorised, as Loop IR |
 //! | `polygamma.fz` | polygamma functions, which no library has, as Loop IR |
 
 mod body;
 mod call;
+mod innermost;
 mod math;
 mod memory;
 mod operation;
@@ -40,7 +43,7 @@ use crate::value::Value;
 pub struct ExportOptions<'c> {
     /// Floating-point permissions that all operations get besides their own: derivatives may reorder sums.
     pub relaxed: ir::Flags,
-    /// Sums are added up in the order of the program. Otherwise additions of sums that nobody looks at before they are complete may be reordered, so that loops over them vectorise.
+    /// Sums are added up in the order of the program, and all mathematical functions are C's. Otherwise loops may be vectorised: additions of sums that nobody looks at before they are complete may be reordered, so that loops over them vectorise.
     pub strict: bool,
     /// A function whose processor attributes (`target-cpu`, `target-features`, …) the new ones get, so that they can be inlined into each other.
     pub like: Option<Value<'c>>,

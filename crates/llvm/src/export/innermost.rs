@@ -1,0 +1,40 @@
+//! Finds the loops that LLVM may vectorise: counted ones without loops, calls or releases inside.
+
+use ferrozyme_ir::{Effect, Function, Op, Opcode, Structure, all_ops};
+use rustc_hash::FxHashSet;
+
+/// The counted loops of a function that nothing keeps from being vectorised as far as can be seen here.
+pub(super) fn innermost_loops(function: &Function) -> FxHashSet<Op> {
+    let structure = Structure::of(function);
+    let ops = all_ops(function);
+    let mut innermost: FxHashSet<Op> = ops
+        .iter()
+        .copied()
+        .filter(|&op| function.ops[op].opcode == Opcode::For)
+        .collect();
+    let mut seen: FxHashSet<Op> = FxHashSet::default();
+    for &op in &ops {
+        let data = &function.ops[op];
+        let in_the_way = matches!(data.opcode, Opcode::For | Opcode::Loop)
+            || matches!(
+                data.opcode.effect(),
+                Effect::Call | Effect::Allocate | Effect::Release
+            );
+        if !in_the_way {
+            continue;
+        }
+        // All loops around it are out; once one was seen, so were those around it.
+        let mut current = op;
+        while let Some(holder) = structure
+            .region_of(current)
+            .and_then(|region| structure.op_of(region))
+        {
+            innermost.remove(&holder);
+            if !seen.insert(holder) {
+                break;
+            }
+            current = holder;
+        }
+    }
+    innermost
+}
