@@ -16,7 +16,7 @@ fn angle(velocity: f64) -> f64 {
 }
 
 fn main() {
-    let mut velocity = 7.0;
+    let mut velocity = 6.3;
     for step in 0..8 {
         let (angle, slope) = angle_and_slope(velocity, 1.0);
         let error = angle - std::f64::consts::PI;
