@@ -51,12 +51,9 @@ opaque! {
     OpaquePassBuilderOptions PassBuilderOptionsRef;
     OpaqueError ErrorRef;
     OpaqueDiagnosticInfo DiagnosticInfoRef;
-    OpaqueDebugRecord DebugRecordRef;
     OpaqueOperandBundle OperandBundleRef;
     OpaqueMetadataEntry MetadataEntries;
     OpaqueModuleFlagEntry ModuleFlagEntries;
-    OpaqueNamedMetadata NamedMetadataRef;
-    OpaqueDIBuilder DIBuilderRef;
     OpaqueLljit LljitRef;
     OpaqueLljitBuilder LljitBuilderRef;
     OpaqueDylib DylibRef;
@@ -72,7 +69,6 @@ pub(crate) type DiagnosticHandler = Option<unsafe extern "C" fn(DiagnosticInfoRe
 macro_rules! table {
     ($(fn $name:ident($($argument:ty),*) $(-> $result:ty)?;)*) => {
         /// Every function of LLVM's C interface that Ferrozyme uses.
-        #[allow(dead_code, reason = "some are here before their first caller")]
         pub(crate) struct Api {
             $(pub(crate) $name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
             /// Kept so that the functions stay loaded.
@@ -100,7 +96,6 @@ macro_rules! table {
 
 table! {
     // Library, messages, memory.
-    fn LLVMGetVersion(*mut c_uint, *mut c_uint, *mut c_uint);
     fn LLVMDisposeMessage(OwnedText);
     fn LLVMCreateMemoryBufferWithMemoryRangeCopy(Text, usize, Text) -> MemoryBufferRef;
     fn LLVMGetBufferStart(MemoryBufferRef) -> Text;
@@ -119,9 +114,6 @@ table! {
     fn LLVMGetDiagInfoSeverity(DiagnosticInfoRef) -> c_int;
     fn LLVMGetMDKindIDInContext(ContextRef, Text, c_uint) -> c_uint;
     fn LLVMGetEnumAttributeKindForName(Text, usize) -> c_uint;
-    fn LLVMGetLastEnumAttributeKind() -> c_uint;
-    fn LLVMGetTypeContext(TypeRef) -> ContextRef;
-    fn LLVMGetModuleContext(ModuleRef) -> ContextRef;
     fn LLVMGetTypeByName2(ContextRef, Text) -> TypeRef;
 
     // Modules.
@@ -132,11 +124,9 @@ table! {
     fn LLVMGetBitcodeModuleInContext2(ContextRef, MemoryBufferRef, *mut ModuleRef) -> Bool;
     fn LLVMParseIRInContext(ContextRef, MemoryBufferRef, *mut ModuleRef, *mut OwnedText) -> Bool;
     fn LLVMWriteBitcodeToMemoryBuffer(ModuleRef) -> MemoryBufferRef;
-    fn LLVMWriteBitcodeToFile(ModuleRef, Text) -> c_int;
     fn LLVMPrintModuleToString(ModuleRef) -> OwnedText;
     fn LLVMLinkModules2(ModuleRef, ModuleRef) -> Bool;
     fn LLVMVerifyModule(ModuleRef, c_int, *mut OwnedText) -> Bool;
-    fn LLVMVerifyFunction(ValueRef, c_int) -> Bool;
     fn LLVMGetModuleIdentifier(ModuleRef, *mut usize) -> Text;
     fn LLVMSetModuleIdentifier(ModuleRef, Text, usize);
     fn LLVMGetSourceFileName(ModuleRef, *mut usize) -> Text;
@@ -160,19 +150,13 @@ table! {
     fn LLVMGetNextGlobal(ValueRef) -> ValueRef;
     fn LLVMGetFirstGlobalAlias(ModuleRef) -> ValueRef;
     fn LLVMGetNextGlobalAlias(ValueRef) -> ValueRef;
-    fn LLVMGetFirstGlobalIFunc(ModuleRef) -> ValueRef;
-    fn LLVMGetNextGlobalIFunc(ValueRef) -> ValueRef;
     fn LLVMGetNamedFunctionWithLength(ModuleRef, Text, usize) -> ValueRef;
     fn LLVMGetNamedGlobalWithLength(ModuleRef, Text, usize) -> ValueRef;
     fn LLVMGetNamedGlobalAlias(ModuleRef, Text, usize) -> ValueRef;
     fn LLVMAddFunction(ModuleRef, Text, TypeRef) -> ValueRef;
     fn LLVMAddGlobal(ModuleRef, TypeRef, Text) -> ValueRef;
-    fn LLVMAddAlias2(ModuleRef, TypeRef, c_uint, ValueRef, Text) -> ValueRef;
-    fn LLVMGetNamedMetadata(ModuleRef, Text, usize) -> NamedMetadataRef;
-    fn LLVMGetOrInsertNamedMetadata(ModuleRef, Text, usize) -> NamedMetadataRef;
     fn LLVMGetNamedMetadataNumOperands(ModuleRef, Text) -> c_uint;
     fn LLVMGetNamedMetadataOperands(ModuleRef, Text, *mut ValueRef);
-    fn LLVMAddNamedMetadataOperand(ModuleRef, Text, ValueRef);
 
     // Types.
     fn LLVMGetTypeKind(TypeRef) -> c_int;
@@ -184,12 +168,8 @@ table! {
     fn LLVMDoubleTypeInContext(ContextRef) -> TypeRef;
     fn LLVMVoidTypeInContext(ContextRef) -> TypeRef;
     fn LLVMPointerTypeInContext(ContextRef, c_uint) -> TypeRef;
-    fn LLVMTokenTypeInContext(ContextRef) -> TypeRef;
-    fn LLVMMetadataTypeInContext(ContextRef) -> TypeRef;
     fn LLVMFunctionType(TypeRef, *mut TypeRef, c_uint, Bool) -> TypeRef;
     fn LLVMStructTypeInContext(ContextRef, *mut TypeRef, c_uint, Bool) -> TypeRef;
-    fn LLVMStructCreateNamed(ContextRef, Text) -> TypeRef;
-    fn LLVMStructSetBody(TypeRef, *mut TypeRef, c_uint, Bool);
     fn LLVMArrayType2(TypeRef, u64) -> TypeRef;
     fn LLVMVectorType(TypeRef, c_uint) -> TypeRef;
     fn LLVMGetIntTypeWidth(TypeRef) -> c_uint;
@@ -201,7 +181,6 @@ table! {
     fn LLVMGetStructElementTypes(TypeRef, *mut TypeRef);
     fn LLVMGetStructName(TypeRef) -> Text;
     fn LLVMIsPackedStruct(TypeRef) -> Bool;
-    fn LLVMIsOpaqueStruct(TypeRef) -> Bool;
     fn LLVMGetElementType(TypeRef) -> TypeRef;
     fn LLVMGetArrayLength2(TypeRef) -> u64;
     fn LLVMGetVectorSize(TypeRef) -> c_uint;
@@ -216,19 +195,13 @@ table! {
     fn LLVMPrintValueToString(ValueRef) -> OwnedText;
     fn LLVMReplaceAllUsesWith(ValueRef, ValueRef);
     fn LLVMIsConstant(ValueRef) -> Bool;
-    fn LLVMIsUndef(ValueRef) -> Bool;
-    fn LLVMIsPoison(ValueRef) -> Bool;
     fn LLVMIsNull(ValueRef) -> Bool;
     fn LLVMGetFirstUse(ValueRef) -> UseRef;
     fn LLVMGetNextUse(UseRef) -> UseRef;
     fn LLVMGetUser(UseRef) -> ValueRef;
-    fn LLVMGetUsedValue(UseRef) -> ValueRef;
     fn LLVMGetOperand(ValueRef, c_uint) -> ValueRef;
     fn LLVMSetOperand(ValueRef, c_uint, ValueRef);
     fn LLVMGetNumOperands(ValueRef) -> c_int;
-    fn LLVMIsAInstruction(ValueRef) -> ValueRef;
-    fn LLVMIsAGlobalValue(ValueRef) -> ValueRef;
-    fn LLVMIsAIntrinsicInst(ValueRef) -> ValueRef;
     fn LLVMIsATerminatorInst(ValueRef) -> ValueRef;
     fn LLVMValueIsBasicBlock(ValueRef) -> Bool;
     fn LLVMValueAsBasicBlock(ValueRef) -> BlockRef;
@@ -236,8 +209,6 @@ table! {
 
     // Constants.
     fn LLVMConstNull(TypeRef) -> ValueRef;
-    fn LLVMConstAllOnes(TypeRef) -> ValueRef;
-    fn LLVMConstPointerNull(TypeRef) -> ValueRef;
     fn LLVMGetUndef(TypeRef) -> ValueRef;
     fn LLVMGetPoison(TypeRef) -> ValueRef;
     fn LLVMConstInt(TypeRef, c_ulonglong, Bool) -> ValueRef;
@@ -248,24 +219,16 @@ table! {
     fn LLVMConstReal(TypeRef, c_double) -> ValueRef;
     fn LLVMConstRealGetDouble(ValueRef, *mut Bool) -> c_double;
     fn LLVMConstStringInContext2(ContextRef, Text, usize, Bool) -> ValueRef;
-    fn LLVMIsConstantString(ValueRef) -> Bool;
-    fn LLVMGetAsString(ValueRef, *mut usize) -> Text;
     fn LLVMGetRawDataValues(ValueRef, *mut usize) -> Text;
     fn LLVMGetAggregateElement(ValueRef, c_uint) -> ValueRef;
     fn LLVMConstStructInContext(ContextRef, *mut ValueRef, c_uint, Bool) -> ValueRef;
     fn LLVMConstNamedStruct(TypeRef, *mut ValueRef, c_uint) -> ValueRef;
     fn LLVMConstArray2(TypeRef, *mut ValueRef, u64) -> ValueRef;
-    fn LLVMConstDataArray(TypeRef, Text, usize) -> ValueRef;
     fn LLVMConstVector(*mut ValueRef, c_uint) -> ValueRef;
     fn LLVMGetConstOpcode(ValueRef) -> c_int;
-    fn LLVMConstBitCast(ValueRef, TypeRef) -> ValueRef;
     fn LLVMConstPtrToInt(ValueRef, TypeRef) -> ValueRef;
     fn LLVMConstIntToPtr(ValueRef, TypeRef) -> ValueRef;
     fn LLVMConstGEPWithNoWrapFlags(TypeRef, ValueRef, *mut ValueRef, c_uint, c_uint) -> ValueRef;
-    fn LLVMConstAdd(ValueRef, ValueRef) -> ValueRef;
-    fn LLVMConstSub(ValueRef, ValueRef) -> ValueRef;
-    fn LLVMConstTrunc(ValueRef, TypeRef) -> ValueRef;
-    fn LLVMGetBlockAddressFunction(ValueRef) -> ValueRef;
 
     // Global values.
     fn LLVMIsDeclaration(ValueRef) -> Bool;
@@ -283,21 +246,15 @@ table! {
     fn LLVMSetAlignment(ValueRef, c_uint);
     fn LLVMGetComdat(ValueRef) -> ComdatRef;
     fn LLVMSetComdat(ValueRef, ComdatRef);
-    fn LLVMGetOrInsertComdat(ModuleRef, Text) -> ComdatRef;
     fn LLVMGetInitializer(ValueRef) -> ValueRef;
     fn LLVMSetInitializer(ValueRef, ValueRef);
     fn LLVMIsThreadLocal(ValueRef) -> Bool;
-    fn LLVMSetThreadLocal(ValueRef, Bool);
     fn LLVMGetThreadLocalMode(ValueRef) -> c_int;
     fn LLVMSetThreadLocalMode(ValueRef, c_int);
     fn LLVMIsGlobalConstant(ValueRef) -> Bool;
     fn LLVMSetGlobalConstant(ValueRef, Bool);
-    fn LLVMIsExternallyInitialized(ValueRef) -> Bool;
-    fn LLVMSetExternallyInitialized(ValueRef, Bool);
     fn LLVMAliasGetAliasee(ValueRef) -> ValueRef;
     fn LLVMDeleteGlobal(ValueRef);
-    fn LLVMGlobalCopyAllMetadata(ValueRef, *mut usize) -> MetadataEntries;
-    fn LLVMGlobalSetMetadata(ValueRef, c_uint, MetadataRef);
     fn LLVMGlobalClearMetadata(ValueRef);
     fn LLVMDisposeValueMetadataEntries(MetadataEntries);
     fn LLVMValueMetadataEntriesGetKind(MetadataEntries, c_uint) -> c_uint;
@@ -311,11 +268,8 @@ table! {
     fn LLVMGetIntrinsicID(ValueRef) -> c_uint;
     fn LLVMLookupIntrinsicID(Text, usize) -> c_uint;
     fn LLVMGetIntrinsicDeclaration(ModuleRef, c_uint, *mut TypeRef, usize) -> ValueRef;
-    fn LLVMIntrinsicIsOverloaded(c_uint) -> Bool;
-    fn LLVMIntrinsicGetName(c_uint, *mut usize) -> Text;
     fn LLVMGetFunctionCallConv(ValueRef) -> c_uint;
     fn LLVMSetFunctionCallConv(ValueRef, c_uint);
-    fn LLVMGetGC(ValueRef) -> Text;
     fn LLVMCountParams(ValueRef) -> c_uint;
     fn LLVMGetParam(ValueRef, c_uint) -> ValueRef;
     fn LLVMCountBasicBlocks(ValueRef) -> c_uint;
@@ -328,7 +282,6 @@ table! {
     fn LLVMCreateEnumAttribute(ContextRef, c_uint, u64) -> AttributeRef;
     fn LLVMCreateStringAttribute(ContextRef, Text, c_uint, Text, c_uint) -> AttributeRef;
     fn LLVMCreateTypeAttribute(ContextRef, c_uint, TypeRef) -> AttributeRef;
-    fn LLVMCreateConstantRangeAttribute(ContextRef, c_uint, c_uint, *const u64, *const u64) -> AttributeRef;
     fn LLVMGetEnumAttributeKind(AttributeRef) -> c_uint;
     fn LLVMGetEnumAttributeValue(AttributeRef) -> u64;
     fn LLVMGetTypeAttributeValue(AttributeRef) -> TypeRef;
@@ -356,15 +309,12 @@ table! {
     fn LLVMAppendBasicBlockInContext(ContextRef, ValueRef, Text) -> BlockRef;
     fn LLVMInsertBasicBlockInContext(ContextRef, BlockRef, Text) -> BlockRef;
     fn LLVMDeleteBasicBlock(BlockRef);
-    fn LLVMRemoveBasicBlockFromParent(BlockRef);
-    fn LLVMMoveBasicBlockBefore(BlockRef, BlockRef);
     fn LLVMMoveBasicBlockAfter(BlockRef, BlockRef);
     fn LLVMBasicBlockAsValue(BlockRef) -> ValueRef;
     fn LLVMGetBasicBlockParent(BlockRef) -> ValueRef;
     fn LLVMGetBasicBlockTerminator(BlockRef) -> ValueRef;
     fn LLVMGetBasicBlockName(BlockRef) -> Text;
     fn LLVMGetFirstInstruction(BlockRef) -> ValueRef;
-    fn LLVMGetLastInstruction(BlockRef) -> ValueRef;
     fn LLVMGetNextInstruction(ValueRef) -> ValueRef;
     fn LLVMGetPreviousInstruction(ValueRef) -> ValueRef;
 
@@ -374,7 +324,6 @@ table! {
     fn LLVMInstructionClone(ValueRef) -> ValueRef;
     fn LLVMInstructionRemoveFromParent(ValueRef);
     fn LLVMInstructionEraseFromParent(ValueRef);
-    fn LLVMDeleteInstruction(ValueRef);
     fn LLVMGetICmpPredicate(ValueRef) -> c_int;
     fn LLVMGetICmpSameSign(ValueRef) -> Bool;
     fn LLVMGetFCmpPredicate(ValueRef) -> c_int;
@@ -385,31 +334,22 @@ table! {
     fn LLVMGetExact(ValueRef) -> Bool;
     fn LLVMSetExact(ValueRef, Bool);
     fn LLVMGetNNeg(ValueRef) -> Bool;
-    fn LLVMSetNNeg(ValueRef, Bool);
     fn LLVMGetIsDisjoint(ValueRef) -> Bool;
-    fn LLVMSetIsDisjoint(ValueRef, Bool);
     fn LLVMGetFastMathFlags(ValueRef) -> c_uint;
     fn LLVMSetFastMathFlags(ValueRef, c_uint);
     fn LLVMCanValueUseFastMathFlags(ValueRef) -> Bool;
     fn LLVMGEPGetNoWrapFlags(ValueRef) -> c_uint;
-    fn LLVMGEPSetNoWrapFlags(ValueRef, c_uint);
     fn LLVMGetGEPSourceElementType(ValueRef) -> TypeRef;
     fn LLVMGetVolatile(ValueRef) -> Bool;
-    fn LLVMSetVolatile(ValueRef, Bool);
     fn LLVMGetOrdering(ValueRef) -> c_int;
-    fn LLVMSetOrdering(ValueRef, c_int);
-    fn LLVMIsAtomic(ValueRef) -> Bool;
     fn LLVMGetAtomicRMWBinOp(ValueRef) -> c_int;
     fn LLVMGetCmpXchgSuccessOrdering(ValueRef) -> c_int;
-    fn LLVMGetCmpXchgFailureOrdering(ValueRef) -> c_int;
-    fn LLVMGetWeak(ValueRef) -> Bool;
     fn LLVMGetAllocatedType(ValueRef) -> TypeRef;
     fn LLVMGetNumSuccessors(ValueRef) -> c_uint;
     fn LLVMGetSuccessor(ValueRef, c_uint) -> BlockRef;
     fn LLVMSetSuccessor(ValueRef, c_uint, BlockRef);
     fn LLVMIsConditional(ValueRef) -> Bool;
     fn LLVMGetCondition(ValueRef) -> ValueRef;
-    fn LLVMSetCondition(ValueRef, ValueRef);
     fn LLVMGetSwitchDefaultDest(ValueRef) -> BlockRef;
     fn LLVMGetSwitchCaseValue(ValueRef, c_uint) -> ValueRef;
     fn LLVMCountIncoming(ValueRef) -> c_uint;
@@ -420,15 +360,12 @@ table! {
     fn LLVMGetIndices(ValueRef) -> *const c_uint;
     fn LLVMGetNumMaskElements(ValueRef) -> c_uint;
     fn LLVMGetMaskValue(ValueRef, c_uint) -> c_int;
-    fn LLVMGetUndefMaskElem() -> c_int;
     fn LLVMGetNumArgOperands(ValueRef) -> c_uint;
-    fn LLVMGetArgOperand(ValueRef, c_uint) -> ValueRef;
     fn LLVMGetCalledFunctionType(ValueRef) -> TypeRef;
     fn LLVMGetCalledValue(ValueRef) -> ValueRef;
     fn LLVMGetInstructionCallConv(ValueRef) -> c_uint;
     fn LLVMSetInstructionCallConv(ValueRef, c_uint);
     fn LLVMGetTailCallKind(ValueRef) -> c_int;
-    fn LLVMSetTailCallKind(ValueRef, c_int);
     fn LLVMGetNumOperandBundles(ValueRef) -> c_uint;
     fn LLVMGetOperandBundleAtIndex(ValueRef, c_uint) -> OperandBundleRef;
     fn LLVMGetOperandBundleTag(OperandBundleRef, *mut usize) -> Text;
@@ -437,18 +374,14 @@ table! {
     fn LLVMCreateOperandBundle(Text, usize, *mut ValueRef, c_uint) -> OperandBundleRef;
     fn LLVMDisposeOperandBundle(OperandBundleRef);
     fn LLVMGetNormalDest(ValueRef) -> BlockRef;
-    fn LLVMSetNormalDest(ValueRef, BlockRef);
     fn LLVMGetUnwindDest(ValueRef) -> BlockRef;
-    fn LLVMSetUnwindDest(ValueRef, BlockRef);
     fn LLVMIsCleanup(ValueRef) -> Bool;
     fn LLVMSetCleanup(ValueRef, Bool);
     fn LLVMGetNumClauses(ValueRef) -> c_uint;
     fn LLVMGetClause(ValueRef, c_uint) -> ValueRef;
     fn LLVMAddClause(ValueRef, ValueRef);
-    fn LLVMGetInlineAsm(TypeRef, Text, usize, Text, usize, Bool, Bool, c_int, Bool) -> ValueRef;
     fn LLVMGetInlineAsmAsmString(ValueRef, *mut usize) -> Text;
     fn LLVMGetInlineAsmConstraintString(ValueRef, *mut usize) -> Text;
-    fn LLVMGetInlineAsmHasSideEffects(ValueRef) -> Bool;
 
     // Metadata and debug information.
     fn LLVMMDStringInContext2(ContextRef, Text, usize) -> MetadataRef;
@@ -456,12 +389,9 @@ table! {
     fn LLVMMetadataAsValue(ContextRef, MetadataRef) -> ValueRef;
     fn LLVMValueAsMetadata(ValueRef) -> MetadataRef;
     fn LLVMIsAMDNode(ValueRef) -> ValueRef;
-    fn LLVMIsAMDString(ValueRef) -> ValueRef;
-    fn LLVMIsAValueAsMetadata(ValueRef) -> ValueRef;
     fn LLVMGetMDString(ValueRef, *mut c_uint) -> Text;
     fn LLVMGetMDNodeNumOperands(ValueRef) -> c_uint;
     fn LLVMGetMDNodeOperands(ValueRef, *mut ValueRef);
-    fn LLVMReplaceMDNodeOperandWith(ValueRef, c_uint, MetadataRef);
     fn LLVMGetMetadataKind(MetadataRef) -> c_uint;
     fn LLVMHasMetadata(ValueRef) -> c_int;
     fn LLVMGetMetadata(ValueRef, c_uint) -> ValueRef;
@@ -478,33 +408,17 @@ table! {
     fn LLVMDIFileGetFilename(MetadataRef, *mut c_uint) -> Text;
     fn LLVMDISubprogramGetLine(MetadataRef) -> c_uint;
     fn LLVMDIBuilderCreateDebugLocation(ContextRef, c_uint, c_uint, MetadataRef, MetadataRef) -> MetadataRef;
-    fn LLVMCreateDIBuilder(ModuleRef) -> DIBuilderRef;
-    fn LLVMDisposeDIBuilder(DIBuilderRef);
-    fn LLVMDIBuilderFinalize(DIBuilderRef);
-    fn LLVMDIBuilderCreateFile(DIBuilderRef, Text, usize, Text, usize) -> MetadataRef;
-    fn LLVMDIBuilderCreateCompileUnit(DIBuilderRef, c_int, MetadataRef, Text, usize, Bool, Text, usize, c_uint, Text, usize, c_int, c_uint, Bool, Bool, Text, usize, Text, usize) -> MetadataRef;
-    fn LLVMDIBuilderCreateFunction(DIBuilderRef, MetadataRef, Text, usize, Text, usize, MetadataRef, c_uint, MetadataRef, Bool, Bool, c_uint, c_int, Bool) -> MetadataRef;
-    fn LLVMDIBuilderCreateSubroutineType(DIBuilderRef, MetadataRef, *mut MetadataRef, c_uint, c_int) -> MetadataRef;
     fn LLVMTemporaryMDNode(ContextRef, *mut MetadataRef, usize) -> MetadataRef;
-    fn LLVMDisposeTemporaryMDNode(MetadataRef);
     fn LLVMMetadataReplaceAllUsesWith(MetadataRef, MetadataRef);
-    fn LLVMGetFirstDbgRecord(ValueRef) -> DebugRecordRef;
-    fn LLVMGetNextDbgRecord(DebugRecordRef) -> DebugRecordRef;
-    fn LLVMDbgRecordGetKind(DebugRecordRef) -> c_int;
-    fn LLVMDbgVariableRecordGetValue(DebugRecordRef, c_uint) -> ValueRef;
-    fn LLVMDbgVariableRecordGetVariable(DebugRecordRef) -> MetadataRef;
-    fn LLVMDbgVariableRecordGetExpression(DebugRecordRef) -> MetadataRef;
 
     // Building.
     fn LLVMCreateBuilderInContext(ContextRef) -> BuilderRef;
     fn LLVMDisposeBuilder(BuilderRef);
     fn LLVMPositionBuilderAtEnd(BuilderRef, BlockRef);
-    fn LLVMPositionBuilderBefore(BuilderRef, ValueRef);
     fn LLVMPositionBuilderBeforeInstrAndDbgRecords(BuilderRef, ValueRef);
     fn LLVMGetInsertBlock(BuilderRef) -> BlockRef;
     fn LLVMInsertIntoBuilderWithName(BuilderRef, ValueRef, Text);
     fn LLVMSetCurrentDebugLocation2(BuilderRef, MetadataRef);
-    fn LLVMGetCurrentDebugLocation2(BuilderRef) -> MetadataRef;
     fn LLVMBuildRetVoid(BuilderRef) -> ValueRef;
     fn LLVMBuildRet(BuilderRef, ValueRef) -> ValueRef;
     fn LLVMBuildBr(BuilderRef, BlockRef) -> ValueRef;
@@ -513,7 +427,6 @@ table! {
     fn LLVMAddCase(ValueRef, ValueRef, BlockRef);
     fn LLVMBuildUnreachable(BuilderRef) -> ValueRef;
     fn LLVMBuildInvoke2(BuilderRef, TypeRef, ValueRef, *mut ValueRef, c_uint, BlockRef, BlockRef, Text) -> ValueRef;
-    fn LLVMBuildInvokeWithOperandBundles(BuilderRef, TypeRef, ValueRef, *mut ValueRef, c_uint, BlockRef, BlockRef, *mut OperandBundleRef, c_uint, Text) -> ValueRef;
     fn LLVMBuildLandingPad(BuilderRef, TypeRef, ValueRef, c_uint, Text) -> ValueRef;
     fn LLVMBuildResume(BuilderRef, ValueRef) -> ValueRef;
     fn LLVMBuildBinOp(BuilderRef, c_int, ValueRef, ValueRef, Text) -> ValueRef;
@@ -543,13 +456,11 @@ table! {
     fn LLVMBuildInsertValue(BuilderRef, ValueRef, ValueRef, c_uint, Text) -> ValueRef;
     fn LLVMBuildFence(BuilderRef, c_int, Bool, Text) -> ValueRef;
     fn LLVMBuildAtomicRMW(BuilderRef, c_int, ValueRef, ValueRef, c_int, Bool) -> ValueRef;
-    fn LLVMBuildAtomicCmpXchg(BuilderRef, ValueRef, ValueRef, ValueRef, c_int, c_int, Bool) -> ValueRef;
 
     // Passes.
     fn LLVMCreatePassBuilderOptions() -> PassBuilderOptionsRef;
     fn LLVMDisposePassBuilderOptions(PassBuilderOptionsRef);
     fn LLVMPassBuilderOptionsSetVerifyEach(PassBuilderOptionsRef, Bool);
-    fn LLVMPassBuilderOptionsSetDebugLogging(PassBuilderOptionsRef, Bool);
     fn LLVMPassBuilderOptionsSetLoopInterleaving(PassBuilderOptionsRef, Bool);
     fn LLVMPassBuilderOptionsSetLoopVectorization(PassBuilderOptionsRef, Bool);
     fn LLVMPassBuilderOptionsSetSLPVectorization(PassBuilderOptionsRef, Bool);
@@ -576,9 +487,7 @@ table! {
     fn LLVMGetTargetFromTriple(Text, *mut TargetRef, *mut OwnedText) -> Bool;
     fn LLVMCreateTargetMachine(TargetRef, Text, Text, Text, c_int, c_int, c_int) -> TargetMachineRef;
     fn LLVMDisposeTargetMachine(TargetMachineRef);
-    fn LLVMGetTargetMachineTriple(TargetMachineRef) -> OwnedText;
     fn LLVMCreateTargetDataLayout(TargetMachineRef) -> TargetDataRef;
-    fn LLVMTargetMachineEmitToFile(TargetMachineRef, ModuleRef, Text, c_int, *mut OwnedText) -> Bool;
     fn LLVMTargetMachineEmitToMemoryBuffer(TargetMachineRef, ModuleRef, c_int, *mut OwnedText, *mut MemoryBufferRef) -> Bool;
     fn LLVMCreateTargetData(Text) -> TargetDataRef;
     fn LLVMDisposeTargetData(TargetDataRef);
@@ -588,9 +497,6 @@ table! {
     fn LLVMStoreSizeOfType(TargetDataRef, TypeRef) -> c_ulonglong;
     fn LLVMABISizeOfType(TargetDataRef, TypeRef) -> c_ulonglong;
     fn LLVMABIAlignmentOfType(TargetDataRef, TypeRef) -> c_uint;
-    fn LLVMPreferredAlignmentOfType(TargetDataRef, TypeRef) -> c_uint;
-    fn LLVMPreferredAlignmentOfGlobal(TargetDataRef, ValueRef) -> c_uint;
-    fn LLVMElementAtOffset(TargetDataRef, TypeRef, c_ulonglong) -> c_uint;
     fn LLVMOffsetOfElement(TargetDataRef, TypeRef, c_uint) -> c_ulonglong;
 
     // Compilation in process.
@@ -599,7 +505,6 @@ table! {
     fn LLVMOrcDisposeLLJIT(LljitRef) -> ErrorRef;
     fn LLVMOrcLLJITGetMainJITDylib(LljitRef) -> DylibRef;
     fn LLVMOrcLLJITGetGlobalPrefix(LljitRef) -> c_char;
-    fn LLVMOrcLLJITGetDataLayoutStr(LljitRef) -> Text;
     fn LLVMOrcLLJITAddObjectFile(LljitRef, DylibRef, MemoryBufferRef) -> ErrorRef;
     fn LLVMOrcLLJITLookup(LljitRef, *mut u64, Text) -> ErrorRef;
     fn LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(*mut DefinitionGeneratorRef, c_char, *const c_void, *mut c_void) -> ErrorRef;
