@@ -1,6 +1,7 @@
 //! Runs the real linker: the one that rustc would have run, with bitcode's own linker behind it.
 
 use super::line::{LinkLine, write_response};
+use super::target_folder;
 use std::ffi::{OsStr, OsString};
 use std::io::{ErrorKind, Write};
 use std::os::unix::process::CommandExt;
@@ -89,13 +90,22 @@ pub fn lld_folder(sysroot: &Path) -> Option<PathBuf> {
     folders.into_iter().next()
 }
 
-/// Adds the linker for bitcode where rustc left the choice to others: no other linker reads it.
+/// Adds the linker for bitcode where rustc left the choice to others: no other linker reads it. And has it remember what it
+/// compiled: with bitcode, all dependencies would be compiled anew in each link.
 fn complete(line: &LinkLine, arguments: &[OsString]) -> Vec<OsString> {
     let mut arguments = arguments.to_vec();
     let bare = real_linker(line)
-        .file_stem()
+        .file_name()
         .and_then(OsStr::to_str)
-        .is_some_and(|stem| stem == "ld" || stem.ends_with("lld"));
+        .is_some_and(|name| name.ends_with("lld"));
+    if let Some(target) = target_folder(line.output.as_deref()) {
+        let mut option = OsString::from("--thinlto-cache-dir=");
+        option.push(target.join("thinlto"));
+        if !bare {
+            arguments.push("-Xlinker".into());
+        }
+        arguments.push(option);
+    }
     if line.flavour.as_deref() != Some("lld")
         && !bare
         && let Some(folder) = line.own.sysroot.as_deref().and_then(lld_folder)

@@ -1,0 +1,74 @@
+//! What users have set already stays in force: flags, linker, wrapper.
+
+use super::project::{Project, SQUARES, SQUARES_OUTPUT, manifest};
+use std::os::unix::fs::PermissionsExt;
+
+/// A program that says which flags it was built with.
+fn flagged(name: &str) -> Project {
+    let main = SQUARES.replace(
+        "    println!(\"{y} {dx:?}\");",
+        "    println!(\"{y} {dx:?} {} {}\", cfg!(flag_one), cfg!(flag_two));",
+    );
+    let more = "[lints.rust]\nunexpected_cfgs = \"allow\"\n[workspace]\n";
+    Project::new(
+        name,
+        &[
+            ("Cargo.toml", &manifest(name, more)),
+            ("src/main.rs", &main),
+        ],
+    )
+}
+
+#[test]
+fn flags_of_the_user_stay() {
+    let project = flagged("flags");
+    let run = project.ferrozyme_with(&["run"], |command| {
+        command.env("RUSTFLAGS", "--cfg flag_one");
+    });
+    assert_eq!(run.expect_success(), "14 [2.0, 4.0, 6.0] true false\n");
+    project.write(
+        ".cargo/config.toml",
+        "[target.'cfg(unix)']\nrustflags = [\"--cfg\", \"flag_two\"]\n",
+    );
+    let run = project.ferrozyme(&[
+        "run",
+        "--config",
+        "target.'cfg(all())'.rustflags=['--cfg=flag_one']",
+    ]);
+    assert_eq!(run.expect_success(), "14 [2.0, 4.0, 6.0] true true\n");
+}
+
+#[test]
+fn linker_and_wrapper_of_the_user_run() {
+    let project = Project::program("own-tools", SQUARES);
+    let script = |name: &str, what: &str| {
+        let log = project.folder.join(format!("{name}.log"));
+        let _ = std::fs::remove_file(&log);
+        let path = project.folder.join(name);
+        let text = format!("#!/bin/sh\necho \"$*\" >> {}\nexec {what}\n", log.display());
+        std::fs::write(&path, text).expect("writable");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("ours");
+        (path, log)
+    };
+    let (linker, linker_log) = script("my-linker", "cc \"$@\"");
+    let (wrapper, wrapper_log) = script("my-wrapper", "\"$@\"");
+    project.write(
+        "src/generated.rs",
+        &format!("// {:?}\n", std::time::SystemTime::now()),
+    );
+    project.write("src/main.rs", &format!("mod generated;\n{SQUARES}"));
+    let run = project.ferrozyme_with(&["run"], |command| {
+        command
+            .env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_LINKER", &linker)
+            .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", &linker)
+            .env("RUSTC_WRAPPER", &wrapper);
+    });
+    assert_eq!(run.expect_success(), SQUARES_OUTPUT);
+    let linked = std::fs::read_to_string(linker_log).expect("the linker ran");
+    assert!(
+        linked.contains("derivatives.o") && !linked.contains("--ferrozyme"),
+        "{linked}"
+    );
+    let wrapped = std::fs::read_to_string(wrapper_log).expect("the wrapper ran");
+    assert!(wrapped.contains("--crate-name own_tools"), "{wrapped}");
+}

@@ -1,0 +1,159 @@
+//! What users are told when something is wrong.
+
+use super::project::{Project, SQUARES};
+
+/// A derivative through a foreign function of which nothing is known.
+const FOREIGN: &str = "\
+use ferrozyme::autodiff_reverse;
+
+unsafe extern \"C\" {
+    safe fn lgamma(x: f64) -> f64;
+    safe fn mystery_of_nature(x: f64) -> f64;
+}
+
+#[inline(never)]
+fn inner(x: f64) -> f64 {
+    mystery_of_nature(x) + lgamma(x)
+}
+
+#[autodiff_reverse(d_outer, Active, Active)]
+fn outer(x: f64) -> f64 {
+    inner(x) * 2.0
+}
+
+fn main() {
+    println!(\"{:?}\", d_outer(1.5, 1.0));
+}
+";
+
+#[test]
+fn errors_look_like_those_of_rustc() {
+    let project = Project::program("foreign", FOREIGN);
+    for profile in ["dev", "release"] {
+        let run = project.ferrozyme(&["build", "--profile", profile]);
+        let errors = run.expect_failure();
+        assert!(errors.contains("error: "), "{errors}");
+        assert!(errors.contains("mystery_of_nature"), "{errors}");
+        assert!(!errors.contains("linking with"), "{errors}");
+        assert!(errors.contains("= help: "), "{errors}");
+        assert!(
+            errors
+                .contains("could not compile `foreign` (bin \"foreign\") due to 1 previous error"),
+            "{errors}"
+        );
+    }
+    // With debug information, the place is known.
+    let run = project.ferrozyme(&["build"]);
+    assert!(
+        run.errors.contains("--> src/main.rs:10:5"),
+        "{}",
+        run.errors
+    );
+    assert!(
+        run.errors
+            .contains("10 |     mystery_of_nature(x) + lgamma(x)"),
+        "{}",
+        run.errors
+    );
+
+    let run = project.ferrozyme(&["build", "--message-format=json"]);
+    let message = run
+        .output
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .find(|value| value["reason"] == "compiler-message" && value["message"]["level"] == "error")
+        .expect("a message for editors");
+    let span = &message["message"]["spans"][0];
+    assert_eq!(span["file_name"], "src/main.rs");
+    assert_eq!(span["line_start"], 10);
+}
+
+#[test]
+fn plain_cargo_says_what_to_use() {
+    let project = Project::program("plainly", SQUARES);
+    let run = project.cargo(&["build"]);
+    let errors = run.expect_failure();
+    assert!(
+        errors.contains(
+            "this program contains derivatives, which Ferrozyme's driver makes when it is linked: use `cargo ferrozyme build`"
+        ),
+        "{errors}"
+    );
+    // Checking needs no driver.
+    project.cargo(&["check"]).expect_success();
+}
+
+#[test]
+fn unsupported_targets_are_refused_at_once() {
+    let project = Project::program("elsewhere", SQUARES);
+    let run = project.ferrozyme(&["build", "--target", "wasm32-unknown-unknown"]);
+    let errors = run.expect_failure();
+    assert!(
+        errors
+            .starts_with("error: Ferrozyme does not support the target `wasm32-unknown-unknown`\n"),
+        "{errors}"
+    );
+    let run = project.ferrozyme(&["build", "--target", "no-such-target"]);
+    let errors = run.expect_failure();
+    assert!(
+        errors.starts_with("error: `rustc` does not say what it compiles for\n"),
+        "{errors}"
+    );
+    let several = [
+        "build",
+        "--target",
+        "x86_64-unknown-linux-gnu",
+        "--target",
+        "aarch64-unknown-linux-gnu",
+    ];
+    let run = project.ferrozyme(&several);
+    let errors = run.expect_failure();
+    assert!(
+        errors.starts_with("error: Ferrozyme cannot build for several targets at once\n"),
+        "{errors}"
+    );
+}
+
+#[test]
+fn misplaced_toolchains_are_explained() {
+    let run = Project::program("elsewhere", SQUARES).ferrozyme(&["+nightly", "build"]);
+    let errors = run.expect_failure();
+    assert!(
+        errors.starts_with("error: the toolchain `+nightly` has to stand before `ferrozyme`\n"),
+        "{errors}"
+    );
+    assert!(
+        errors.contains("write `cargo +nightly ferrozyme …`"),
+        "{errors}"
+    );
+}
+
+#[test]
+fn errors_of_the_real_linker_come_through() {
+    let project = Project::program(
+        "unresolved",
+        "unsafe extern \"C\" {\n    safe fn nobody_defines_this();\n}\n\nfn main() {\n    nobody_defines_this();\n}\n",
+    );
+    let run = project.ferrozyme(&["build"]);
+    let errors = run.expect_failure();
+    assert!(
+        errors.contains("undefined symbol: nobody_defines_this"),
+        "{errors}"
+    );
+}
+
+#[test]
+fn help_and_version() {
+    let project = Project::program("elsewhere", SQUARES);
+    let run = project.ferrozyme(&["--help"]);
+    let help = run.expect_success();
+    assert!(
+        help.contains("Usage: cargo ferrozyme <command of cargo> [arguments of cargo]"),
+        "{help}"
+    );
+    let run = project.ferrozyme(&["--version"]);
+    let version = concat!("cargo-ferrozyme ", env!("CARGO_PKG_VERSION"), "\n");
+    assert_eq!(run.expect_success(), version);
+    let run = project.ferrozyme(&["explain", "--help"]);
+    assert!(run.expect_success().contains("--stage <stage>"));
+}
