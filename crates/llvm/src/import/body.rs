@@ -79,7 +79,9 @@ impl<'c> Importer<'c, '_> {
             function: function.name(),
             reason: problem.reason,
             instruction: instruction.map(|instruction| instruction.to_string()),
-            place: own.or_else(|| function.function_place(self.context)),
+            place: own
+                .or_else(|| function.function_place(self.context))
+                .map(Box::new),
             remedy: problem.remedy.map(str::to_owned),
         }
     }

@@ -13,7 +13,7 @@ pub struct ImportError {
     /// The instruction, as LLVM writes it.
     pub instruction: Option<String>,
     /// Where it stands in the source.
-    pub place: Option<SourcePlace>,
+    pub place: Option<Box<SourcePlace>>,
     /// What can be done.
     pub remedy: Option<String>,
 }

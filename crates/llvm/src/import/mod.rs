@@ -158,7 +158,7 @@ impl<'c> Importer<'c, '_> {
                         "the signature {} has a type that the Loop IR does not know",
                         function.value_type()
                     ),
-                    place: function.function_place(self.context),
+                    place: function.function_place(self.context).map(Box::new),
                     remedy: Some(
                         "pass such values through memory, or as f64 or integers".to_owned(),
                     ),

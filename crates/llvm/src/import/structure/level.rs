@@ -85,8 +85,7 @@ impl Level {
             *next += 1;
             match index.map(|index| element.arms[index].way) {
                 Some(Way::Element(node)) => {
-                    if !position.contains_key(&node) {
-                        position.insert(node, UNSEEN);
+                    if position.insert(node, UNSEEN).is_none() {
                         path.push((node, self.element(graph, flow, node), 0));
                     }
                 }
@@ -231,9 +230,9 @@ impl Level {
                 lead_to(count as u32 - 1);
             }
         }
-        for index in 0..count {
+        for (index, dominator) in dominator.into_iter().enumerate() {
             if self.elements[index].arrivals > 1
-                && let Some(above) = dominator[index]
+                && let Some(above) = dominator
             {
                 self.elements[above as usize].merges.push(index as u32);
             }

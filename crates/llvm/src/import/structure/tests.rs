@@ -265,12 +265,15 @@ impl Sketch {
     }
 }
 
-/// The operations of the structured form but for notes, mixtures and questions.
+/// The structured form without notes and mixtures.
 fn form_of(module: &Module) -> String {
     let text = ferrozyme_ir::print_module(module);
-    let main = text
-        .split("\n\n")
-        .find(|part| part.contains("@main"))
-        .unwrap_or("");
-    main.to_owned()
+    let main = text.split("\n\n").find(|part| part.contains("@main"));
+    let lines = main.unwrap_or_default().lines();
+    let told = |line: &&str| {
+        ![" mul i64", " add i64", "@note"]
+            .iter()
+            .any(|part| line.contains(part))
+    };
+    lines.filter(told).map(|line| format!("{line}\n")).collect()
 }
