@@ -129,7 +129,7 @@ impl<'c> Gathering<'c, '_> {
     fn read_registrations(&mut self) -> Result<(), Diagnostic> {
         for index in self.inputs.registering() {
             let source = self.load(index, true)?;
-            let found = read_registrations(source).map_err(Diagnostic::error)?;
+            let found = read_registrations(source, index).map_err(Diagnostic::error)?;
             self.registrations.extend(found);
             source.dispose();
         }
@@ -230,7 +230,7 @@ impl<'c> Gathering<'c, '_> {
                 {
                     continue;
                 }
-                if let Some(index) = self.inputs.defining(&name)
+                if let Some(index) = self.defining(&name)
                     && !self.is_compiler_support(index)
                     && self.linked.insert((index, name.clone()))
                 {
@@ -256,6 +256,16 @@ impl<'c> Gathering<'c, '_> {
                 self.link(index, source)?;
             }
         }
+    }
+
+    /// The input that defines a symbol. What is local there is found if it was registered there.
+    fn defining(&self, name: &str) -> Option<usize> {
+        self.inputs.defining(name).or_else(|| {
+            let registers =
+                |registration: &&Registration| registration.symbols().any(|symbol| symbol == name);
+            let registration = self.registrations.iter().find(registers)?;
+            Some(registration.source)
+        })
     }
 
     /// The functions that compilers call by their C names (`memcpy`, `cbrt`, `__udivti3`) are operations, not programs: a copy would hide what it is.

@@ -28,6 +28,7 @@ mod registrations;
 pub mod report;
 mod requests;
 mod root;
+mod rules;
 mod wrap;
 
 pub use inputs::{Input, Inputs, Origin};

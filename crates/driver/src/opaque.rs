@@ -42,6 +42,9 @@ const OPAQUE_PATHS: &[&str] = &[
     "std::time",
 ];
 
+/// What the name of a function contains through which users say that no derivatives go.
+const INACTIVE_NAME: &str = "__ferrozyme_inactive";
+
 /// Whether a function stays outside: by what its declaration says, or by its name.
 pub(crate) fn is_opaque(name: &str, symbol: Value<'_>) -> bool {
     if symbol.is_function() && symbol.has_attribute(Place::Function, "noreturn") {
@@ -50,12 +53,18 @@ pub(crate) fn is_opaque(name: &str, symbol: Value<'_>) -> bool {
     if name.contains("___rust_") || name.starts_with("__rust_") || name == "rust_eh_personality" {
         return true;
     }
+    if name.contains(INACTIVE_NAME) {
+        return true;
+    }
     is_opaque_path(&demangle(name))
 }
 
 /// Whether nothing that goes through a function outside carries a derivative: it only shows values, or fails.
 pub(crate) fn is_inactive(name: &str) -> bool {
-    is_opaque_path(&demangle(name)) || name.contains("___rust_") || name.starts_with("__rust_")
+    is_opaque_path(&demangle(name))
+        || name.contains("___rust_")
+        || name.starts_with("__rust_")
+        || name.contains(INACTIVE_NAME)
 }
 
 /// The path of a symbol, for people.

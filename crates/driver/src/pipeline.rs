@@ -8,9 +8,10 @@ use crate::inputs::Inputs;
 use crate::opaque::{demangle, is_inactive, is_opaque};
 use crate::options::{Level, Options, Relocation, Stage};
 use crate::prepare::prepare;
-use crate::registrations::{Registration, RegistrationKind};
+use crate::registrations::{Registration, RegistrationKind, RuleFunction};
 use crate::report::{DerivativeReport, Diagnostic, Location, Report, Timing};
 use crate::root::{build_root, root_symbol};
+use crate::rules::return_results;
 use ferrozyme_ir as ir;
 use ferrozyme_llvm::export::{ExportOptions, export};
 use ferrozyme_llvm::import::{ImportOptions, import};
@@ -31,11 +32,12 @@ pub fn differentiate(inputs: &dyn Inputs, options: &Options) -> Result<Output, V
     let context = Context::new().map_err(unloadable)?;
     clock.lap("load LLVM");
 
-    let gathered = gather(&context, inputs)?;
+    let mut gathered = gather(&context, inputs)?;
     let module = gathered.module;
     for request in &gathered.requests {
         build_root(&context, module, request);
     }
+    return_results(&context, module, &mut gathered.registrations);
     clock.lap("gather");
     let machine = target_machine(&module.triple(), options).map_err(|problem| vec![problem])?;
     prepare(module, &machine).map_err(|problem| vec![problem])?;
@@ -126,7 +128,7 @@ fn bring_in<'c>(
     })?;
     let mut loops = imported.module;
     for registration in &gathered.registrations {
-        register(&mut loops, registration);
+        register(&mut loops, registration).map_err(|problem| vec![problem])?;
     }
     let reasons = imported
         .opaque
@@ -147,14 +149,23 @@ fn only_calls_inactive(module: Module<'_>, name: &str) -> bool {
     })
 }
 
-fn register(module: &mut ir::Module, registration: &Registration) {
+fn register(module: &mut ir::Module, registration: &Registration) -> Result<(), Diagnostic> {
     let Some(primal) = module.function_named(&registration.primal) else {
-        return;
+        return Ok(());
     };
-    let id = |symbol: &Option<String>| {
-        symbol
-            .as_deref()
-            .and_then(|name| module.function_named(name))
+    let id = |function: &Option<RuleFunction>| {
+        let Some(function) = function else {
+            return Ok(None);
+        };
+        let found = module.function_named(&function.symbol);
+        found.map(Some).ok_or_else(|| Diagnostic {
+            remedy: Some("this is a bug in Ferrozyme".to_owned()),
+            ..Diagnostic::error(format!(
+                "the rule `{}` for `{}` cannot be found",
+                demangle(&function.symbol),
+                demangle(&registration.primal)
+            ))
+        })
     };
     match &registration.kind {
         RegistrationKind::Inactive => module.functions[primal].facts.inactive = true,
@@ -164,14 +175,15 @@ fn register(module: &mut ir::Module, registration: &Registration) {
             reverse,
         } => {
             let rule = ir::Rule {
-                forward: id(forward),
-                augment: id(augment),
-                reverse: id(reverse),
+                forward: id(forward)?,
+                augment: id(augment)?,
+                reverse: id(reverse)?,
             };
             module.rules.insert(primal, rule);
         }
     }
     module.functions[primal].facts.noinline = true;
+    Ok(())
 }
 
 /// Adds the texts of the last stages where they are wanted.

@@ -3,7 +3,7 @@
 //! The macros leave a constant for each, whose name says so; it holds a magic number and the addresses of functions.
 
 use crate::constants::ModuleConstants;
-use crate::descriptor::Constants;
+use crate::descriptor::{Blob, Constants};
 use ferrozyme_llvm::Module;
 
 const RULE_NAME: &str = "__FERROZYME_RULE";
@@ -14,6 +14,8 @@ const INACTIVE_NAME: &str = "__FERROZYME_INACTIVE";
 pub(crate) struct Registration {
     /// The function.
     pub(crate) primal: String,
+    /// The input that says so, which defines the functions that others do not see.
+    pub(crate) source: usize,
     /// What is said of it.
     pub(crate) kind: RegistrationKind,
 }
@@ -23,12 +25,21 @@ pub(crate) struct Registration {
 pub(crate) enum RegistrationKind {
     /// Nothing that goes through it carries a derivative.
     Inactive,
-    /// Its derivative is given: the symbols of the functions of an `ir::Rule`.
+    /// Its derivative is given: the functions of an `ir::Rule`.
     Rule {
-        forward: Option<String>,
-        augment: Option<String>,
-        reverse: Option<String>,
+        forward: Option<RuleFunction>,
+        augment: Option<RuleFunction>,
+        reverse: Option<RuleFunction>,
     },
+}
+
+/// A function of a rule.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct RuleFunction {
+    /// Its symbol.
+    pub(crate) symbol: String,
+    /// The types of results that it writes through its last parameters, a letter each, if it has more than one.
+    pub(crate) results: String,
 }
 
 impl Registration {
@@ -45,13 +56,16 @@ impl Registration {
         [forward, augment, reverse]
             .into_iter()
             .flatten()
-            .map(String::as_str)
+            .map(|function| function.symbol.as_str())
             .chain([self.primal.as_str()])
     }
 }
 
-/// The registrations of a module.
-pub(crate) fn read_registrations(module: Module<'_>) -> Result<Vec<Registration>, String> {
+/// The registrations of a module, which is this input.
+pub(crate) fn read_registrations(
+    module: Module<'_>,
+    source: usize,
+) -> Result<Vec<Registration>, String> {
     let constants = ModuleConstants::new(module);
     let constants = constants.of();
     let mut found = Vec::new();
@@ -67,21 +81,41 @@ pub(crate) fn read_registrations(module: Module<'_>) -> Result<Vec<Registration>
             let &(symbol, offset) = blob.addresses.get(&at)?;
             (symbol.is_function() && offset == 0).then(|| symbol.name())
         };
+        let rule_function = |at: u64, results: u64| {
+            Some(RuleFunction {
+                symbol: function(at)?,
+                results: read_text(&constants, &blob, results)?,
+            })
+        };
         let magic: &[u8] = if rule { b"FZRUL001" } else { b"FZINA001" };
         if !blob.bytes.starts_with(magic) {
             return Err(format!("{}: it is of another version", unreadable()));
         }
         found.push(Registration {
             primal: function(8).ok_or_else(unreadable)?,
+            source,
             kind: match rule {
                 false => RegistrationKind::Inactive,
                 true => RegistrationKind::Rule {
-                    forward: function(16),
-                    augment: function(24),
-                    reverse: function(32),
+                    forward: rule_function(16, 40),
+                    augment: rule_function(24, 56),
+                    reverse: rule_function(32, 72),
                 },
             },
         });
     }
     Ok(found)
+}
+
+/// The text whose address and length stand in a constant; one without an address is empty.
+fn read_text<C: Constants>(constants: &C, blob: &Blob<C::Symbol>, at: u64) -> Option<String> {
+    let Some(&(symbol, offset)) = blob.addresses.get(&at) else {
+        return Some(String::new());
+    };
+    let length = blob.bytes.get(at as usize + 8..at as usize + 16)?;
+    let length = usize::try_from(u64::from_le_bytes(length.try_into().ok()?)).ok()?;
+    let start = usize::try_from(offset).ok()?;
+    let text = constants.blob(symbol)?;
+    let bytes = text.bytes.get(start..start.checked_add(length)?)?;
+    String::from_utf8(bytes.to_vec()).ok()
 }

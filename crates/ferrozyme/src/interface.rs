@@ -22,7 +22,8 @@ pub use differentiable::{Differentiable, Mismatch};
 pub use layout::{Field, Layout};
 pub use probe::{Probe, Unknown};
 pub use registration::{
-    __ferrozyme_inactive, Registration, cell, cells, keep, slice, slice_mut, take,
+    __ferrozyme_inactive, NEVER, Registration, cell, cells, keep, never_returns, slice, slice_mut,
+    take,
 };
 pub use request::{
     __ferrozyme_request, Descriptor, Slot, Text, require_driver, shared_flag, start_of, unique_flag,

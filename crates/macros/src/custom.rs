@@ -15,8 +15,8 @@
 mod argument;
 mod rules;
 
-use proc_macro2::TokenStream;
-use quote::quote;
+use proc_macro2::{TokenStream, TokenTree};
+use quote::{ToTokens, quote};
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::{Error, GenericParam, Ident, ItemFn, Path, Result, ReturnType, Token, Type};
@@ -197,15 +197,27 @@ fn register(given: &Rules, primal: &Primal) -> TokenStream {
     let output = &sig.output;
     let unsafety = &sig.unsafety;
     let call = quote!(__ferrozyme_body(#(#received),*));
+    let otherwise = otherwise(primal);
+    // LLVM makes copies of large functions for calls with constants, and the driver would not know the copies. So the body of
+    // a large function is not made part of the one that the driver knows.
+    let inline = match count_tokens(block.to_token_stream()) > LARGE {
+        true => quote!(#[inline(never)]),
+        false => quote!(#[inline(always)]),
+    };
     quote! {
         #(#attrs)*
         #vis #sig {
-            #[inline(always)]
+            #inline
             #unsafety fn __ferrozyme_body #lifetimes (#inputs) #output #clause #block
 
             #[inline(never)]
             unsafe extern "C-unwind" fn __ferrozyme_primal(#(#parameters),*) #output {
-                unsafe { #call }
+                unsafe {
+                    if #private::NEVER {
+                        #otherwise
+                    }
+                    #call
+                }
             }
             #forward_item
             #augment_item
@@ -225,4 +237,30 @@ fn register(given: &Rules, primal: &Primal) -> TokenStream {
             unsafe { __ferrozyme_primal(#(#passed),*) }
         }
     }
+}
+
+/// What the function would do if it did not do what it does, which never happens: something else with all its floats. So LLVM cannot
+/// find out what the function returns, nor that it does not look at an argument, for which it would then pass anything.
+fn otherwise(primal: &Primal) -> TokenStream {
+    let is_float = |argument: &&Argument| matches!(argument.form, argument::Form::Float);
+    let floats = primal
+        .arguments
+        .iter()
+        .filter(is_float)
+        .map(Argument::value);
+    match &primal.result {
+        Some(ty) => quote!(return 1.0 #(+ #floats as #ty)*;),
+        None => quote!(::ferrozyme::__private::never_returns(&[#(#floats as f64),*]);),
+    }
+}
+
+/// From how many tokens on a function is large.
+const LARGE: usize = 100;
+
+fn count_tokens(tokens: TokenStream) -> usize {
+    let count = |token| match token {
+        TokenTree::Group(group) => count_tokens(group.stream()),
+        _ => 1,
+    };
+    tokens.into_iter().map(count).sum()
 }

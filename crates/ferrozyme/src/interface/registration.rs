@@ -89,8 +89,21 @@ pub unsafe fn take<K>(kept: *mut c_void) -> K {
     *unsafe { Box::from_raw(kept.cast::<K>()) }
 }
 
-/// Runs a function that the compiler takes for a constant: the driver knows it by its name, and does not look inside.
+/// Runs a function that the compiler takes for a constant: the driver knows it by its name, and does not look inside. Nor may LLVM, which
+/// otherwise finds out what is returned, and puts that in place of the call's result.
 #[inline(never)]
 pub fn __ferrozyme_inactive<R>(f: impl FnOnce() -> R) -> R {
-    f()
+    std::hint::black_box(f())
+}
+
+/// Whether a function with a custom derivative should do something else: never. But LLVM does not know, so that it cannot find out that a
+/// function returns its argument or a constant, and put that in place of the call's result, past the derivative.
+#[doc(hidden)]
+pub static mut NEVER: bool = false;
+
+/// Does not return, and depends on all these values.
+#[cold]
+#[inline(never)]
+pub fn never_returns(values: &[f64]) -> ! {
+    panic!("this does not happen: {values:?}");
 }
