@@ -16,6 +16,7 @@
 //! sweep takes for it, with the values it needs.
 
 mod calls;
+mod updates;
 
 use crate::activity::Activities;
 use crate::deferral::{self, ListKey, Manner};
@@ -38,6 +39,17 @@ use std::sync::Arc;
 pub(crate) enum Step {
     /// Applies the rule of the table.
     Rule,
+    /// Gives the adjoint of a value that a loop replaces now and then to what replaced it last.
+    Update {
+        /// What replaces it.
+        replacement: Value,
+        /// What it was before.
+        kept: Value,
+        /// The number of the iteration.
+        number: Value,
+        /// That of the last iteration that replaced it.
+        last: Value,
+    },
     /// Adds the adjoint of the loaded value to the shadow.
     Load {
         /// Where the shadow is.
@@ -909,9 +921,14 @@ impl Augmenter<'_> {
             let shadow = self.function().add_result(op, ty);
             self.set_shadow(data.results[index], shadow);
         }
+        let mut number = None;
         if data.opcode == Opcode::Loop && reversed {
             let trips = count_trips(self.function(), op);
             self.augmented.trips.insert(op, trips);
+            number = Some(trips.number);
+        }
+        if is_loop && reversed {
+            self.remember_updates(op, number);
         }
         self.keep(region, op);
         Ok(())

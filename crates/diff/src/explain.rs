@@ -272,12 +272,16 @@ impl Explanation<'_> {
         factors
     }
 
-    /// How often a region runs, as factors.
+    /// How often a region runs within what is differentiated at once, as factors.
     fn iterations(&self, region: Region) -> Vec<String> {
         let structure = self.indices.structure();
         let mut factors = Vec::new();
         let mut region = region;
         while let Some(op) = structure.op_of(region) {
+            // What is differentiated at once uses the same memory in each iteration.
+            if self.plan().at_once.ops.contains(&op) {
+                break;
+            }
             match self.function.ops[op].opcode {
                 Opcode::For => factors.push(match self.indices.trip_count(op) {
                     Some(count) if self.is_known_outside(&count, op) => self.factor(&count),

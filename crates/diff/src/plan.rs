@@ -182,6 +182,7 @@ pub(crate) fn needed_by(
                 .map(|(_, &value)| value)
                 .collect()
         }
+        Step::Update { number, last, .. } => vec![*number, *last],
         Step::Load { shadow } | Step::Store { shadow } | Step::AtomicAdd { shadow } => {
             vec![*shadow]
         }

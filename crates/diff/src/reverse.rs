@@ -20,10 +20,11 @@ use crate::augment::{Augmented, CallStep, CallTarget, Step};
 use crate::memory;
 use crate::plan::{Decision, Plan, active_operands, live_regions, offset_chain};
 use crate::rules::{self, Primal};
-use crate::tape::{Tape, count_elements, linear_index, trip_count};
+use crate::tape::{Tape, count_elements, iteration_number, linear_index, trip_count};
 use ferrozyme_ir::entity::{EntityRef, SecondaryMap};
 use ferrozyme_ir::{
-    Alignment, Builder, Function, Op, OpData, Opcode, Payload, Region, Structure, Type, Value,
+    Alignment, Builder, Flags, Function, IntPredicate, Op, OpData, Opcode, Payload, Region,
+    Structure, Type, Value,
 };
 use ferrozyme_opt::symbolic::Symbolic;
 use ferrozyme_opt::{add_carried, first_initial};
@@ -182,9 +183,19 @@ impl Mirror<'_, '_> {
         }
         let sum = match self.adjoints[value] {
             None => contribution,
-            Some(before) => self.b.binary(Opcode::Fadd, before, contribution),
+            Some(before) => self.add(before, contribution),
         };
         self.adjoints[value] = Some(sum);
+    }
+
+    /// The sum of two adjoints. What sign a zero has is of no interest.
+    fn add(&mut self, a: Value, b: Value) -> Value {
+        let sum = self.b.binary(Opcode::Fadd, a, b);
+        if let Some((op, _)) = self.b.function.def_op(sum) {
+            let flags = self.b.function.ops[op].flags;
+            self.b.function.ops[op].flags = flags.union(Flags::NSZ);
+        }
+        sum
     }
 
     fn adjoint_type(&self, value: Value) -> Type {
@@ -344,6 +355,23 @@ impl Mirror<'_, '_> {
     fn take_step(&mut self, op: Op, step: &Step) {
         match step {
             Step::Rule => self.apply_rule(op),
+            Step::Update {
+                replacement,
+                kept,
+                number,
+                last,
+            } => {
+                let Some(adjoint) = self.adjoints[self.source.result(op)] else {
+                    return;
+                };
+                let (number, last) = (self.lookup(*number), self.lookup(*last));
+                let replaced = self.b.icmp(IntPredicate::Eq, number, last);
+                let zero = self.b.zero(self.b.ty(adjoint));
+                let taken = self.b.select(replaced, adjoint, zero);
+                let passed = self.b.select(replaced, zero, adjoint);
+                self.accumulate(*replacement, taken);
+                self.accumulate(*kept, passed);
+            }
             Step::Load { shadow } => self.reverse_load(op, *shadow),
             Step::Store { shadow } => self.reverse_store(op, *shadow),
             Step::AtomicAdd { shadow } => self.reverse_atomic_add(op, *shadow),
@@ -431,7 +459,7 @@ impl Mirror<'_, '_> {
         let (ty, align) = (self.adjoint_type(data.results[0]), alignment(data));
         let shadow = self.lookup(shadow);
         let before = self.b.load(ty, shadow, align);
-        let after = self.b.binary(Opcode::Fadd, before, adjoint);
+        let after = self.add(before, adjoint);
         self.b.store(after, shadow, align);
     }
 
@@ -462,7 +490,7 @@ impl Mirror<'_, '_> {
         let adjoint = self.b.load(ty, shadow, align);
         self.accumulate(value, adjoint);
         if let Some(old) = old {
-            let sum = self.b.binary(Opcode::Fadd, adjoint, old);
+            let sum = self.add(adjoint, old);
             self.b.store(sum, shadow, align);
         }
     }
@@ -661,7 +689,92 @@ impl Mirror<'_, '_> {
         *self.marks.last_mut().expect("as above") += count;
     }
 
+    /// For a loop of which the reverse sweep needs one iteration only, the last that replaced a value: the position of that value
+    /// among the carried ones, and the number of the iteration.
+    fn only_iteration(&self, op: Op) -> Option<(usize, Value)> {
+        let data = &self.source.ops[op];
+        let body = data.regions[0];
+        if data.opcode != Opcode::For || self.forward.tape.rows.contains_key(&op) {
+            return None;
+        }
+        let mut found = None;
+        for &inner in &self.source.regions[body].ops {
+            match self.steps.get(&inner) {
+                None | Some(Step::Rule | Step::Load { .. }) => {}
+                Some(Step::Update { last, .. }) if found.is_none() => {
+                    found = Some((self.source.result(inner), *last));
+                }
+                Some(_) => return None,
+            }
+        }
+        let (updated, last) = found?;
+        let end = &self.source.ops[self.source.terminator(body)].operands;
+        let position = end.iter().position(|&value| value == updated)?;
+        let others = data.results.iter().enumerate();
+        let alone = others
+            .filter(|(index, _)| *index != position)
+            .all(|(_, &result)| !self.forward.activities.is_active(result));
+        alone.then_some((position, last))
+    }
+
+    /// Reverses one iteration of a loop, if it took place.
+    fn reverse_iteration(&mut self, op: Op, position: usize, last: Value) {
+        let data = &self.source.ops[op];
+        let body = data.regions[0];
+        let Some(adjoint) = self.adjoints[data.results[position]] else {
+            return self.release_after(op);
+        };
+        let captures = self.captures.get(&op).cloned().unwrap_or_default();
+        let before: Vec<Value> = captures.iter().map(|&v| self.adjoint_or_zero(v)).collect();
+        let location = self.b.location;
+        let last = self.lookup(last);
+        let [from, _, step] = [0, 1, 2].map(|index| self.lookup(data.operands[index]));
+        let number = iteration_number(&mut self.b, last, from, step);
+        let zero = self.b.i64(0);
+        let took_place = self.b.icmp(IntPredicate::Sge, number, zero);
+        let mut types: Vec<Type> = captures.iter().map(|&v| self.adjoint_type(v)).collect();
+        types.push(self.b.ty(adjoint));
+        let (mirrored, then_region, else_region) = self.b.if_else(took_place, &types);
+        let outer = std::mem::replace(&mut self.b.region, then_region);
+        self.numbers.insert(op, number);
+        self.known.insert(self.source.regions[body].args[0], last);
+        self.restore(body);
+        let mut ends: Vec<Option<Value>> = vec![None; data.results.len()];
+        ends[position] = Some(adjoint);
+        self.flow_back_through_end(body, 0, &ends);
+        self.reverse_ops(body);
+        let carried = self.source.regions[body].args[1 + position];
+        let mut yields: Vec<Value> = captures.iter().map(|&v| self.adjoint_or_zero(v)).collect();
+        yields.push(self.adjoint_or_zero(carried));
+        self.b.location = location;
+        self.b.yields(&yields);
+        self.b.region = else_region;
+        let mut passed = before;
+        passed.push(adjoint);
+        self.b.yields(&passed);
+        self.b.region = outer;
+        let results = self.b.function.ops[mirrored].results.clone();
+        for (&capture, &result) in captures.iter().zip(&results) {
+            self.adjoints[capture] = Some(result);
+        }
+        self.accumulate(data.operands[3 + position], results[captures.len()]);
+        self.release_after(op);
+    }
+
+    /// Releases what was kept for the reverse of a loop.
+    fn release_after(&mut self, op: Op) {
+        if let Some(memory) = self.forward.tape.released_after.get(&op) {
+            for &memory in memory {
+                let memory = self.lookup(memory);
+                self.b.free(memory);
+            }
+        }
+    }
+
     fn reverse_loop(&mut self, op: Op) {
+        if let Some((position, last)) = self.only_iteration(op) {
+            return self.reverse_iteration(op, position, last);
+        }
         let data = &self.source.ops[op];
         let body = data.regions[0];
         let counted = data.opcode == Opcode::For;
@@ -747,12 +860,7 @@ impl Mirror<'_, '_> {
         for (&index, &result) in carried.iter().zip(&results[captures.len()..]) {
             self.accumulate(data.operands[first_initial + index], result);
         }
-        if let Some(memory) = self.forward.tape.released_after.get(&op) {
-            for &memory in memory {
-                let memory = self.lookup(memory);
-                self.b.free(memory);
-            }
-        }
+        self.release_after(op);
     }
 
     /// Where a row starts that ends before an index.

@@ -5,6 +5,8 @@
 //! last first, since its bounds mention only earlier ones: `p = v·q + r` with `q ≥ 0` and `v ≥ l` is at least `l·q + r`, and with
 //! `q ≤ 0` and `v ≤ u` at least `u·q + r`, where the sign of `q` is a proof of its own. What remains is settled by intervals.
 //!
+//! The larger of two numbers is at least both, and a quotient times its divisor at most the dividend.
+//!
 //! A proof that succeeds holds under the assumptions of [`crate::indices`]; one that fails says nothing.
 
 use crate::indices::{Counted, Indices};
@@ -248,11 +250,17 @@ impl<'a, 'f> Facts<'a, 'f> {
         let Some(variable) = self.last_variable(target) else {
             return false;
         };
+        if let Some(reduced) = self.without_quotient(target, variable, budget) {
+            return self.prove(&reduced, budget);
+        }
         let (factor, rest) = target.split(variable);
         let Some(sign) = self.sign_within(&factor, budget) else {
             return false;
         };
-        let own = self.interval_of_variable(variable);
+        let mut own = self.interval_of_variable(variable);
+        if self.invented_data(variable).is_none() && self.indices.is_size(variable) {
+            own = own.intersect(Interval::new(0, i128::from(i64::MAX)));
+        }
         let bounds = self.bounds.get(&variable);
         let rising = sign == Sign::NotNegative;
         let (own, side) = if rising {
@@ -275,7 +283,71 @@ impl<'a, 'f> Facts<'a, 'f> {
                 return true;
             }
         }
-        false
+        let Some((larger, bounds)) = self.extreme_of(variable) else {
+            return false;
+        };
+        let mut with_bound = |bound: &Symbolic| {
+            let reduced = factor.mul(bound).and_then(|product| product.add(&rest));
+            reduced.is_some_and(|reduced| self.prove(&reduced, budget))
+        };
+        // The larger of two is at least each of them, and at most one of them.
+        match rising == larger {
+            true => bounds.iter().any(&mut with_bound),
+            false => bounds.iter().all(&mut with_bound),
+        }
+    }
+
+    /// For the smaller or larger of two numbers: whether it is the larger, and what they are.
+    ///
+    /// Sizes are taken to be less than 2⁶³, so that it does not matter whether numbers are compared with sign.
+    fn extreme_of(&self, variable: Value) -> Option<(bool, [Symbolic; 2])> {
+        let data = self.definition(variable)?;
+        let larger = match data.opcode {
+            Opcode::Umin | Opcode::Smin => false,
+            Opcode::Umax | Opcode::Smax => true,
+            _ => return None,
+        };
+        let operand = |index: usize| self.indices.expression(data.operands[index]);
+        Some((larger, [operand(0), operand(1)]))
+    }
+
+    /// What is left of `target` when a quotient that is multiplied by its divisor gives way to the dividend: `q = a / b` with
+    /// `a - b + 1 ≤ q·b ≤ a`.
+    fn without_quotient(
+        &self,
+        target: &Symbolic,
+        variable: Value,
+        budget: &mut u32,
+    ) -> Option<Symbolic> {
+        let data = self.definition(variable)?;
+        if data.opcode != Opcode::Udiv {
+            return None;
+        }
+        let dividend = self.indices.expression(data.operands[0]);
+        let divisor = self.indices.expression(data.operands[1]);
+        let by = divisor.is_value()?;
+        let (factor, _) = target.split(variable);
+        let (product, _) = factor.split(by);
+        if product == Symbolic::default() || product.mentions(variable) {
+            return None;
+        }
+        // target = q·b·product + rest
+        let of_product = Symbolic::of_value(variable).mul(&divisor)?.mul(&product)?;
+        let rest = target.sub(&of_product)?;
+        let bound = match self.sign_within(&product, budget)? {
+            Sign::NotNegative => dividend.sub(&divisor)?.plus(1)?,
+            Sign::NotPositive => dividend,
+        };
+        bound.mul(&product)?.add(&rest)
+    }
+
+    fn definition(&self, variable: Value) -> Option<&ferrozyme_ir::OpData> {
+        if self.invented_data(variable).is_some() {
+            return None;
+        }
+        let function = self.indices.function();
+        let (op, _) = function.def_op(variable)?;
+        Some(&function.ops[op])
     }
 }
 

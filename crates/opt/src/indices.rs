@@ -10,6 +10,7 @@
 //!   sizes are taken not to overflow `i64`, as is true of any array that fits in memory. Arithmetic with large factors, which
 //!   wraps on purpose (hashes, random numbers), is left as it is unless it is marked `nsw`.
 //! - Narrower arithmetic is taken apart only where `nsw` or the intervals of the operands say that it does not wrap.
+//! - What is divided without sign, and what is compared so by `umin` and `umax`, is a size, which is less than 2⁶³.
 //! - The counter of a `for` does not wrap: the number of iterations is (to − from)/step, rounded up, or 0.
 //! - Code that runs is free of undefined behaviour: `nsw`, `range` and the like hold.
 
@@ -17,8 +18,8 @@ mod transfer;
 
 use crate::interval::Interval;
 use crate::symbolic::Symbolic;
-use ferrozyme_ir::entity::SecondaryMap;
 use ferrozyme_ir::entity::packed_option::PackedOption;
+use ferrozyme_ir::entity::{EntitySet, SecondaryMap};
 use ferrozyme_ir::{
     Effect, Function, Op, OpData, Opcode, Region, Scalar, Structure, Value, ValueDef,
 };
@@ -30,6 +31,8 @@ pub struct Indices<'f> {
     structure: Structure,
     info: SecondaryMap<Value, Info>,
     counted: FxHashMap<Op, Counted>,
+    /// Values that are divided or compared without sign.
+    sizes: EntitySet<Value>,
     next_rank: u32,
 }
 
@@ -97,6 +100,7 @@ impl<'f> Indices<'f> {
             structure: Structure::of(function),
             info: SecondaryMap::new(),
             counted: FxHashMap::default(),
+            sizes: EntitySet::new(),
             next_rank: 1,
         };
         if let Some(body) = function.body {
@@ -185,6 +189,28 @@ impl<'f> Indices<'f> {
             sum = sum + product;
         }
         sum
+    }
+
+    /// Whether a value is a size: something that is divided, or of which the larger or smaller is taken, without sign.
+    pub(crate) fn is_size(&self, value: Value) -> bool {
+        self.sizes.contains(value)
+    }
+
+    /// Notes the sizes that an operation works on; one less than a size is what loops often count to.
+    fn note_sizes(&mut self, data: &OpData) {
+        if !matches!(data.opcode, Opcode::Udiv | Opcode::Umin | Opcode::Umax) {
+            return;
+        }
+        for &operand in &data.operands {
+            let expression = self.expression(operand);
+            let constant = expression.constant_part();
+            let whole = expression.plus(constant.wrapping_neg());
+            if let Some(value) = whole.and_then(|whole| whole.is_value())
+                && (-1..=0).contains(&constant)
+            {
+                self.sizes.insert(value);
+            }
+        }
     }
 
     /// The later a value is defined in the text, the higher this is; constants have 0.
@@ -330,6 +356,7 @@ impl<'f> Indices<'f> {
             for &inner in &data.regions {
                 self.visit(inner);
             }
+            self.note_sizes(data);
             let depends = self.dependence(op, data, region);
             for &result in &data.results {
                 let (expression, interval) = match data.results.len() {

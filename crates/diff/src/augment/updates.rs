@@ -1,0 +1,127 @@
+//! Values that a loop carries and replaces now and then: a running maximum, the last element that fits.
+//!
+//! ```text
+//! %r = for %i = 0 to %n step 1 with (%m: f64 = %m0) {      %r, %last = for %i = 0 to %n step 1 with (%m: f64 = %m0, %at: i64 = -1) {
+//!   %c = fcmp ogt f64 %x, %m                          →      %c = fcmp ogt f64 %x, %m
+//!   %m1 = select f64 %c, %x, %m                              %m1 = select f64 %c, %x, %m
+//!   yield %m1                                                %at1 = select i64 %c, %i, %at
+//! }                                                          yield %m1, %at1
+//! ```
+//!
+//! The adjoint of the result goes to what replaced the value last, and to nothing else. So the reverse sweep need not know of each
+//! iteration whether it replaced the value, only which one was the last: one number instead of one for each iteration.
+
+use super::{Augmenter, Step};
+use ferrozyme_ir::{Builder, Function, Op, Opcode, Type, Value, for_each_op};
+use ferrozyme_opt::{add_carried, first_carried, first_yielded};
+
+impl Augmenter<'_> {
+    /// Makes a loop that is reversed remember when it last replaced each of the values that it carries in this way.
+    pub(super) fn remember_updates(&mut self, op: Op, number: Option<Value>) {
+        let data = self.augmented.function.ops[op].clone();
+        let body = data.regions[0];
+        let first = first_carried(data.opcode);
+        let end = self.augmented.function.terminator(body);
+        if self.augmented.function.ops[end].opcode == Opcode::Trap {
+            return;
+        }
+        let skip = first_yielded(self.augmented.function.ops[end].opcode);
+        for index in 0..data.results.len() {
+            let carried = self.augmented.function.regions[body].args[first + index];
+            let next = self.augmented.function.ops[end].operands[skip + index];
+            if self.sweep.activities.is_active(next)
+                && let Some((update, replaced_if)) = self.is_update(op, end, carried, next)
+            {
+                self.remember_update(op, end, update, replaced_if, number);
+            }
+        }
+    }
+
+    /// Whether a loop does nothing with a value but replace it: by which operation, and where its condition is what.
+    fn is_update(&self, op: Op, end: Op, carried: Value, next: Value) -> Option<(Op, bool)> {
+        let function = &self.augmented.function;
+        let body = function.ops[op].regions[0];
+        let (update, _) = function.def_op(next)?;
+        let data = &function.ops[update];
+        if data.opcode != Opcode::Select
+            || function.ty(data.operands[0]) != Type::I1
+            || !function.regions[body].ops.contains(&update)
+        {
+            return None;
+        }
+        let replaced_if = match (data.operands[1] == carried, data.operands[2] == carried) {
+            (false, true) => true,
+            (true, false) => false,
+            _ => return None,
+        };
+        let mut alone = true;
+        for_each_op(function, body, &mut |region, user| {
+            if function.ends_in_trap(region) {
+                return;
+            }
+            let operands = &function.ops[user].operands;
+            let carries = operands.contains(&carried) && user != update;
+            let results = &function.ops[user].results;
+            let active = results.iter().any(|&v| self.sweep.activities.is_active(v));
+            let ends = matches!(
+                function.ops[user].opcode,
+                Opcode::Store | Opcode::Call | Opcode::CallIndirect | Opcode::Yield | Opcode::Again
+            );
+            alone &= !(carries && (active || ends));
+            let uses = operands.iter().filter(|&&operand| operand == next).count();
+            let allowed = usize::from(user == end);
+            alone &= uses <= allowed || (uses > 0 && !active && !ends);
+        });
+        alone.then_some((update, replaced_if))
+    }
+
+    fn remember_update(
+        &mut self,
+        op: Op,
+        end: Op,
+        update: Op,
+        replaced_if: bool,
+        number: Option<Value>,
+    ) {
+        let data = self.augmented.function.ops[op].clone();
+        let body = data.regions[0];
+        // A number that no iteration has.
+        let (number, before) = match number {
+            Some(number) => (number, self.function().int(Type::I64, -1)),
+            None => {
+                let counter = self.augmented.function.regions[body].args[0];
+                let ty = self.augmented.function.ty(counter);
+                let constant =
+                    |function: &Function, index: usize| function.int_of(data.operands[index]);
+                let function = &self.augmented.function;
+                match (constant(function, 0), constant(function, 2)) {
+                    (Some(from), Some(step)) => {
+                        (counter, self.function().int(ty, from.wrapping_sub(step)))
+                    }
+                    _ => return,
+                }
+            }
+        };
+        let condition = self.augmented.function.ops[update].operands[0];
+        let (at, last) = add_carried(self.function(), op, before);
+        let mut b = Builder::new(&mut self.augmented.function, body);
+        b.location = data.location;
+        let popped = b.function.regions[body].ops.pop();
+        debug_assert_eq!(popped, Some(end));
+        let now = match replaced_if {
+            true => b.select(condition, number, at),
+            false => b.select(condition, at, number),
+        };
+        b.function.ops[end].operands.push(now);
+        b.function.regions[body].ops.push(end);
+        self.augmented.function.set_name(last, "last");
+        let step = Step::Update {
+            replacement: self.augmented.function.ops[update].operands
+                [if replaced_if { 1 } else { 2 }],
+            kept: self.augmented.function.ops[update].operands[if replaced_if { 2 } else { 1 }],
+            number,
+            last,
+        };
+        self.augmented.steps.insert(update, step);
+    }
+}
