@@ -25,6 +25,8 @@ pub struct RustcCall {
     extra_filename: String,
     level: Option<Level>,
     cpu: Option<String>,
+    debug_information: bool,
+    strip: bool,
     sysroot: Option<PathBuf>,
 }
 
@@ -72,6 +74,7 @@ impl RustcCall {
             "--error-format" => self.json = value == "json",
             "--json" => self.coloured |= value.contains("diagnostic-rendered-ansi"),
             "-O" => self.level = Some(Level::O3),
+            "-g" => self.debug_information = true,
             "-C" | "--codegen" => {
                 let (name, value) = value.split_once('=').unwrap_or((value, ""));
                 self.read_codegen(name, value);
@@ -91,6 +94,8 @@ impl RustcCall {
                     _ => Some(Level::O3),
                 };
             }
+            "debuginfo" => self.debug_information = !matches!(value, "0" | "none"),
+            "strip" => self.strip = value != "none",
             // The functions themselves say what `native` is.
             "target-cpu" if value != "native" => self.cpu = Some(value.to_owned()),
             "link-arg" => {
@@ -100,6 +105,18 @@ impl RustcCall {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Flags that let us know the lines of the source where the user wants no debug information: for our messages only. The
+    /// linker takes it out again.
+    pub fn flags_for_lines(&self) -> &'static [&'static str] {
+        if self.asks || self.debug_information || self.sysroot.is_none() {
+            &[]
+        } else if self.strip {
+            &["-Cdebuginfo=line-tables-only"]
+        } else {
+            &["-Cdebuginfo=line-tables-only", "-Cstrip=debuginfo"]
         }
     }
 
@@ -175,6 +192,24 @@ mod tests {
         assert!(!call("rustc --crate-type bin --emit=dep-info,metadata").links());
         assert!(!call("rustc -vV").links());
         assert!(!call("rustc - --print=file-names --crate-type bin").links());
+    }
+
+    #[test]
+    fn asks_for_lines_where_there_are_none() {
+        let ours = "-Clink-arg=--ferrozyme-sysroot=/rust";
+        let flags = |arguments: &str| call(&format!("rustc {arguments} {ours}")).flags_for_lines();
+        assert_eq!(flags("-C debuginfo=2"), &[] as &[&str]);
+        assert_eq!(flags("-g"), &[] as &[&str]);
+        assert_eq!(flags("-vV"), &[] as &[&str]);
+        assert_eq!(
+            flags("-C debuginfo=2 -C debuginfo=0 -C strip=symbols"),
+            ["-Cdebuginfo=line-tables-only"]
+        );
+        assert_eq!(
+            flags("-O"),
+            ["-Cdebuginfo=line-tables-only", "-Cstrip=debuginfo"]
+        );
+        assert_eq!(call("rustc -O").flags_for_lines(), &[] as &[&str]);
     }
 
     #[test]

@@ -32,24 +32,20 @@ pub fn run(arguments: &[OsString]) -> i32 {
     let user_wrapper =
         std::env::var_os(messages::USER_WRAPPER).filter(|wrapper| !wrapper.is_empty());
     let call = RustcCall::parse(arguments);
-    let reduced;
-    let arguments = if is_plain(&call) {
-        reduced = flags::without_ours_anywhere(arguments);
-        &reduced
+    let plain = is_plain(&call);
+    let mut whole: Vec<OsString> = user_wrapper.into_iter().collect();
+    if plain {
+        whole.extend(flags::without_ours_anywhere(arguments));
     } else {
-        arguments
-    };
-    let whole: Vec<&OsStr> = user_wrapper
-        .iter()
-        .chain(arguments)
-        .map(OsString::as_os_str)
-        .collect();
+        whole.extend_from_slice(arguments);
+        whole.extend(call.flags_for_lines().iter().map(OsString::from));
+    }
     let Some((program, rest)) = whole.split_first() else {
         return 1;
     };
     let mut command = Command::new(program);
     command.args(rest);
-    if is_plain(&call) || (!call.links() && call.static_library().is_none()) {
+    if plain || (!call.links() && call.static_library().is_none()) {
         return report(program, &command.exec());
     }
     match run_linking(command, &call) {
