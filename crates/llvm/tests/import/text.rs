@@ -1,0 +1,73 @@
+//! LLVM text files with the Loop IR that is expected of them: `text/*.ll` and `text/*.fz` beside them.
+//!
+//! `FERROZYME_BLESS=1` rewrites what is expected.
+
+use ferrozyme_ir::{parse_module, print_module, verify_module};
+use ferrozyme_llvm::import::{ImportOptions, import};
+use ferrozyme_llvm::outline::outline_cold_code;
+use ferrozyme_llvm::{Context, Linkage, Place, Value};
+use std::path::{Path, PathBuf};
+
+fn imported_text(path: &Path) -> String {
+    let source = std::fs::read_to_string(path).expect("the file can be read");
+    let context = Context::new().expect("rustc brings its LLVM");
+    let module = context
+        .parse_text("text", &source)
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let is_opaque = |function: Value<'_>| function.has_attribute(Place::Function, "noreturn");
+    outline_cold_code(&context, module, &|function| is_opaque(function));
+    let roots: Vec<String> = module
+        .functions()
+        .filter(|function| !function.is_declaration() && function.linkage() == Linkage::External)
+        .map(|function| function.name())
+        .collect();
+    let roots: Vec<&str> = roots.iter().map(String::as_str).collect();
+    let options = ImportOptions {
+        is_opaque: &is_opaque,
+        is_inactive: &|name| name.starts_with("print"),
+    };
+    let mut text = String::new();
+    match import(&context, module, &roots, &options) {
+        Ok(imported) => {
+            verify_module(&imported.module).unwrap_or_else(|errors| panic!("{errors:?}"));
+            text.push_str(&print_module(&imported.module));
+            let mut opaque: Vec<String> = imported.opaque.values().map(ToString::to_string).collect();
+            opaque.sort();
+            for reason in opaque {
+                text.push_str(&format!("\n; not imported: {}", reason.replace('\n', "\n; ")));
+            }
+        }
+        Err(error) => text.push_str(&format!("; error: {}", error.to_string().replace('\n', "\n; "))),
+    }
+    module
+        .verify()
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    text.push('\n');
+    text
+}
+
+#[test]
+fn texts_are_imported_as_expected() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/import/text");
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
+        .expect("the folder can be read")
+        .map(|entry| entry.expect("its files can be listed").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "ll"))
+        .collect();
+    paths.sort();
+    assert!(!paths.is_empty());
+    let mut wrong = Vec::new();
+    for path in paths {
+        let text = imported_text(&path);
+        if !text.starts_with("; error") {
+            parse_module(&text).unwrap_or_else(|error| panic!("{}: {error}\n{text}", path.display()));
+        }
+        let expected = path.with_extension("fz");
+        if std::env::var_os("FERROZYME_BLESS").is_some() {
+            std::fs::write(&expected, &text).expect("what is expected can be written");
+        } else if std::fs::read_to_string(&expected).ok().as_deref() != Some(&text) {
+            wrong.push(format!("{}:\n{text}", path.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "set FERROZYME_BLESS=1 to accept:\n{}", wrong.join("\n"));
+}

@@ -1,0 +1,71 @@
+; Intrinsics, and functions of C's library, are operations.
+
+define double @floats(double %x, double %y, i32 %n) {
+  %1 = call double @llvm.fma.f64(double %x, double %y, double 1.0)
+  %2 = call fast double @llvm.fmuladd.f64(double %1, double %y, double 1.0)
+  %3 = call double @llvm.maxnum.f64(double %2, double %y)
+  %4 = call double @llvm.maximumnum.f64(double %3, double %y)
+  %5 = call double @llvm.minimum.f64(double %4, double %y)
+  %6 = call double @llvm.powi.f64.i32(double %5, i32 %n)
+  %7 = call double @llvm.roundeven.f64(double %6)
+  %8 = call { double, i32 } @llvm.frexp.f64.i32(double %7)
+  %9 = extractvalue { double, i32 } %8, 0
+  %10 = call { double, double } @llvm.sincos.f64(double %9)
+  %11 = extractvalue { double, double } %10, 1
+  %12 = call double @cbrt(double %11)
+  %13 = call double @hypot(double %12, double %y)
+  %14 = fptrunc double %13 to float
+  %15 = call float @expm1f(float %14)
+  %16 = fpext float %15 to double
+  %17 = call double @user(double %16)
+  ret double %17
+}
+
+declare double @user(double) memory(none) willreturn nounwind
+
+define double @gamma(double %x, ptr %sign) {
+  %1 = call double @lgamma_r(double %x, ptr %sign)
+  %2 = call double @tgamma(double %1)
+  ret double %2
+}
+
+define i64 @integers(i64 %x, i64 %y) {
+  %1 = call i64 @llvm.abs.i64(i64 %x, i1 true)
+  %2 = call i64 @llvm.umin.i64(i64 %1, i64 %y)
+  %3 = call i64 @llvm.fshl.i64(i64 %2, i64 %2, i64 13)
+  %4 = call i8 @llvm.scmp.i8.i64(i64 %3, i64 %y)
+  %5 = sext i8 %4 to i64
+  %6 = call i64 @llvm.uadd.sat.i64(i64 %5, i64 %y)
+  %7 = call i64 @llvm.ctlz.i64(i64 %6, i1 false)
+  %8 = call i64 @llvm.expect.i64(i64 %7, i64 3)
+  ret i64 %8
+}
+
+define { i32, i1 } @overflow(i32 %x, i32 %y) {
+  %1 = call { i32, i1 } @llvm.sadd.with.overflow.i32(i32 %x, i32 %y)
+  %2 = extractvalue { i32, i1 } %1, 0
+  %3 = call { i32, i1 } @llvm.umul.with.overflow.i32(i32 %2, i32 %y)
+  ret { i32, i1 } %3
+}
+
+define i1 @class(float %x) {
+  %1 = call i1 @llvm.is.fpclass.f32(float %x, i32 516)
+  ret i1 %1
+}
+
+define i32 @saturating(double %x) {
+  %1 = call i32 @llvm.fptosi.sat.i32.f64(double %x)
+  call void @llvm.assume(i1 true)
+  ret i32 %1
+}
+
+define ptr @masked(ptr %p) {
+  %1 = call ptr @llvm.ptrmask.p0.i64(ptr %p, i64 -16)
+  ret ptr %1
+}
+
+declare double @cbrt(double)
+declare double @hypot(double, double)
+declare float @expm1f(float)
+declare double @lgamma_r(double, ptr)
+declare double @tgamma(double)

@@ -1,0 +1,79 @@
+; Addresses, stack, copies, and what attributes say.
+
+%point = type { double, i32, [3 x float] }
+
+define float @address(ptr noalias nocapture readonly align 16 dereferenceable(24) %p, i64 %i, i32 %j) memory(argmem: read) {
+  %1 = getelementptr inbounds %point, ptr %p, i64 %i, i32 2, i32 %j
+  %2 = load float, ptr %1, align 4
+  %3 = getelementptr nuw i8, ptr %p, i64 -8
+  %4 = load float, ptr %3, align 4
+  %5 = fadd float %2, %4
+  ret float %5
+}
+
+define i64 @stack(i64 %n) {
+  %1 = alloca i64, align 8
+  %2 = alloca double, i64 %n, align 16
+  call void @llvm.lifetime.start.p0(ptr %1)
+  store i64 %n, ptr %1, align 8
+  call void @llvm.memcpy.p0.p0.i64(ptr align 8 %1, ptr align 16 %2, i64 8, i1 false)
+  call void @llvm.memmove.p0.p0.i32(ptr %1, ptr %2, i32 4, i1 false)
+  call void @llvm.memset.p0.i64(ptr align 4 %2, i8 0, i64 %n, i1 false)
+  %3 = load i64, ptr %1, align 8, !range !0
+  call void @llvm.lifetime.end.p0(ptr %1)
+  ret i64 %3
+}
+
+define ptr @allocation(i64 %n, i64 %m) {
+  %1 = call ptr @new(i64 %n, i64 8)
+  %2 = call ptr @resize(ptr %1, i64 %n, i64 8, i64 %m)
+  %3 = call ptr @malloc(i64 %m)
+  call void @free(ptr %3)
+  %4 = call ptr @calloc(i64 %n, i64 4)
+  call void @delete(ptr %4, i64 %n, i64 4)
+  call void @_RNvCs_7___rustc35___rust_no_alloc_shim_is_unstable_v2()
+  ret ptr %2
+}
+
+declare noalias ptr @new(i64, i64 allocalign) allockind("alloc,uninitialized,aligned") allocsize(0) "alloc-family"="rust"
+declare noalias ptr @resize(ptr allocptr, i64, i64 allocalign, i64) allockind("realloc,aligned") allocsize(3) "alloc-family"="rust"
+declare void @delete(ptr allocptr, i64, i64) allockind("free") "alloc-family"="rust"
+declare ptr @malloc(i64)
+declare ptr @calloc(i64, i64)
+declare void @free(ptr)
+declare void @_RNvCs_7___rustc35___rust_no_alloc_shim_is_unstable_v2()
+
+@table = private constant [3 x double] [double 1.0, double 2.0, double 3.0]
+@counter = global i64 5
+@elsewhere = external global i32
+@methods = private constant { ptr, i64, ptr } { ptr @stack, i64 8, ptr @table }
+@alias = alias double, ptr @table
+@own = thread_local global i64 0
+
+define double @globals(i64 %i) {
+  %1 = getelementptr inbounds [3 x double], ptr @table, i64 0, i64 %i
+  %2 = load double, ptr %1, align 8
+  %3 = load double, ptr getelementptr (i8, ptr @table, i64 16), align 8
+  %4 = load i64, ptr @counter, align 8
+  %5 = load ptr, ptr @methods, align 8
+  %6 = call i64 %5(i64 %4)
+  %7 = load double, ptr @alias, align 8
+  %8 = load i32, ptr @elsewhere, align 4
+  %9 = call ptr @llvm.threadlocal.address.p0(ptr @own)
+  store i64 %6, ptr %9, align 8
+  %10 = fadd double %2, %3
+  %11 = fadd double %10, %7
+  ret double %11
+}
+
+define ptr @end(i1 %c) {
+entry:
+  br i1 %c, label %then, label %join
+then:
+  br label %join
+join:
+  %p = phi ptr [ @counter, %entry ], [ getelementptr (i8, ptr @table, i64 24), %then ]
+  ret ptr %p
+}
+
+!0 = !{i64 0, i64 10}
