@@ -105,6 +105,7 @@ table! {
     fn LLVMDisposeErrorMessage(OwnedText);
     fn LLVMInstallFatalErrorHandler(FatalErrorHandler);
     fn LLVMLoadLibraryPermanently(Text) -> Bool;
+    fn LLVMParseCommandLineOptions(c_int, *const Text, Text);
 
     // Contexts.
     fn LLVMContextCreate() -> ContextRef;
@@ -532,8 +533,28 @@ pub(crate) fn load(toolchain: Toolchain) -> Result<&'static Api, LoadError> {
         // LLVM's own handler prints a stack trace and asks to report a bug to LLVM's authors.
         // SAFETY: the handler is a function of this program, which outlives the library.
         unsafe { (api.LLVMInstallFatalErrorHandler)(Some(fatal_error)) };
+        set_options(&api);
         api
     }))
+}
+
+/// Options of LLVM that are reached in no other way, and hold for the process.
+///
+/// LLVM asks at run time whether two pointers overlap before it enters a vectorised loop, and likes to ask once for a whole nest of loops. For gradients of matrices whose rows lie between each
+/// other (queries, keys and values of attention) that question has the answer "yes" when each single loop's has "no".
+const OPTIONS: &[&std::ffi::CStr] = &[c"ferrozyme", c"-hoist-runtime-checks=false"];
+
+fn set_options(api: &Api) {
+    let options: Vec<Text> = OPTIONS.iter().map(|option| option.as_ptr()).collect();
+    // An LLVM that does not know an option ignores it silently.
+    // SAFETY: the strings end in zero, and LLVM copies what it keeps.
+    unsafe {
+        (api.LLVMParseCommandLineOptions)(
+            options.len() as c_int,
+            options.as_ptr(),
+            std::ptr::null(),
+        )
+    };
 }
 
 /// The table, if the library is loaded.

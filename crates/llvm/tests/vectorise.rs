@@ -191,3 +191,32 @@ func @f(%y: ptr noalias, %x: ptr noalias readonly, %n: i64) {{
         );
     }
 }
+
+/// Rows of two matrices that lie between each other in memory: whether they overlap is asked before each inner loop, not once for all of them, where the answer would be yes.
+#[test]
+fn rows_that_lie_between_each_other_are_told_apart() {
+    let (_, optimised) = llvm_of(
+        "
+func @f(%x: ptr noalias, %n: i64, %m: i64, %q: i64) {
+  %row = offset inbounds %x, %q * 8
+  for %i: i64 = 0 to %m step 1 {
+    %start = mul i64 %i, 3000
+    %other = offset inbounds %x, %start * 8
+    for %j: i64 = 0 to %n step 1 {
+      %p = offset inbounds %row, %j * 8
+      %r = offset inbounds %other, %j * 8
+      %a = load f64 %p align 8
+      %b = load f64 %r align 8
+      %c = fmul f64 %a, %b
+      store f64 %c, %p align 8
+      store f64 %c, %r align 8
+      yield
+    }
+    yield
+  }
+  return
+}",
+        false,
+    );
+    assert!(optimised.contains("vector.memcheck:"), "{optimised}");
+}
