@@ -1,6 +1,7 @@
 //! Differentiates the imported roots, inner requests first.
 
 use crate::descriptor::Mode;
+use crate::explain::{show_locations, summarise, without_locations};
 use crate::opaque::demangle;
 use crate::options::{Explain, Options, Stage};
 use crate::passing::{Passing, passing_of, request_for};
@@ -70,6 +71,13 @@ pub(crate) fn derive(
         })
     {
         report.stages.insert(0, (Stage::Import, text));
+    }
+    let files = &derivation.module.files;
+    for (_, report) in &mut derivation.reports {
+        report.summary = show_locations(files, &report.summary);
+        for (_, text) in &mut report.stages {
+            *text = show_locations(files, text);
+        }
     }
     Ok(Derived {
         wrappers: requests
@@ -275,8 +283,8 @@ impl Derivation<'_> {
         let reverse = descriptor.mode == Mode::Reverse;
         let text =
             |text: Result<String, diff::Error>| text.unwrap_or_else(|error| format!("{error}\n"));
-        if explain.stages.is_empty() && reverse {
-            report.summary = text(explain_plan(self.module, asked));
+        if explain.stages.is_empty() {
+            report.summary = summarise(self.module, request, asked);
         }
         for &stage in &explain.stages {
             let text = match stage {
@@ -339,7 +347,7 @@ impl Derivation<'_> {
         }
         Diagnostic {
             location: location.or_else(|| Some(location_of_request(request))),
-            construct: error.operation.clone(),
+            construct: error.operation.as_deref().map(without_locations),
             chain,
             notes,
             remedy: Some(error.remedy),

@@ -16,6 +16,7 @@
 mod constants;
 mod derive;
 mod descriptor;
+mod explain;
 mod finish;
 mod gather;
 pub mod inputs;

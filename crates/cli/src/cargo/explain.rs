@@ -59,7 +59,10 @@ pub fn run(words: &[String]) -> Result<i32, Diagnostic> {
         return Ok(built.code);
     }
     let reports = read_reports(folder.path());
-    let text = write_reports(&reports, &asked.explain)?;
+    let mut text = write_reports(&reports, &asked.explain)?;
+    if let Ok(here) = std::env::current_dir() {
+        text = text.replace(&format!("{}/", here.display()), "");
+    }
     // Whoever reads may have seen enough, as `head` does.
     let _ = stdout().write_all(text.as_bytes());
     Ok(0)

@@ -1,0 +1,180 @@
+//! What can be said of a derivative, for people: its arguments, the memory it works on, what it saves and why, with lines of the source.
+
+use crate::descriptor::{Mode, Slot};
+use crate::requests::FoundRequest;
+use ferrozyme_diff::{self as diff, explain_activity, explain_plan};
+use ferrozyme_ir::Module;
+use std::fmt::Write;
+
+/// Arguments, memory and the caching plan of a derivative. Locations are still numbers ([`show_locations`]).
+pub(crate) fn summarise(module: &Module, request: &FoundRequest, asked: &diff::Request) -> String {
+    let mut text = "arguments:\n".to_owned();
+    let slots = &request.descriptor.slots;
+    let name_of = |slot: &Slot| match slot.result {
+        true => "result".to_owned(),
+        false => slot.name.clone(),
+    };
+    let width = slots
+        .iter()
+        .map(|slot| name_of(slot).len())
+        .max()
+        .unwrap_or(0);
+    for slot in slots {
+        let layout = match &slot.layout {
+            Some(layout) => format!("layout {layout}"),
+            None => format!("{} bytes of unknown layout", slot.size),
+        };
+        let activity = format!("{:?}", slot.activity);
+        let _ = writeln!(
+            text,
+            "  {:<width$}  {activity:<14}  {layout}",
+            name_of(slot)
+        );
+    }
+    match explain_activity(module, asked) {
+        Ok(activity) => write_memory(&mut text, &activity),
+        Err(error) => text.push_str(&format!("{error}\n")),
+    }
+    if request.descriptor.mode == Mode::Reverse {
+        match explain_plan(module, asked) {
+            Ok(plan) => write_plan(&mut text, &plan),
+            Err(error) => text.push_str(&format!("{error}\n")),
+        }
+    }
+    text
+}
+
+/// What memory there is and what is active in it.
+fn write_memory(text: &mut String, activity: &str) {
+    let memory: Vec<(&str, &str)> = activity
+        .lines()
+        .filter_map(|line| line.trim().split_once(char::is_whitespace))
+        .filter_map(|(word, rest)| Some((word, rest.trim_start().strip_prefix("memory ")?)))
+        .collect();
+    if !memory.is_empty() {
+        text.push_str("memory:\n");
+    }
+    for (word, class) in memory {
+        let _ = writeln!(text, "  {word:<9} {class}");
+    }
+}
+
+/// What is saved; of the rest how much there is.
+fn write_plan(text: &mut String, plan: &str) {
+    let mut counts = [("kept as values", 0), ("recomputed", 0), ("read again", 0)];
+    text.push_str("saved for the reverse sweep:\n");
+    let mut totals = Vec::new();
+    for line in plan.lines().skip(1) {
+        let word = line.split_whitespace().next().unwrap_or_default();
+        match word {
+            "keep" => counts[0].1 += 1,
+            "recompute" => counts[1].1 += 1,
+            "reload" => counts[2].1 += 1,
+            "save" => {
+                let _ = writeln!(text, "{line}");
+            }
+            _ => totals.push(line),
+        }
+    }
+    for total in totals {
+        let _ = writeln!(text, "{total}");
+    }
+    let rest: Vec<String> = counts
+        .iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(what, count)| format!("{count} {what}"))
+        .collect();
+    if !rest.is_empty() {
+        let _ = writeln!(text, "  other values: {}", rest.join(", "));
+    }
+}
+
+/// Replaces the numbers of `loc(file:line:column from …)` in a text of Loop IR by the place in the source that says most to the user: the
+/// innermost one outside of the toolchain. It goes to the end of its line.
+pub(crate) fn show_locations(files: &[String], text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for line in text.lines() {
+        let mut rest = line;
+        let mut places: Vec<String> = Vec::new();
+        while let Some((before, chain, after)) = split_location(rest) {
+            shown.push_str(before);
+            if let Some(place) = choose_place(files, chain)
+                && !places.contains(&place)
+            {
+                places.push(place);
+            }
+            rest = after;
+        }
+        shown.push_str(rest);
+        if !places.is_empty() {
+            let _ = write!(shown, "  ; {}", places.join(", "));
+        }
+        shown.push('\n');
+    }
+    shown
+}
+
+/// A text of Loop IR without its locations.
+pub(crate) fn without_locations(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some((before, _, after)) = split_location(rest) {
+        plain.push_str(before);
+        rest = after;
+    }
+    plain + rest
+}
+
+/// What stands before the first location, in it and behind it.
+fn split_location(text: &str) -> Option<(&str, &str, &str)> {
+    let start = text.find(" loc(")?;
+    let inside = &text[start + " loc(".len()..];
+    let end = inside.find(')')?;
+    Some((&text[..start], &inside[..end], &inside[end + 1..]))
+}
+
+fn choose_place(files: &[String], chain: &str) -> Option<String> {
+    let places: Vec<(&str, &str)> = chain
+        .split(" from ")
+        .filter_map(|place| {
+            let (file, position) = place.split_once(':')?;
+            let file = files.get(file.parse::<usize>().ok()?)?;
+            Some((
+                file.as_str(),
+                position.strip_suffix(":0").unwrap_or(position),
+            ))
+        })
+        .collect();
+    let of_user =
+        |(file, _): &&(&str, &str)| !file.starts_with("/rustc/") && !file.contains("/rustlib/src/");
+    let (file, position) = places.iter().find(of_user).or_else(|| places.first())?;
+    Some(format!("{file}:{position}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_of_the_user_are_shown() {
+        let files = ["src/main.rs", "/rustc/1/library/core/src/iter.rs"].map(str::to_owned);
+        let text = "  %1 = load f64 %0 align 8 loc(1:7:9 from 0:5:0): 8 bytes\n  %2 = zero loc(1:3:4)\nend\n";
+        assert_eq!(
+            show_locations(&files, text),
+            "  %1 = load f64 %0 align 8: 8 bytes  ; src/main.rs:5\n  %2 = zero  ; /rustc/1/library/core/src/iter.rs:3:4\nend\n"
+        );
+        assert_eq!(without_locations("a loc(1:2:3) b loc(1:1:1)"), "a b");
+        assert_eq!(without_locations("a loc(1:2"), "a loc(1:2");
+    }
+
+    #[test]
+    fn only_what_is_saved_is_listed() {
+        let mut text = String::new();
+        let plan = "plan of @f (dup) -> (active)\n  keep      %1 (stays a value)\n  save      %2: 8 bytes, since\n  recompute %3\n  saved in all: 8 bytes\n";
+        write_plan(&mut text, plan);
+        assert_eq!(
+            text,
+            "saved for the reverse sweep:\n  save      %2: 8 bytes, since\n  saved in all: 8 bytes\n  other values: 1 kept as values, 1 recomputed\n"
+        );
+    }
+}
