@@ -12,6 +12,7 @@ mod layout;
 mod probe;
 mod registration;
 mod request;
+mod restore;
 mod shape;
 
 pub use std::ffi::c_void;
@@ -28,4 +29,5 @@ pub use registration::{
 pub use request::{
     __ferrozyme_request, Descriptor, Slot, Text, require_driver, shared_flag, start_of, unique_flag,
 };
-pub use shape::{Comparison, Names, check_lanes, check_shape};
+pub use restore::Restore;
+pub use shape::{Comparison, Names, check_lanes, check_shape, lane, lane_mut};

@@ -116,7 +116,8 @@ impl Field {
     }
 }
 
-/// The layout of what a pointer to `T` points to an array of.
+/// The layout of what a pointer to `T` points to an array of. Inlined, so that each module with a descriptor has a copy that the driver can read.
+#[inline(always)]
 extern "C" fn elements_of<T: ?Sized + Differentiable>() -> *const Layout {
     T::ELEMENTS
 }

@@ -97,3 +97,24 @@ fn refuse_lanes(length: usize, shadow_length: usize, width: usize, names: &Names
          `{argument}` has length {length}, so with width {width} `{shadow}` must have {width} times that length, but has length {shadow_length}"
     );
 }
+
+/// One lane of a shadow that has passed [`check_lanes`].
+#[inline]
+pub fn lane<'a, T>(shadow: &&'a [T], length: usize, number: usize) -> &'a [T] {
+    &shadow[number * length..][..length]
+}
+
+/// One lane of a shadow that has passed [`check_lanes`], to be written.
+///
+/// # Safety
+/// Each lane is asked for once, and the shadow is not used meanwhile.
+#[inline]
+pub unsafe fn lane_mut<'a, T>(
+    shadow: &mut &'a mut [T],
+    length: usize,
+    number: usize,
+) -> &'a mut [T] {
+    let lane = &mut shadow[number * length..][..length];
+    // SAFETY: lanes do not overlap, and the caller has promised the rest.
+    unsafe { std::slice::from_raw_parts_mut(lane.as_mut_ptr(), length) }
+}

@@ -60,4 +60,9 @@ fn lanes(x: f64, y: &mut f64) {
     *y = x;
 }
 
+#[autodiff_reverse(df, 2, Duplicated, Duplicated)]
+unsafe fn pointer_lanes(x: &f64, y: *mut f64) {
+    unsafe { *y = *x }
+}
+
 fn main() {}

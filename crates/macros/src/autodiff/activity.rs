@@ -105,6 +105,15 @@ impl Kind {
         }
     }
 
+    /// The same with a shadow for each lane.
+    pub(crate) fn with_separate_lanes(self) -> Kind {
+        match self {
+            Kind::Dualv => Kind::Dual,
+            Kind::DualvOnly => Kind::DualOnly,
+            kind => kind,
+        }
+    }
+
     /// Whether the shadow is one argument, whatever the width.
     pub(crate) fn is_flat(self) -> bool {
         matches!(self, Kind::Dualv | Kind::DualvOnly)

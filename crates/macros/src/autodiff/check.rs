@@ -299,6 +299,15 @@ fn check_lanes(function: &Signature, attribute: &Arguments, errors: &mut Vec<Err
         return;
     }
     let arguments = || function.inputs.iter().zip(&attribute.activities);
+    for (_, activity) in arguments().filter(|(input, _)| {
+        matches!(argument_type(input), Type::Ptr(pointer) if pointer.mutability.is_some())
+    }) {
+        errors.push(error(
+            activity.span,
+            format!("`*mut` can not be used with width {} in Reverse Mode", attribute.width),
+            "gradients are computed one after the other, and how much memory to put back in between is not known: use `&mut`",
+        ));
+    }
     let seeded = arguments().find(|(input, activity)| {
         activity.kind != Kind::Const
             && match argument_type(input) {

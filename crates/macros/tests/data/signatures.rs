@@ -133,6 +133,7 @@ fn structure(s: &Structure<f64>) -> f64 { 0.0 }
 #[autodiff_reverse(stacked_3, Duplicated, Active)]
 fn stacked(x: &[f64]) -> f64 { 0.0 }
 
+#[derive(Clone)]
 struct Structure<T>(T);
 
 impl<T: Copy> Structure<T> {

@@ -1,0 +1,89 @@
+//! Checks of shadows' shapes, before anything is computed.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::Type;
+
+use super::Lane;
+use crate::autodiff::check::is_plain;
+use crate::autodiff::function::Function;
+use crate::autodiff::signature::{Argument, Derivative};
+
+/// Checks the shadows of a lane, and gives vectors in them the capacity of those that they shadow.
+pub(super) fn checks(function: &Function, derivative: &Derivative, lane: Lane) -> TokenStream {
+    let private = quote!(::ferrozyme::__private);
+    let primal = format!("::{}", function.signature.ident);
+    let mut checks = TokenStream::new();
+    let mut rebindings = TokenStream::new();
+    for argument in &derivative.arguments {
+        let Argument { name, ty, kind, .. } = argument;
+        // What is to be compared, how to get at it, and whether vectors in it may grow.
+        let (target, borrow, may_grow) = match ty {
+            Type::Ptr(_) => continue,
+            ty if is_plain(ty) => continue,
+            Type::Reference(reference) => {
+                (&*reference.elem, quote!(&*), reference.mutability.is_some())
+            }
+            _ => (ty, quote!(&), true),
+        };
+        let argument_name = name.to_string();
+        for shadow in lane.shadows(argument) {
+            let shadow_name = shadow.to_string();
+            let names = quote! {
+                const {
+                    &#private::Names {
+                        primal: concat!(module_path!(), #primal),
+                        argument: #argument_name,
+                        shadow: #shadow_name,
+                    }
+                }
+            };
+            let probe = quote!(#private::Probe::<#target>);
+            let comparison = quote! {
+                const {
+                    #private::Comparison::<#target> {
+                        same_shape: #probe::SAME_SHAPE,
+                        compare: #probe::COMPARE,
+                        length: #probe::LENGTH,
+                    }
+                }
+            };
+            if kind.is_flat() {
+                let width = derivative.width as usize;
+                checks.extend(quote! {
+                    #private::check_lanes(#comparison, #borrow #name, #borrow #shadow, #width, #names);
+                });
+                continue;
+            }
+            checks.extend(quote! {
+                #private::check_shape::<#target>(
+                    #comparison,
+                    #borrow #name,
+                    #borrow #shadow,
+                    #names,
+                );
+            });
+            if may_grow {
+                let shadow = match ty {
+                    Type::Reference(_) => quote!(&mut *#shadow),
+                    _ => {
+                        rebindings.extend(quote!(let mut #shadow = #shadow;));
+                        quote!(&mut #shadow)
+                    }
+                };
+                checks.extend(quote!((#probe::FIT)(#borrow #name, #shadow);));
+            }
+        }
+    }
+    if checks.is_empty() {
+        return checks;
+    }
+    quote! {
+        #rebindings
+        {
+            #[allow(unused_imports)]
+            use #private::Unknown as _;
+            #checks
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The slots, the call, and what comes out of the slots again.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, quote};
+use syn::Type;
+
+use super::descriptor::{descriptor, only_and_both, shim};
+use super::{Lane, local};
+use crate::autodiff::activity::{Kind, Mode};
+use crate::autodiff::function::Function;
+use crate::autodiff::place::Place;
+use crate::autodiff::signature::{Argument, Derivative, Outcome, primal_path};
+
+/// Puts everything into slots, asks for the derivative, and gives what it returns.
+pub(super) fn request(
+    function: &Function,
+    place: Place,
+    derivative: &Derivative,
+    lane: Lane,
+) -> TokenStream {
+    let private = quote!(::ferrozyme::__private);
+    let width = lane.width(derivative) as usize;
+    let mut slots = Vec::new();
+    let mut pointers = Vec::new();
+    let mut gradients = Vec::new();
+
+    for (index, argument) in derivative.arguments.iter().enumerate() {
+        let Argument { ty, kind, .. } = argument;
+        let slot = local("slot", index);
+        let value = lane.value(argument, derivative);
+        let shadows = match kind.is_flat() {
+            true => {
+                let (prepare, lanes) = flat_lanes(argument, index, width);
+                slots.push(prepare);
+                lanes
+            }
+            false => lane
+                .shadows(argument)
+                .iter()
+                .map(ToTokens::to_token_stream)
+                .collect(),
+        };
+        slots.push(quote!(let mut #slot = #private::ManuallyDrop::new(#value);));
+        pointers.push(quote!(&raw mut #slot as *mut #private::c_void));
+        for (number, shadow) in shadows.into_iter().enumerate() {
+            let slot = local(&format!("shadow_{index}"), number);
+            slots.push(quote!(let mut #slot = #private::ManuallyDrop::new(#shadow);));
+            pointers.push(quote!(&raw mut #slot as *mut #private::c_void));
+        }
+        if *kind == Kind::Active {
+            let slot = local("gradient", index);
+            slots.push(quote!(let mut #slot = #private::MaybeUninit::<#ty>::zeroed();));
+            pointers.push(quote!(&raw mut #slot as *mut #private::c_void));
+            gradients.push(quote!(#slot.assume_init()));
+        }
+    }
+
+    let result = Ident::new("result", Span::mixed_site());
+    let mut tangents = Vec::new();
+    if let Some(Outcome { ty, kind, seed }) = &derivative.outcome {
+        slots.push(quote!(let mut #result = #private::MaybeUninit::<#ty>::uninit();));
+        pointers.push(quote!(&raw mut #result as *mut #private::c_void));
+        for number in 0..width {
+            let slot = match (seed, kind) {
+                (Some(seed), _) => {
+                    let slot = local("seed", number);
+                    slots.push(quote! {
+                        let mut #slot = #private::ManuallyDrop::new(unsafe { #private::read(&raw const #seed) });
+                    });
+                    slot
+                }
+                (None, Kind::Const) => break,
+                (None, _) => {
+                    let slot = local("tangent", number);
+                    slots.push(quote!(let mut #slot = #private::MaybeUninit::<#ty>::uninit();));
+                    tangents.push(quote!(#slot.assume_init()));
+                    slot
+                }
+            };
+            pointers.push(quote!(&raw mut #slot as *mut #private::c_void));
+        }
+    }
+
+    let shim = shim(&primal_path(function, place), derivative);
+    let descriptor = descriptor(function, derivative, lane);
+    let value = returned(derivative, &result, &tangents, &gradients);
+    quote! {
+        #(#slots)*
+        unsafe {
+            #private::__ferrozyme_request(#shim, #descriptor, #(#pointers),*);
+            #value
+        }
+    }
+}
+
+/// The lanes of the one shadow of a slice, and what must come before them.
+fn flat_lanes(argument: &Argument, index: usize, width: usize) -> (TokenStream, Vec<TokenStream>) {
+    let private = quote!(::ferrozyme::__private);
+    let Argument {
+        name, ty, shadows, ..
+    } = argument;
+    let shadow = &shadows[0];
+    let length = local("length", index);
+    let is_mutable = matches!(ty, Type::Reference(reference) if reference.mutability.is_some());
+    let rebinding = is_mutable.then(|| quote!(let mut #shadow = #shadow;));
+    let lanes = (0..width).map(|number| match is_mutable {
+        true => quote!(unsafe { #private::lane_mut(&mut #shadow, #length, #number) }),
+        false => quote!(#private::lane(&#shadow, #length, #number)),
+    });
+    (
+        quote!(#rebinding let #length = #name.len();),
+        lanes.collect(),
+    )
+}
+
+/// What the derivative returns, from slots that the request has filled.
+fn returned(
+    derivative: &Derivative,
+    result: &Ident,
+    tangents: &[TokenStream],
+    gradients: &[TokenStream],
+) -> TokenStream {
+    let private = quote!(::ferrozyme::__private);
+    let Some(Outcome { ty, kind, .. }) = &derivative.outcome else {
+        return match gradients {
+            [] => TokenStream::new(),
+            [only] => only.clone(),
+            _ => quote!((#(#gradients),*)),
+        };
+    };
+    let value = quote!(#result.assume_init());
+    let drop_result = only_and_both(*kind)
+        .map(|_| quote!(if const { #private::needs_drop::<#ty>() } { #result.assume_init_drop() }));
+    let parts: Vec<&TokenStream> = match drop_result {
+        Some(_) => tangents.iter().chain(gradients).collect(),
+        None => [&value]
+            .into_iter()
+            .chain(tangents)
+            .chain(gradients)
+            .collect(),
+    };
+    let value = match (&parts[..], derivative.mode, derivative.width) {
+        ([], ..) => TokenStream::new(),
+        ([only], ..) => quote!(#only),
+        (parts, Mode::Forward, width) if width > 1 => quote!([#(#parts),*]),
+        (parts, ..) => quote!((#(#parts),*)),
+    };
+    quote!(#drop_result #value)
+}
