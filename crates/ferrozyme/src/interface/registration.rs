@@ -75,7 +75,24 @@ pub unsafe fn cell<'a, T>(start: *mut T) -> &'a Cell<T> {
     unsafe { &*start.cast::<Cell<T>>() }
 }
 
-/// Puts a value away until the reverse sweep.
+/// Puts a value away until the reverse sweep. What one rule keeps must be what the other takes, which the macro has the compiler check:
+///
+/// ```compile_fail,E0308
+/// use ferrozyme::{Active, custom_derivative};
+///
+/// #[custom_derivative(augment = augment, reverse = reverse)]
+/// fn f(x: f64) -> f64 {
+///     x
+/// }
+///
+/// fn augment(x: f64, _: Active) -> (f64, String) {
+///     (x, String::new())
+/// }
+///
+/// fn reverse(_: f64, seed: f64, _kept: Vec<f64>, _: Active) -> f64 {
+///     seed
+/// }
+/// ```
 pub fn keep<K>(kept: K) -> *mut c_void {
     Box::into_raw(Box::new(kept)).cast()
 }
