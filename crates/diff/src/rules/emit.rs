@@ -13,7 +13,7 @@
 
 use super::formula::{Formula, Place};
 use super::{Primal, Rule, linear, rule};
-use ferrozyme_ir::{Builder, Form, Opcode, Payload, Scalar, Type, Value};
+use ferrozyme_ir::{Builder, FloatPredicate, Form, Opcode, Payload, Scalar, Type, Value};
 use smallvec::SmallVec;
 
 /// Gives the value, where code is being emitted, of a value of the primal. It may emit code to get it.
@@ -28,6 +28,20 @@ pub struct Linearisation<'p> {
     ty: Type,
     emitted: Vec<(Formula, Value)>,
     scaled: Vec<(Value, Formula, Signed)>,
+}
+
+/// Operations that compilers run ahead of the condition under which their result is used, because they are cheap and cannot fail.
+const RUN_AHEAD: &[Opcode] = &[Opcode::Sqrt];
+
+/// Zero instead of NaN where the result of an operation was not used: 0 times an infinite slope, or one that is not a number.
+///
+/// Only there: where the product is a number it must stay, since a second differentiation looks at it even where the adjoint is zero.
+fn ignore_unused(b: &mut Builder<'_>, adjoint: Value, product: Value) -> Value {
+    let zero = b.zero(b.ty(product));
+    let unused = b.fcmp(FloatPredicate::Oeq, adjoint, zero);
+    let undefined = b.fcmp(FloatPredicate::Uno, product, zero);
+    let both = b.binary(Opcode::And, unused, undefined);
+    b.select(both, zero, product)
 }
 
 /// A value, or its negative.
@@ -71,8 +85,13 @@ impl<'p> Linearisation<'p> {
                         Some(((*adjoint)?, primal.partial(row.get(operand)?)))
                     });
                     let terms: SmallVec<[_; 4]> = terms.collect();
-                    self.sum_of_products(b, lookup, &terms)
-                        .map(|sum| finish(b, sum))
+                    let sum = self.sum_of_products(b, lookup, &terms);
+                    sum.map(|sum| finish(b, sum)).map(|sum| match adjoints {
+                        [Some(adjoint)] if RUN_AHEAD.contains(&primal.opcode) => {
+                            ignore_unused(b, *adjoint, sum)
+                        }
+                        _ => sum,
+                    })
                 })
                 .collect(),
             Rule::Linear(_) => linear::vjp(b, primal, lookup, adjoints, active),
