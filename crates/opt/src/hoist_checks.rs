@@ -213,9 +213,17 @@ impl Finder<'_> {
         }
     }
 
-    /// `a + distance ≤ b`, unsigned: 0 ≤ a, and 0 ≤ b - a - distance, where b is less than 2⁶³.
+    /// `a + distance ≤ b`, unsigned: 0 ≤ a, and 0 ≤ b - a - distance, where b is less than 2⁶³. Where b is at least 2⁶³, which is how sums
+    /// are checked for overflow (`a > !c`), 0 ≤ a and 0 ≤ c are enough.
     fn below(&self, a: Value, b: Value, distance: i64, found: &mut Vec<Guarded>) -> Option<()> {
         let index = self.indices.expression(a);
+        if let Some(complement) = self.complement(b) {
+            for expression in [index, complement] {
+                let condition = Condition::NotNegative(self.least(&expression)?);
+                found.push(self.guarded(condition)?);
+            }
+            return Some(());
+        }
         let is_length = self.indices.is_defined_outside(b, self.nest)
             && self.indices.interval_of_value(b).min >= 0;
         let length = match is_length {
@@ -232,6 +240,19 @@ impl Finder<'_> {
             found.push(self.guarded(condition)?);
         }
         Some(())
+    }
+
+    /// What a value is the complement of: `xor c, -1`, or a negative constant.
+    fn complement(&self, value: Value) -> Option<Symbolic> {
+        if let Some(constant) = self.function.int_of(value) {
+            let complement = i64::try_from(!constant).ok()?;
+            return (complement >= 0).then(|| Symbolic::constant(complement));
+        }
+        let (made, _) = self.function.def_op(value)?;
+        let data = &self.function.ops[made];
+        let is_complement =
+            data.opcode == Opcode::Xor && self.function.int_of(data.operands[1]) == Some(-1);
+        is_complement.then(|| self.indices.expression(data.operands[0]))
     }
 
     /// `a ≠ b`, where they differ by a counter and what does not change.
@@ -538,6 +559,27 @@ mod tests {
                    yield %c2
                  }
                  yield %u
+               }
+               return %s
+             }"#,
+        );
+    }
+
+    #[test]
+    fn sums_that_are_checked_for_overflow() {
+        check_around(
+            r#"func @main(%n: i64, %m: i64, %length: i64 range 0..=100) -> (i64) {
+               %rest = xor i64 %m, -1
+               %s = for %i: i64 = 0 to %n step 1 with (%a: i64 = 0) {
+                 %overflow = icmp ugt i64 %i, %rest
+                 if %overflow { trap "overflow" }
+                 %k = add i64 %i, %m
+                 %far = icmp ugt i64 %k, -9
+                 if %far { trap "overflow" }
+                 %inside = icmp ult i64 %k, %length
+                 if %inside { yield } else { trap "outside" }
+                 %c = add i64 %a, %k
+                 yield %c
                }
                return %s
              }"#,
