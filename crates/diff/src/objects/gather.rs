@@ -184,6 +184,16 @@ pub(super) struct Outlet {
     pub(super) cell: Option<CellId>,
 }
 
+/// What is known of an integer as the distance between two pointers.
+enum Difference {
+    /// From the first to the second, which lie in the same memory, by one of these distances.
+    Known(Value, Value, Span),
+    /// It is one, but where the pointers lead is not known yet.
+    Pending,
+    /// It is none.
+    Unknown,
+}
+
 /// One thing to do in each round.
 #[derive(Clone, Copy)]
 enum Step {
@@ -478,21 +488,8 @@ impl Gather<'_> {
                 if let (Some(base), Payload::Scale(scale)) =
                     (self.place_of(b, operands[0]), &data.payload)
                 {
-                    let index = match self.bodies[b].guarded.get(&op) {
-                        Some(&guarded) => guarded,
-                        None => self.interval(b, operands[1]),
-                    };
-                    // Without unsigned overflow an index is not negative.
-                    let index = if data.flags.contains(ferrozyme_ir::Flags::NUW) {
-                        index.at_least_zero()
-                    } else {
-                        index
-                    };
-                    let target = Target {
-                        class: base.class,
-                        span: base.span.plus(index, *scale),
-                    };
-                    self.assign(b, data.results[0], Some(target));
+                    let target = self.moved(b, op, base, *scale);
+                    self.assign(b, data.results[0], target);
                 }
             }
             Opcode::Stack => {
@@ -540,6 +537,66 @@ impl Gather<'_> {
                 }
             }
             _ => self.number(b, op),
+        }
+    }
+
+    /// Where an `offset` leads from a place; none if that is not known yet.
+    fn moved(&mut self, b: usize, op: Op, base: Target, scale: i64) -> Option<Target> {
+        let base = self.graph.resolve(base);
+        let data = &self.bodies[b].function.ops[op];
+        match self.difference(b, data.operands[1]) {
+            Difference::Known(from, to, span) if scale == 1 => {
+                // From a pointer by the way from it to another: there.
+                if from == data.operands[0] {
+                    return self.place_of(b, to);
+                }
+                let span = base.span.sum(span);
+                return Some(Target { span, ..base });
+            }
+            Difference::Pending if scale == 1 => return None,
+            _ => {}
+        }
+        let index = match self.bodies[b].guarded.get(&op) {
+            Some(&guarded) => guarded,
+            None => self.interval(b, data.operands[1]),
+        };
+        // Without unsigned overflow an index is not negative.
+        let index = if data.flags.contains(ferrozyme_ir::Flags::NUW) {
+            index.at_least_zero()
+        } else {
+            index
+        };
+        let span = base.span.plus(index, scale);
+        Some(Target { span, ..base })
+    }
+
+    /// What is known of an integer as the distance between two places of the same memory.
+    fn difference(&mut self, b: usize, value: Value) -> Difference {
+        let function = self.bodies[b].function;
+        let address = |value: Value| {
+            let (op, _) = function.def_op(value)?;
+            (function.ops[op].opcode == Opcode::Ptrtoint).then(|| function.ops[op].operands[0])
+        };
+        let ends = function.def_op(value).and_then(|(op, _)| {
+            let data = &function.ops[op];
+            (data.opcode == Opcode::Sub)
+                .then(|| Some((address(data.operands[0])?, address(data.operands[1])?)))?
+        });
+        let Some((to, from)) = ends else {
+            return Difference::Unknown;
+        };
+        match (self.place_of(b, to), self.place_of(b, from)) {
+            (Some(there), Some(here)) => {
+                let (there, here) = (self.graph.resolve(there), self.graph.resolve(here));
+                if there.class == here.class {
+                    let span = there.span.sum(here.span.negated());
+                    Difference::Known(from, to, span)
+                } else {
+                    Difference::Unknown
+                }
+            }
+            _ if self.late => Difference::Unknown,
+            _ => Difference::Pending,
         }
     }
 

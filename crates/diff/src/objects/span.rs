@@ -126,6 +126,20 @@ impl Span {
         }
     }
 
+    /// The same distances the other way.
+    pub(super) fn negated(self) -> Span {
+        match (self.lo.checked_neg(), self.hi.checked_neg()) {
+            (Some(hi), Some(lo)) => Span {
+                lo,
+                hi,
+                both: self.repeat > 0,
+                ..self
+            }
+            .normal(),
+            _ => Span::ANY,
+        }
+    }
+
     /// How the offsets spread around their smallest one.
     pub(super) fn spread(self) -> Span {
         Span {
