@@ -90,10 +90,7 @@ pub fn parse_signature(text: &str) -> Result<Signature, String> {
                 .ok_or("the width is between 1 and 1024")?;
         } else if scanner.eat_word("discard") {
             loop {
-                let index = usize::try_from(scanner.number()?);
-                signature
-                    .discarded
-                    .push(index.map_err(|_| "arguments are counted from 0 on")?);
+                signature.discarded.push(scanner.number()?);
                 if !scanner.eat(",") {
                     break;
                 }
