@@ -49,20 +49,21 @@ const BITCODE: &str = "-Clinker-plugin-lto";
 const NO_LTO: &str = "-Clto=off";
 const CFGS: [&str; 2] = ["--cfg=ferrozyme", "--check-cfg=cfg(ferrozyme)"];
 
-/// The arguments of rustc without our flags, which stand together somewhere among them.
-pub fn without_ours_anywhere(arguments: &[OsString]) -> Vec<OsString> {
+/// The arguments of rustc without the flags that make it write bitcode. The linker stays: it may meet bitcode of others.
+pub fn without_bitcode(arguments: &[OsString]) -> Vec<OsString> {
+    // Ours stand together somewhere among them; the user may have the same flags elsewhere.
     let end = CFGS[CFGS.len() - 1];
     let last = arguments.iter().rposition(|argument| argument == end);
-    let first = last.and_then(|last| {
-        arguments[..last]
-            .iter()
-            .rposition(|argument| argument == BITCODE)
+    let before = &arguments[..last.unwrap_or(0)];
+    let first = before.iter().rposition(|argument| argument == BITCODE);
+    let ours = match (first, last) {
+        (Some(first), Some(last)) => first..last,
+        _ => 0..0,
+    };
+    let kept = arguments.iter().enumerate().filter(|(index, argument)| {
+        !(ours.contains(index) && (*argument == BITCODE || *argument == NO_LTO))
     });
-    let mut arguments = arguments.to_vec();
-    if let (Some(first), Some(last)) = (first, last) {
-        arguments.drain(first..=last);
-    }
-    arguments
+    kept.map(|(_, argument)| argument.clone()).collect()
 }
 
 /// Flags that a cargo-ferrozyme around this one has added already are taken out again.
@@ -148,19 +149,10 @@ mod tests {
         );
         // Inside a build of ours nothing is added twice.
         assert_eq!(complete(&flags.join("\x1f")), flags);
-        let arguments: Vec<OsString> = [
-            &["a"][..],
-            &flags.iter().map(String::as_str).collect::<Vec<_>>(),
-            &["b"],
-        ]
-        .concat()
-        .into_iter()
-        .map(OsString::from)
-        .collect();
-        assert_eq!(
-            without_ours_anywhere(&arguments),
-            ["a", "-Ctarget-cpu=native", "-C", "linker=clang", "b"]
-        );
+        let arguments: Vec<OsString> = flags.iter().map(OsString::from).collect();
+        let left = without_bitcode(&arguments);
+        assert_eq!(left.len(), arguments.len() - 2);
+        assert!(!left.contains(&BITCODE.into()) && !left.contains(&NO_LTO.into()));
         let bare = complete("-Clinker=/usr/bin/ld.lld");
         assert!(bare.contains(&"-Clinker-flavor=ld.lld".to_owned()));
     }

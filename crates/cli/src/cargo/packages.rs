@@ -1,7 +1,8 @@
-//! Which packages only run while the program is built: procedural macros, build scripts, and what only they use.
+//! Which packages have nothing to do with derivatives: nobody who uses `ferrozyme` uses them, except while the program is built (procedural macros, build
+//! scripts, and what only they use).
 //!
-//! Without `--target`, cargo gives them the same flags as the program. Bitcode would make them slow to build for nothing, so the
-//! wrapper takes our flags away from them, and they come out as a plain cargo makes them. Not so if they ask for derivatives themselves.
+//! Cargo gives all packages the same flags. Bitcode would make these slow to build for nothing, so the wrapper takes the flag for it away
+//! from them, and they come out as a plain cargo makes them.
 
 use super::arguments::CargoArguments;
 use ferrozyme_driver::Diagnostic;
@@ -16,7 +17,7 @@ use std::process::{Command, Stdio};
 pub struct Workspace {
     /// The target directory.
     pub target_folder: PathBuf,
-    /// What needs no flags of ours.
+    /// What needs no bitcode.
     pub plain: Vec<Plain>,
 }
 
@@ -102,7 +103,6 @@ const PASSED_ON: [&str; 5] = ["--locked", "--offline", "--frozen", "-q", "--quie
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<Package>,
-    workspace_members: Vec<String>,
     target_directory: PathBuf,
     resolve: Option<Resolve>,
 }
@@ -174,49 +174,45 @@ fn understand(metadata: &Metadata) -> Workspace {
             .get(id)
             .is_some_and(|package| package.has("proc-macro"))
     };
-    let members: HashSet<&str> = metadata
-        .workspace_members
+    // Who uses `ferrozyme`, directly or not, in whatever way.
+    let mut users: HashMap<&str, Vec<&str>> = HashMap::new();
+    for (&id, dependencies) in &graph {
+        for dependency in *dependencies {
+            users.entry(&dependency.pkg).or_default().push(id);
+        }
+    }
+    let ferrozyme = metadata
+        .packages
         .iter()
-        .map(String::as_str)
-        .collect();
-
-    // What ends up in programs: members and what they use, but not through macros and build scripts.
-    let in_programs = reach(
-        members.iter().copied().filter(|id| !is_macro(id)),
-        |id, visit| {
-            for dependency in dependencies(id) {
-                let used =
-                    dependency.is(None) || (dependency.is(Some("dev")) && members.contains(id));
-                if used && !is_macro(&dependency.pkg) {
-                    visit(&dependency.pkg);
-                }
+        .filter(|package| package.name == "ferrozyme");
+    let asking = reach(ferrozyme.map(|package| package.id.as_str()), |id, visit| {
+        users
+            .get(id)
+            .into_iter()
+            .flatten()
+            .for_each(|user| visit(user));
+    });
+    // Code of anything that they use may be differentiated, but not what only runs while they are built.
+    let differentiable = reach(asking.iter().copied(), |id, visit| {
+        for dependency in dependencies(id) {
+            let runs = dependency.is(None) || dependency.is(Some("dev"));
+            if runs && !is_macro(&dependency.pkg) {
+                visit(&dependency.pkg);
             }
-        },
-    );
-    let asks = |id: &str| {
-        let used = reach(std::iter::once(id), |id, visit| {
-            dependencies(id)
-                .iter()
-                .for_each(|dependency| visit(&dependency.pkg));
-        });
-        used.iter().any(|id| {
-            packages
-                .get(id)
-                .is_some_and(|package| package.name == "ferrozyme")
-        })
-    };
+        }
+    });
     let mut plain = Vec::new();
     for package in &metadata.packages {
         let id = package.id.as_str();
         let folder = package.manifest_path.parent().unwrap_or(Path::new("/"));
-        if !in_programs.contains(id) && !asks(id) {
+        if !differentiable.contains(id) {
             plain.push(Plain::Library(folder.to_owned()));
         }
         let script_asks = || {
             let mut used = dependencies(id)
                 .iter()
                 .filter(|dependency| dependency.is(Some("build")));
-            used.any(|dependency| asks(&dependency.pkg))
+            used.any(|dependency| asking.contains(dependency.pkg.as_str()))
         };
         if package.has("custom-build") && !script_asks() {
             plain.push(Plain::BuildScript(folder.to_owned()));
@@ -295,7 +291,7 @@ mod tests {
             })
             .collect();
         let value = json!({
-            "packages": packages, "workspace_members": ["app"], "target_directory": "/target", "resolve": {"nodes": nodes},
+            "packages": packages, "target_directory": "/target", "resolve": {"nodes": nodes},
         });
         serde_json::from_value(value).expect("as cargo writes it")
     }
@@ -333,5 +329,31 @@ mod tests {
         let edges = [&edges[..], &[("tables", "ferrozyme", None)]].concat();
         let text = write_plain(&understand(&metadata(&packages, &edges)).plain);
         assert_eq!(text, "library /macros\nlibrary /syn\nbuild-script /syn\n");
+    }
+
+    #[test]
+    fn what_users_of_ferrozyme_do_not_use_is_plain() {
+        let packages = [
+            ("app", "bin"),
+            ("model", "lib"),
+            ("ferrozyme", "lib"),
+            ("numbers", "lib"),
+            ("tool", "lib"),
+        ];
+        let edges = [("app", "tool", None), ("tool", "numbers", None)];
+        let text = write_plain(&understand(&metadata(&packages, &edges)).plain);
+        assert!(
+            text.contains("library /app\nlibrary /model\nlibrary /numbers\nlibrary /tool\n"),
+            "{text}"
+        );
+        let edges = [
+            &edges[..],
+            &[("app", "model", None), ("model", "ferrozyme", None)],
+        ]
+        .concat();
+        assert_eq!(
+            write_plain(&understand(&metadata(&packages, &edges)).plain),
+            ""
+        );
     }
 }

@@ -148,7 +148,7 @@ impl RustcCall {
             inputs: vec![0],
             whole: vec![true],
             output: Some(path),
-            level: self.level.unwrap_or(Level::O0),
+            level: self.level,
             cpu: self.cpu.clone(),
             relocation: Relocation::PositionIndependent,
             flavour: None,
@@ -218,7 +218,7 @@ mod tests {
             -C extra-filename=-1 --out-dir /deps -Clink-arg=--ferrozyme-sysroot=/rust -C target-cpu=haswell";
         let line = call(arguments).static_library().expect("makes one");
         assert_eq!(line.input(0), Path::new("/deps/liba-1.a"));
-        assert_eq!(line.level, Level::O3);
+        assert_eq!(line.level, Some(Level::O3));
         assert_eq!(line.cpu.as_deref(), Some("haswell"));
         assert_eq!(line.own.sysroot.as_deref(), Some(Path::new("/rust")));
         assert_eq!(call("rustc --crate-type staticlib").static_library(), None);

@@ -35,7 +35,7 @@ pub fn run(arguments: &[OsString]) -> i32 {
     let plain = is_plain(&call);
     let mut whole: Vec<OsString> = user_wrapper.into_iter().collect();
     if plain {
-        whole.extend(flags::without_ours_anywhere(arguments));
+        whole.extend(flags::without_bitcode(arguments));
     } else {
         whole.extend_from_slice(arguments);
         whole.extend(call.flags_for_lines().iter().map(OsString::from));
@@ -54,7 +54,7 @@ pub fn run(arguments: &[OsString]) -> i32 {
     }
 }
 
-/// Whether this only runs while the program is built, and asks for no derivatives.
+/// Whether no derivative can have anything to do with this, see `packages.rs`.
 fn is_plain(call: &RustcCall) -> bool {
     let list =
         std::env::var_os(messages::PLAIN).and_then(|path| std::fs::read_to_string(path).ok());

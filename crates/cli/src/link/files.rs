@@ -98,6 +98,16 @@ pub fn mention_requests(files: &[File]) -> bool {
     files.iter().any(|file| finder.find(&file.bytes).is_some())
 }
 
+/// Whether any of these files holds bitcode that is still to be compiled.
+pub fn hold_bitcode(files: &[File]) -> bool {
+    files.iter().any(|file| match &file.kind {
+        Kind::Object => is_bitcode(&file.bytes),
+        Kind::Archive(members) => members
+            .iter()
+            .any(|member| is_bitcode(&file.bytes[member.range.clone()])),
+    })
+}
+
 fn names_crate(path: &Path, name: &str) -> bool {
     path.extension()
         .is_some_and(|extension| extension == "rlib")

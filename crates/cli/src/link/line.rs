@@ -28,8 +28,8 @@ pub struct LinkLine {
     pub whole: Vec<bool>,
     /// The file to write.
     pub output: Option<PathBuf>,
-    /// The optimisation level, O0 if it is not said.
-    pub level: Level,
+    /// The optimisation level, if it is said.
+    pub level: Option<Level>,
     /// The CPU to compile for.
     pub cpu: Option<String>,
     /// Whether the code must run at any address.
@@ -74,7 +74,7 @@ pub fn parse(arguments: &[OsString]) -> Result<LinkLine, String> {
         inputs: Vec::new(),
         whole: Vec::new(),
         output: None,
-        level: Level::O0,
+        level: None,
         cpu: None,
         relocation: Relocation::Static,
         flavour: None,
@@ -187,10 +187,10 @@ impl LinkLine {
                         continue;
                     };
                     match plugin {
-                        "O0" => self.level = Level::O0,
-                        "O1" => self.level = Level::O1,
-                        "O2" => self.level = Level::O2,
-                        "O3" => self.level = Level::O3,
+                        "O0" => self.level = Some(Level::O0),
+                        "O1" => self.level = Some(Level::O1),
+                        "O2" => self.level = Some(Level::O2),
+                        "O3" => self.level = Some(Level::O3),
                         _ => {
                             if let Some(cpu) = plugin.strip_prefix("mcpu=") {
                                 self.cpu = Some(cpu.to_owned());
@@ -325,7 +325,7 @@ mod tests {
         );
         assert_eq!(line.whole, [false, false, true, false]);
         assert_eq!(line.output.as_deref(), Some(Path::new("app")));
-        assert_eq!(line.level, Level::O3);
+        assert_eq!(line.level, Some(Level::O3));
         assert_eq!(line.cpu.as_deref(), Some("haswell"));
         assert_eq!(line.relocation, Relocation::PositionIndependent);
         assert_eq!(line.flavour.as_deref(), Some("lld"));

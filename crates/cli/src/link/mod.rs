@@ -24,7 +24,7 @@ use crate::records::{self, Record};
 use crate::render;
 use cache::{Entry, Recorded};
 use ferrozyme_driver::{
-    Diagnostic, Inputs, Options, Output, Report, Severity, Timing, differentiate,
+    Diagnostic, Inputs, Level, Options, Output, Report, Severity, Timing, differentiate,
 };
 use files::{File, Kind, REQUEST};
 use inputs::LinkInputs;
@@ -51,8 +51,9 @@ fn try_run(arguments: &[OsString]) -> Result<i32, Vec<Diagnostic>> {
     let line = line::parse(arguments).map_err(plain)?;
     let user_files = files::read_user_files(&line).map_err(plain)?;
     if !files::mention_requests(&user_files) {
+        let bitcode = files::hold_bitcode(&user_files);
         drop(user_files);
-        return Err(plain(real::become_linker(&line)));
+        return Err(plain(real::become_linker(&line, bitcode)));
     }
     let std_files = files::read_std_files(&line).map_err(plain)?;
     let all_files = || user_files.iter().chain(&std_files);
@@ -175,7 +176,7 @@ fn options_of(line: &LinkLine) -> Result<Options, Vec<Diagnostic>> {
     })?;
     Ok(Options {
         sysroot,
-        level: line.level,
+        level: line.level.unwrap_or(Level::O0),
         cpu: line.cpu.clone(),
         relocation: line.relocation,
         explain: messages::explain_wanted(),

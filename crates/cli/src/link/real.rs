@@ -8,9 +8,13 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
-/// Becomes the real linker. Comes back only if that cannot be started; the text says why.
-pub fn become_linker(line: &LinkLine) -> String {
-    let arguments = complete(line, &line.arguments);
+/// Becomes the real linker. Comes back only if that cannot be started; the text says why. `bitcode` says whether there is any among
+/// the inputs; if not, the link is exactly what rustc asked for.
+pub fn become_linker(line: &LinkLine, bitcode: bool) -> String {
+    let arguments = match bitcode {
+        true => complete(line, &line.arguments),
+        false => line.arguments.clone(),
+    };
     if !line.response_file {
         let error = Command::new(real_linker(line)).args(&arguments).exec();
         if error.kind() != ErrorKind::ArgumentListTooLong {
@@ -98,13 +102,20 @@ fn complete(line: &LinkLine, arguments: &[OsString]) -> Vec<OsString> {
         .file_name()
         .and_then(OsStr::to_str)
         .is_some_and(|name| name.ends_with("lld"));
-    if let Some(target) = target_folder(line.output.as_deref()) {
-        let mut option = OsString::from("--thinlto-cache-dir=");
-        option.push(target.join("thinlto"));
+    let mut add_option = |option: OsString| {
         if !bare {
             arguments.push("-Xlinker".into());
         }
         arguments.push(option);
+    };
+    if let Some(target) = target_folder(line.output.as_deref()) {
+        let mut option = OsString::from("--thinlto-cache-dir=");
+        option.push(target.join("thinlto"));
+        add_option(option);
+    }
+    // What is linked is no bitcode itself but uses some, as a macro can: the level is that of macros.
+    if line.level.is_none() {
+        add_option("--lto-O0".into());
     }
     if line.flavour.as_deref() != Some("lld")
         && !bare

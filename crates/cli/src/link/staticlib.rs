@@ -101,7 +101,7 @@ fn link_objects(
         .and_then(lld_folder)
         .ok_or_else(|| plain("the Rust toolchain has no rust-lld"))?;
     let combined = folder.join("combined.o");
-    let level = match line.level {
+    let level = match line.level.unwrap_or(Level::O0) {
         Level::O0 => "O0",
         Level::O1 => "O1",
         Level::O2 => "O2",
