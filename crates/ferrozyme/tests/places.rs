@@ -320,6 +320,19 @@ mod heads {
     }
     make!(made, d_made);
 
+    struct Made;
+    macro_rules! make_associated {
+        ($type:ty) => {
+            impl $type {
+                #[autodiff_reverse(d_made, Active, Active)]
+                fn made(x: f64) -> f64 {
+                    x * x * x
+                }
+            }
+        };
+    }
+    make_associated!(Made);
+
     #[test]
     fn heads_are_kept() {
         let (mut dx, mut dy) = ([0.0; 2], [0.0; 2]);
@@ -341,6 +354,7 @@ mod heads {
         assert_eq!(d_raw_names(&3.0, &mut shadow, 1.0), 6.0);
         assert_eq!(shadow, 2.0);
         assert_eq!(d_made(3.0, 1.0), (9.0, 6.0));
+        assert_eq!(Made::d_made(2.0, 1.0), (8.0, 12.0));
     }
 
     #[test]

@@ -29,6 +29,42 @@ impl Layout {
     }
 }
 
+/// Whether a value of a type can be a gradient, as far as its layout says: it is made of floats, and what else is in it may be zero.
+pub(super) const fn can_be_gradient(layout: *const Layout) -> bool {
+    layout.is_null() || !has_pointer(layout) && has_float(layout)
+}
+
+const fn has_pointer(layout: *const Layout) -> bool {
+    // SAFETY: layouts are constants.
+    let layout = unsafe { &*layout };
+    let mut index = 0;
+    while index < layout.field_count {
+        // SAFETY: a layout points to as many fields as it says.
+        let field = unsafe { &*layout.fields.add(index) };
+        if field.kind == 4 || field.kind == 5 && has_pointer(field.nested) {
+            return true;
+        }
+        index += 1;
+    }
+    false
+}
+
+/// Unknown bytes may be floats.
+const fn has_float(layout: *const Layout) -> bool {
+    // SAFETY: layouts are constants.
+    let layout = unsafe { &*layout };
+    let mut index = 0;
+    while index < layout.field_count {
+        // SAFETY: a layout points to as many fields as it says.
+        let field = unsafe { &*layout.fields.add(index) };
+        if matches!(field.kind, 0 | 2 | 3 | 6) || field.kind == 5 && has_float(field.nested) {
+            return true;
+        }
+        index += 1;
+    }
+    false
+}
+
 /// A run of equal elements in a layout.
 #[repr(C)]
 #[derive(Clone, Copy)]

@@ -5,9 +5,11 @@
 //! the bitcode and replaces the call. The layout of every type here is therefore part of the interface between this
 //! crate and the driver, and `magic` carries its version.
 
+use std::mem::needs_drop;
 use std::ptr::null;
 
 use super::Layout;
+use super::layout::can_be_gradient;
 
 /// What a derivative is wanted of, and how. Constant, and read by the driver.
 #[repr(C)]
@@ -104,6 +106,7 @@ impl Slot {
         flags: u64,
         layout: *const Layout,
     ) -> Slot {
+        require_gradient::<T>(activity, layout);
         Slot {
             role: 0,
             activity,
@@ -117,6 +120,7 @@ impl Slot {
 
     /// The slot of a result of type `T`.
     pub const fn result<T>(activity: u32, layout: *const Layout) -> Slot {
+        require_gradient::<T>(activity, layout);
         Slot {
             role: 1,
             activity,
@@ -127,6 +131,15 @@ impl Slot {
             layout,
         }
     }
+}
+
+/// Gradients of active arguments and seeds of active results are values of their types, which types that own or refer to something do not have.
+const fn require_gradient<T>(activity: u32, layout: *const Layout) {
+    let active = activity == 1 || activity == 2;
+    assert!(
+        !active || !needs_drop::<T>() && can_be_gradient(layout),
+        "Active can not be used for this type: only floats, and arrays, tuples and structs of floats, have a gradient that can be returned"
+    );
 }
 
 // The message travels in the symbol's name for what slips past `require_driver`: linkers print names of symbols

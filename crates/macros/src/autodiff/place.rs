@@ -124,13 +124,18 @@ fn surroundings(text: &str) -> Option<Place> {
     }
     // The heads of levels that hold the end are still there, each in the level outside of its brace.
     let (innermost, outer) = levels.split_last()?;
-    if outer.iter().any(Level::is_macro) {
-        return None;
-    }
-    match outer.last() {
-        Some(outer) if innermost.opened_by == '{' => Some(outer.place()),
-        Some(_) => None,
-        None => Some(Place::Scope),
+    let head = match outer.last() {
+        Some(head) if innermost.opened_by == '{' => head,
+        Some(_) => return None,
+        None => return Some(Place::Scope),
+    };
+    match head.keyword {
+        Keyword::Implementation => Some(Place::Implementation),
+        Keyword::Trait => Some(Place::Trait),
+        Keyword::Scope => Some(Place::Scope),
+        // The tokens of a macro may go anywhere.
+        _ if outer.iter().any(Level::is_macro) => None,
+        _ => Some(Place::Scope),
     }
 }
 
@@ -228,6 +233,7 @@ enum Keyword {
     None,
     Implementation,
     Trait,
+    Scope,
     MacroRules,
     Other,
 }
@@ -246,6 +252,7 @@ impl Level {
                 "pub" | "unsafe" | "default" | "const" | "auto" => Keyword::None,
                 "impl" => Keyword::Implementation,
                 "trait" => Keyword::Trait,
+                "fn" | "mod" => Keyword::Scope,
                 "macro_rules" => Keyword::MacroRules,
                 _ => Keyword::Other,
             };
@@ -255,14 +262,6 @@ impl Level {
 
     fn is_macro(&self) -> bool {
         self.keyword == Keyword::MacroRules || self.last == '!'
-    }
-
-    fn place(&self) -> Place {
-        match self.keyword {
-            Keyword::Implementation => Place::Implementation,
-            Keyword::Trait => Place::Trait,
-            Keyword::None | Keyword::MacroRules | Keyword::Other => Place::Scope,
-        }
     }
 }
 
@@ -309,9 +308,21 @@ mod tests {
     }
 
     #[test]
+    fn finds_what_surrounds_an_attribute_inside_of_macros() {
+        let implementation = Some(Place::Implementation);
+        check(
+            "macro_rules! make { ($t:ty) => { impl $t { ",
+            implementation,
+        );
+        check("make! { impl S { ", implementation);
+        check("make! { fn f() { ", Some(Place::Scope));
+    }
+
+    #[test]
     fn does_not_guess_inside_of_macros() {
-        check("macro_rules! make { ($t:ty) => { impl $t { ", None);
-        check("make! { impl S { ", None);
+        check("macro_rules! make { ($t:ty) => { ", None);
+        check("make! { ", None);
+        check("make! { struct S; ", None);
     }
 
     #[test]

@@ -90,6 +90,16 @@ fn probes_answer_for_any_type() {
     }
 }
 
+#[test]
+fn gradients_are_made_of_floats() {
+    use crate::interface::layout::can_be_gradient;
+    assert!(can_be_gradient(f64::LAYOUT));
+    assert!(can_be_gradient(<[(f32, usize); 2]>::LAYOUT));
+    assert!(can_be_gradient(std::ptr::null()));
+    assert!(!can_be_gradient(usize::LAYOUT));
+    assert!(!can_be_gradient(<(f64, &f64)>::LAYOUT));
+}
+
 fn generic_probe<T>() -> bool {
     Probe::<&[T]>::LAYOUT.is_null()
 }
