@@ -243,6 +243,15 @@ impl Explanation<'_> {
                     &format!("{what} (from saved range {range})"),
                 );
             }
+            Decision::Stored => {
+                let reload = self.plan().reloads[&value];
+                let store = print_op_with(self.module, self.function, &self.names, reload.store);
+                let mut way = format!("{what} (from where `{}` put it", store.trim());
+                if let Some(times) = reload.times {
+                    way += &format!(", times {}", name_of(&self.names, times));
+                }
+                line(text, "reload", &format!("{way})"));
+            }
             Decision::Save => {
                 let structure = self.indices.structure();
                 let region = structure

@@ -19,6 +19,8 @@
 //! [`BYTE_COST`] simple operations, since the memory that a tape takes is what limits programs. Iterations that are
 //! not known are taken to be [`UNKNOWN_TRIPS`].
 
+mod stored;
+
 use crate::activity::Activities;
 use crate::at_once::{AtOnce, find_at_once};
 use crate::augment::{Augmented, CallTarget, Step};
@@ -50,8 +52,19 @@ pub(crate) enum Decision {
     Recompute,
     /// By repeating the load on a saved range: index into [`Plan::ranges`].
     FromRange(u32),
+    /// By reading it from where the program stored it: see [`Plan::reloads`].
+    Stored,
     /// The forward sweep saves it.
     Save,
+}
+
+/// Where a value stands that the program stored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Reload {
+    /// Who stored it.
+    pub store: Op,
+    /// What it has been divided by since.
+    pub times: Option<Value>,
 }
 
 /// A range of memory that is saved behind a loop nest.
@@ -105,6 +118,8 @@ pub(crate) struct Plan {
     pub range_offsets: FxHashMap<Value, Symbolic>,
     /// Why values that are saved are not recomputed.
     pub reasons: FxHashMap<Value, Reason>,
+    /// For values that are read from where the program stored them: where.
+    pub reloads: FxHashMap<Value, Reload>,
     /// Whose regions are differentiated at once, so that all values are still there.
     pub at_once: AtOnce,
 }
@@ -144,6 +159,8 @@ pub(crate) fn plan(
         ranges: Vec::new(),
         range_nodes: Vec::new(),
         loads_from_range: FxHashMap::default(),
+        stores: stored::stores_of(function),
+        reloads: FxHashMap::default(),
         range_offsets: FxHashMap::default(),
         reasons: FxHashMap::default(),
         uses_globals: uses_variable_globals(module, function),
@@ -295,6 +312,9 @@ struct Planner<'a> {
     ranges: Vec<RangePlan>,
     range_nodes: Vec<(u32, u32)>,
     loads_from_range: FxHashMap<Value, u32>,
+    /// Which operations store each value.
+    stores: FxHashMap<Value, Vec<Op>>,
+    reloads: FxHashMap<Value, Reload>,
     range_offsets: FxHashMap<Value, Symbolic>,
     reasons: FxHashMap<Value, Reason>,
     /// Whether memory of this function's stack is in use.
@@ -309,6 +329,8 @@ enum Recipe {
     From(Vec<Value>, u64),
     /// From a saved range and these values.
     FromRange(u32, Vec<Value>),
+    /// From where the program stored it, which these values lead to.
+    Stored(Reload, Vec<Value>),
     /// Not at all.
     Never(Reason),
 }
@@ -363,7 +385,17 @@ impl<'a> Planner<'a> {
             let region = self.region_of(value);
             self.graph.edge(enter, out, self.saving_cost(value, region));
             let weight = self.weights[region];
-            match self.recipe(value) {
+            let mut recipe = self.recipe(value);
+            if let Some(better) = self.recipe_from_store(value, &recipe) {
+                recipe = better;
+            }
+            match recipe {
+                Recipe::Stored(reload, operands) => {
+                    self.graph
+                        .edge(SOURCE, enter, weight.saturating_mul(2).min(INFINITE / 8));
+                    self.reloads.insert(value, reload);
+                    self.depend(enter, &operands);
+                }
                 Recipe::From(operands, cost) => {
                     self.graph
                         .edge(SOURCE, enter, cost.saturating_mul(weight).min(INFINITE / 8));
@@ -503,6 +535,11 @@ impl<'a> Planner<'a> {
                 return Some(Reason::Overwritten(clobber));
             }
         }
+        self.why_memory_changes(address)
+    }
+
+    /// Why memory behind a pointer may not be as it was when the reverse sweep runs, whatever this function does.
+    fn why_memory_changes(&self, address: Value) -> Option<Reason> {
         let root = offset_chain(self.function, address).root;
         let any_overwritten = self.surroundings.overwritten.iter().any(|&flag| flag);
         match &self.function.values[root].def {
@@ -647,9 +684,10 @@ impl<'a> Planner<'a> {
             ranges: self.ranges,
             range_offsets: self.range_offsets,
             reasons: self.reasons,
+            reloads: self.reloads.clone(),
             at_once: self.at_once,
         };
-        for value in self.order {
+        for &value in &self.order {
             let (enter, out) = self.nodes[&value];
             plan.decisions[value] = match (on_source_side(enter), on_source_side(out)) {
                 (_, true) => Decision::Unneeded,
@@ -659,6 +697,7 @@ impl<'a> Planner<'a> {
                         plan.ranges[range as usize].used = true;
                         Decision::FromRange(range)
                     }
+                    None if self.reloads.contains_key(&value) => Decision::Stored,
                     None => Decision::Recompute,
                 },
             };
@@ -687,7 +726,7 @@ pub(crate) struct OffsetChain {
 }
 
 impl OffsetChain {
-    fn indices(&self) -> Vec<Value> {
+    pub(crate) fn indices(&self) -> Vec<Value> {
         self.offsets.iter().map(|(index, _)| *index).collect()
     }
 }

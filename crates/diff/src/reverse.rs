@@ -18,13 +18,13 @@
 use crate::activity::Activities;
 use crate::augment::{Augmented, CallStep, CallTarget, Step};
 use crate::memory;
-use crate::plan::{Decision, Plan, active_operands, live_regions, offset_chain};
+use crate::plan::{Decision, Plan, Reload, active_operands, live_regions, offset_chain};
 use crate::rules::{self, Primal};
 use crate::tape::{Tape, count_elements, iteration_number, linear_index, trip_count};
 use ferrozyme_ir::entity::{EntityRef, SecondaryMap};
 use ferrozyme_ir::{
-    Alignment, Builder, Flags, Function, IntPredicate, Op, OpData, Opcode, Payload, Region,
-    Structure, Type, Value,
+    Alignment, Builder, Flags, FloatPredicate, Function, IntPredicate, Op, OpData, Opcode, Payload,
+    Region, Structure, Type, Value,
 };
 use ferrozyme_opt::symbolic::Symbolic;
 use ferrozyme_opt::{add_carried, first_initial};
@@ -241,6 +241,7 @@ impl Mirror<'_, '_> {
         match (self.forward.plan.decisions[value], op) {
             (Decision::Recompute, Some(op)) => self.recompute(op),
             (Decision::FromRange(range), Some(op)) => self.read_range(op, range),
+            (Decision::Stored, _) => self.read_stored(value),
             // Counters were set when the loop was entered; what is saved outside loops is found by `lookup`.
             _ => {}
         }
@@ -292,6 +293,32 @@ impl Mirror<'_, '_> {
         let value = self.b.load(self.source.ty(result), address, Alignment::ONE);
         self.name_after(value, result);
         self.known.insert(result, value);
+    }
+
+    /// Reads a value from where the program stored it.
+    fn read_stored(&mut self, value: Value) {
+        let Reload { store, times } = self.forward.plan.reloads[&value];
+        let data = &self.source.ops[store];
+        let chain = offset_chain(self.source, data.operands[1]);
+        let mut address = self.lookup(chain.root);
+        for (index, scale) in chain.offsets {
+            let index = self.lookup(index);
+            address = self.b.offset(address, index, scale);
+        }
+        let mut read = self.b.load(self.source.ty(value), address, alignment(data));
+        if let Some(times) = times {
+            // Divided by infinity, everything is zero, and depends on nothing.
+            let times = self.lookup(times);
+            let ty = self.b.ty(times);
+            let product = self.b.binary(Opcode::Fmul, read, times);
+            let magnitude = self.b.unary(Opcode::Fabs, times);
+            let infinity = self.b.float(ty, f64::INFINITY);
+            let infinite = self.b.fcmp(FloatPredicate::Oeq, magnitude, infinity);
+            let zero = self.b.zero(ty);
+            read = self.b.select(infinite, zero, product);
+        }
+        self.name_after(read, value);
+        self.known.insert(value, read);
     }
 
     /// Builds the value of an index expression over values of the forward sweep.
@@ -667,6 +694,7 @@ impl Mirror<'_, '_> {
                 }
             }
         }
+        self.release_after(op);
     }
 
     /// Notes that the reverse of a region begins here.

@@ -485,8 +485,13 @@ impl Saver<'_> {
             sum.next_multiple_of(8)
         };
         let rows = self.rows_around(nest[0], &bounds);
-        let (counts, row) = self.build_before(nest[0], |b| count_elements(b, &bounds));
-        let outermost = rows.unwrap_or(nest[0]);
+        // What is differentiated at once can use the same memory in each iteration.
+        let shared = match rows {
+            Some(_) => nest[0],
+            None => self.outermost_sharing(nest[0], &bounds),
+        };
+        let (counts, row) = self.build_before(shared, |b| count_elements(b, &bounds));
+        let outermost = rows.unwrap_or(shared);
         let total = match rows {
             Some(around) => self.count_rows(around, &bounds),
             None => row,
@@ -526,9 +531,9 @@ impl Saver<'_> {
         for value in [memory].into_iter().chain(storage.total) {
             self.convey_new(value, outermost, code);
         }
-        let code = self.before[&storage.nest[0]];
+        let code = self.before[&shared];
         for &extent in &storage.extents {
-            self.convey_new(extent, storage.nest[0], code);
+            self.convey_new(extent, shared, code);
         }
         self.tape
             .released_after
@@ -536,6 +541,30 @@ impl Saver<'_> {
             .or_default()
             .push(memory);
         self.tape.loops.insert(op, storage);
+    }
+
+    /// The outermost operation before which memory for a nest can be allocated that all its executions share: the nest itself, or one
+    /// that is differentiated at once, outside of which the nest's bounds are known.
+    fn outermost_sharing(&self, nest: Op, bounds: &[[Value; 3]]) -> Op {
+        let mut found = nest;
+        let mut region = self.structure.region_of(nest);
+        while let Some(inner) = region {
+            let Some(holder) = self.structure.op_of(inner) else {
+                break;
+            };
+            let known = bounds.iter().flatten().all(|&bound| {
+                let home = self.structure.region_of_value(self.function, bound);
+                home.is_none_or(|home| !self.structure.is_within(home, inner))
+            });
+            if !known || !self.at_once.ops.contains(&holder) {
+                break;
+            }
+            if matches!(self.function.ops[holder].opcode, Opcode::For | Opcode::Loop) {
+                found = holder;
+            }
+            region = self.structure.region_of(holder);
+        }
+        found
     }
 
     /// The counted loop right around a nest, if the nest's bounds can be computed from its counter before it runs.

@@ -66,7 +66,8 @@ pub struct Aliases<'m> {
     module: &'m Module,
     indices: Indices<'m>,
     pointers: Pointers,
-    facts: RefCell<FxHashMap<Region, Rc<[Symbolic]>>>,
+    /// What holds in each region, and from where in the text on.
+    facts: RefCell<FxHashMap<Region, Rc<[(u32, Symbolic)]>>>,
 }
 
 impl<'m> Aliases<'m> {
@@ -153,7 +154,7 @@ impl<'m> Aliases<'m> {
         if a.root != b.root {
             return self.may_share(a.root, b.root);
         }
-        let mut facts = Facts::new(&self.indices);
+        let mut facts = Facts::trusting(&self.indices);
         self.may_overlap(&mut facts, a, b, None, &mut |_, _| {})
     }
 
@@ -162,12 +163,10 @@ impl<'m> Aliases<'m> {
         if a.1.root != b.1.root {
             return self.may_share(a.1.root, b.1.root);
         }
-        let mut facts = Facts::new(&self.indices);
+        let mut facts = Facts::trusting(&self.indices);
         self.may_overlap(&mut facts, a.1, b.1, None, &mut |facts, _| {
             for op in [a.0, b.0] {
-                for fact in self.facts_at(op).iter() {
-                    facts.assume(fact);
-                }
+                self.facts_at(op, |fact| facts.assume(fact));
             }
         })
     }
@@ -211,7 +210,7 @@ impl<'m> Aliases<'m> {
             return true;
         }
         // A local object made in the loop is another one in another iteration; in the same one, offsets count.
-        let mut facts = Facts::new(&self.indices);
+        let mut facts = Facts::trusting(&self.indices);
         let iteration = Iteration::new(&self.indices, loop_op, None);
         self.may_overlap(
             &mut facts,
@@ -373,16 +372,23 @@ impl<'m> Aliases<'m> {
 
     // ---- two executions
 
-    fn facts_at(&self, op: Op) -> Rc<[Symbolic]> {
+    /// Calls `assume` with all that holds where an operation runs.
+    fn facts_at(&self, op: Op, mut assume: impl FnMut(&Symbolic)) {
         let Some(region) = self.structure().region_of(op) else {
-            return Rc::from([]);
+            return;
         };
-        if let Some(facts) = self.facts.borrow().get(&region) {
-            return facts.clone();
+        let known = self.facts.borrow().get(&region).cloned();
+        let facts = known.unwrap_or_else(|| {
+            let facts: Rc<[(u32, Symbolic)]> = facts_at(&self.indices, Some(region), true).into();
+            self.facts.borrow_mut().insert(region, facts.clone());
+            facts
+        });
+        let here = self.structure().order(op);
+        for (since, fact) in facts.iter() {
+            if *since <= here {
+                assume(fact);
+            }
         }
-        let facts: Rc<[Symbolic]> = facts_at(&self.indices, Some(region)).into();
-        self.facts.borrow_mut().insert(region, facts.clone());
-        facts
     }
 
     /// The loops around both operations, outermost first, from `scope` on inwards.
@@ -408,8 +414,9 @@ impl<'m> Aliases<'m> {
     }
 
     fn is_copy_onto_itself(&self, read: Op, write: Op) -> bool {
-        // The two places of one `copy` are apart or equal, and nothing changes if they are equal.
-        read == write && self.function().ops[read].opcode == Opcode::Copy
+        // The two places of one `copy` are apart or equal, and nothing changes if they are equal. A store does not undo itself.
+        let opcode = self.function().ops[read].opcode;
+        read == write && matches!(opcode, Opcode::Copy | Opcode::Store)
     }
 
     /// Whether `write`, in a later iteration of `loop_op` but the same one of the loops around it, may touch what
@@ -423,7 +430,7 @@ impl<'m> Aliases<'m> {
             // Memory made in the loop is new in each iteration. Any other pointer may be the same again.
             return object_kind(self.function(), a.root) != Some(Object::Local);
         }
-        let mut facts = Facts::new(&self.indices);
+        let mut facts = Facts::trusting(&self.indices);
         let counted = self.indices.counted(loop_op);
         let distance = counted.map(|counted| facts.invent_distance(counted));
         let iteration = Iteration::new(&self.indices, loop_op, counted.zip(distance));
@@ -439,15 +446,13 @@ impl<'m> Aliases<'m> {
         a: Op,
         b: Op,
     ) {
-        for fact in self.facts_at(a).iter() {
-            facts.assume(fact);
-        }
+        self.facts_at(a, |fact| facts.assume(fact));
         if let Some(iteration) = other {
-            for fact in self.facts_at(b).iter() {
+            self.facts_at(b, |fact| {
                 if let Some(fact) = iteration.rename(facts, fact) {
                     facts.assume(&fact);
                 }
-            }
+            });
         }
     }
 }

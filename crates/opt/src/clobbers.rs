@@ -24,6 +24,8 @@ pub struct Clobbers<'m> {
     clobbers: FxHashMap<Op, Op>,
     /// The operations that read memory.
     reads: FxHashMap<Op, Footprint>,
+    /// All writes of the function.
+    all: Rc<Summary>,
     summaries: RefCell<FxHashMap<Op, Rc<Summary>>>,
     /// A group with more writes than this is not compared one by one.
     compared: usize,
@@ -37,6 +39,28 @@ enum When {
     Later,
     /// All.
     Ever,
+}
+
+/// What is asked of the writes of a stretch of text.
+struct Query {
+    /// Who touched the memory first.
+    op: Op,
+    when: When,
+    /// Within which loop, in the same execution of it.
+    scope: Option<Op>,
+    /// A write that does not count.
+    except: Option<Op>,
+}
+
+impl Query {
+    fn later(op: Op, scope: Option<Op>) -> Query {
+        Query {
+            op,
+            when: When::Later,
+            scope,
+            except: None,
+        }
+    }
 }
 
 /// A write of a function, by its position in the text.
@@ -83,19 +107,22 @@ impl<'m> Clobbers<'m> {
                 reading.push(op);
             }
         }
+        let summary = Rc::new(Summary::of(&aliases, &writes, compared));
         let mut clobbers = Clobbers {
             aliases,
             writes,
+            all: summary.clone(),
             clobbers: FxHashMap::default(),
             reads,
             summaries: RefCell::default(),
             compared,
             budget: Cell::new(MAX_COMPARISONS),
         };
-        let summary = Summary::of(&clobbers.aliases, &clobbers.writes, compared);
         let mut found = FxHashMap::default();
         for op in reading {
-            if let Some(clobber) = clobbers.clobber_in(&summary, op, When::Later, None) {
+            let footprint = &clobbers.reads[&op];
+            let query = Query::later(op, None);
+            if let Some(clobber) = clobbers.clobber_in(&summary, footprint, &query) {
                 found.insert(op, clobber);
             }
         }
@@ -119,8 +146,23 @@ impl<'m> Clobbers<'m> {
     /// If not, all that it read in all iterations still stands in memory when the loop ends, and can be saved there.
     pub fn clobbered_in_loop(&self, op: Op, loop_op: Op) -> bool {
         let summary = self.summary_of(loop_op);
-        self.clobber_in(&summary, op, When::Later, Some(loop_op))
-            .is_some()
+        let query = Query::later(op, Some(loop_op));
+        let footprint = self.reads.get(&op);
+        footprint.is_some_and(|footprint| self.clobber_in(&summary, footprint, &query).is_some())
+    }
+
+    /// An operation other than `except` that may overwrite or release what a `store` wrote, after it wrote it, and within the
+    /// same execution of a loop if one is given.
+    pub fn overwrites_store(&self, store: Op, scope: Option<Op>, except: Option<Op>) -> Option<Op> {
+        let summary = match scope {
+            Some(scope) => self.summary_of(scope),
+            None => self.all.clone(),
+        };
+        let query = Query {
+            except,
+            ..Query::later(store, scope)
+        };
+        self.clobber_in(&summary, &self.aliases.writes(store), &query)
     }
 
     /// Whether what `op` reads may be written or released within the same execution of `loop_op`, a loop around it,
@@ -129,8 +171,12 @@ impl<'m> Clobbers<'m> {
     /// If not, what it reads in all iterations stands in memory before, during and after the loop.
     pub fn written_in_loop(&self, op: Op, loop_op: Op) -> bool {
         let summary = self.summary_of(loop_op);
-        self.clobber_in(&summary, op, When::Ever, Some(loop_op))
-            .is_some()
+        let query = Query {
+            when: When::Ever,
+            ..Query::later(op, Some(loop_op))
+        };
+        let footprint = self.reads.get(&op);
+        footprint.is_some_and(|footprint| self.clobber_in(&summary, footprint, &query).is_some())
     }
 
     /// Whether an operation reads memory, outside code that ends in a trap.
@@ -162,9 +208,8 @@ impl<'m> Clobbers<'m> {
         first..first + count
     }
 
-    fn clobber_in(&self, summary: &Summary, op: Op, when: When, scope: Option<Op>) -> Option<Op> {
-        let footprint = self.reads.get(&op)?;
-        let earliest = self.earliest_clobber(op, scope);
+    fn clobber_in(&self, summary: &Summary, footprint: &Footprint, query: &Query) -> Option<Op> {
+        let earliest = self.earliest_clobber(query.op, query.scope);
         if footprint.elsewhere
             && let Some(clobber) = summary.last_reachable(earliest)
         {
@@ -175,7 +220,7 @@ impl<'m> Clobbers<'m> {
                 return None;
             }
             self.clobber_by_other_root(summary, access, earliest)
-                .or_else(|| self.clobber_by_same_root(summary, (op, access), earliest, when, scope))
+                .or_else(|| self.clobber_by_same_root(summary, access, earliest, query))
         })
     }
 
@@ -247,12 +292,11 @@ impl<'m> Clobbers<'m> {
     fn clobber_by_same_root(
         &self,
         summary: &Summary,
-        read: (Op, &Access),
+        access: &Access,
         earliest: u32,
-        when: When,
-        scope: Option<Op>,
+        query: &Query,
     ) -> Option<Op> {
-        let access = read.1;
+        let read = (query.op, access);
         let group = summary.groups.get(&access.root)?;
         if let Some((order, clobber)) = group.whole
             && order >= earliest
@@ -263,14 +307,17 @@ impl<'m> Clobbers<'m> {
             if *order < earliest {
                 break;
             }
+            if query.except == Some(*clobber) {
+                continue;
+            }
             let write = (*clobber, written);
             if !(group.fixed && surely_apart(access, written))
                 && (!self.spend()
-                    || match (when, scope) {
+                    || match (query.when, query.scope) {
                         (When::Ever, Some(scope)) => {
                             self.aliases.may_meet_within(read, write, scope)
                         }
-                        _ => self.aliases.may_overwrite_within(read, write, scope),
+                        _ => self.aliases.may_overwrite_within(read, write, query.scope),
                     })
             {
                 return Some(*clobber);

@@ -5,7 +5,7 @@
 //! last first, since its bounds mention only earlier ones: `p = v·q + r` with `q ≥ 0` and `v ≥ l` is at least `l·q + r`, and with
 //! `q ≤ 0` and `v ≤ u` at least `u·q + r`, where the sign of `q` is a proof of its own. What remains is settled by intervals.
 //!
-//! The larger of two numbers is at least both, and a quotient times its divisor at most the dividend.
+//! Where sizes are trusted, the larger of two numbers is at least both, and a quotient times its divisor at most the dividend.
 //!
 //! A proof that succeeds holds under the assumptions of [`crate::indices`]; one that fails says nothing.
 
@@ -21,6 +21,8 @@ pub struct Facts<'a, 'f> {
     indices: &'a Indices<'f>,
     bounds: FxHashMap<Value, Bounds>,
     invented: Vec<Invented>,
+    /// Whether sizes are taken to be less than 2⁶³.
+    trusting: bool,
 }
 
 #[derive(Default)]
@@ -45,6 +47,9 @@ struct Invented {
 /// How many eliminations one proof may take.
 const BUDGET: u32 = 120;
 
+/// How many checks of one region are believed.
+const MAX_CHECKS: usize = 16;
+
 /// How many regions outwards conditions of `if` are looked for.
 const MAX_CONDITIONS: usize = 8;
 
@@ -55,14 +60,27 @@ impl<'a, 'f> Facts<'a, 'f> {
             indices,
             bounds: FxHashMap::default(),
             invented: Vec::new(),
+            trusting: false,
+        }
+    }
+
+    /// As [`Facts::new`], where sizes are taken to be less than 2⁶³: what is divided without sign, what `umin` and `umax` compare, and
+    /// parameters that indices are checked against. Of memory that fits into a machine this is true.
+    pub fn trusting(indices: &'a Indices<'f>) -> Facts<'a, 'f> {
+        Facts {
+            trusting: true,
+            ..Facts::new(indices)
         }
     }
 
     /// What holds where an operation runs.
     pub fn at(indices: &'a Indices<'f>, op: Op) -> Facts<'a, 'f> {
         let mut facts = Facts::new(indices);
-        for fact in facts_at(indices, indices.structure().region_of(op)) {
-            facts.assume(&fact);
+        let structure = indices.structure();
+        for (since, fact) in facts_at(indices, structure.region_of(op), false) {
+            if since <= structure.order(op) {
+                facts.assume(&fact);
+            }
         }
         facts
     }
@@ -258,7 +276,8 @@ impl<'a, 'f> Facts<'a, 'f> {
             return false;
         };
         let mut own = self.interval_of_variable(variable);
-        if self.invented_data(variable).is_none() && self.indices.is_size(variable) {
+        let known = self.invented_data(variable).is_none();
+        if self.trusting && known && self.indices.is_size(variable) {
             own = own.intersect(Interval::new(0, i128::from(i64::MAX)));
         }
         let bounds = self.bounds.get(&variable);
@@ -283,7 +302,7 @@ impl<'a, 'f> Facts<'a, 'f> {
                 return true;
             }
         }
-        let Some((larger, bounds)) = self.extreme_of(variable) else {
+        let Some((larger, bounds)) = self.extreme_of(variable).filter(|_| self.trusting) else {
             return false;
         };
         let mut with_bound = |bound: &Symbolic| {
@@ -320,7 +339,7 @@ impl<'a, 'f> Facts<'a, 'f> {
         budget: &mut u32,
     ) -> Option<Symbolic> {
         let data = self.definition(variable)?;
-        if data.opcode != Opcode::Udiv {
+        if data.opcode != Opcode::Udiv || !self.trusting {
             return None;
         }
         let dividend = self.indices.expression(data.operands[0]);
@@ -361,22 +380,53 @@ pub enum Sign {
 }
 
 /// What holds where the operations of a region run, each expression being at least 0.
-pub(crate) fn facts_at(indices: &Indices, region: Option<Region>) -> Vec<Symbolic> {
+pub(crate) fn facts_at(
+    indices: &Indices,
+    region: Option<Region>,
+    trusting: bool,
+) -> Vec<(u32, Symbolic)> {
     let structure = indices.structure();
-    let mut facts = Vec::new();
+    let mut facts: Vec<(u32, Symbolic)> = Vec::new();
     let mut conditions = 0;
     let mut region = region;
     while let Some(inner) = region {
+        facts.extend(check_facts(indices, inner, trusting));
         let Some(holder) = structure.op_of(inner) else {
             break;
         };
-        if let Some(counted) = indices.counted(holder) {
-            facts.extend(counted_facts(counted));
+        let own = if let Some(counted) = indices.counted(holder) {
+            counted_facts(counted)
         } else if conditions < MAX_CONDITIONS {
             conditions += 1;
-            facts.extend(branch_facts(indices, holder, inner));
-        }
+            branch_facts(indices, holder, inner, false).to_vec()
+        } else {
+            Vec::new()
+        };
+        facts.extend(own.into_iter().map(|fact| (0, fact)));
         region = structure.region_of(holder);
+    }
+    facts
+}
+
+/// What the checks of a region say behind them: each stands in the text before what it speaks of.
+fn check_facts(indices: &Indices, region: Region, trusting: bool) -> Vec<(u32, Symbolic)> {
+    let function = indices.function();
+    let mut facts = Vec::new();
+    let mut checks = 0;
+    for &op in &function.regions[region].ops {
+        let data = &function.ops[op];
+        if data.opcode != Opcode::If || checks == MAX_CHECKS {
+            continue;
+        }
+        let passing = match [0, 1].map(|index| function.ends_in_trap(data.regions[index])) {
+            [false, true] => data.regions[0],
+            [true, false] => data.regions[1],
+            _ => continue,
+        };
+        checks += 1;
+        let since = indices.structure().order(op);
+        let found = branch_facts(indices, op, passing, trusting);
+        facts.extend(found.into_iter().map(|fact| (since, fact)));
     }
     facts
 }
@@ -398,7 +448,14 @@ fn counted_facts(counted: &Counted) -> Vec<Symbolic> {
 }
 
 /// What the comparison of an `if` says within one of its branches, each expression being at least 0.
-fn branch_facts(indices: &Indices, op: Op, region: Region) -> SmallVec<[Symbolic; 2]> {
+///
+/// With `trusting`, a parameter that an index is compared with is a size.
+fn branch_facts(
+    indices: &Indices,
+    op: Op,
+    region: Region,
+    trusting: bool,
+) -> SmallVec<[Symbolic; 2]> {
     let function = indices.function();
     let data = &function.ops[op];
     let mut facts = SmallVec::new();
@@ -420,7 +477,14 @@ fn branch_facts(indices: &Indices, op: Op, region: Region) -> SmallVec<[Symbolic
     if !is_scalar_integer(function, left) {
         return facts;
     }
-    let Some(predicate) = signed_meaning(indices, *predicate, holds, left, right) else {
+    let Some(predicate) = signed_meaning(
+        indices,
+        *predicate,
+        holds,
+        left,
+        right,
+        trusting && function.arguments().contains(&right),
+    ) else {
         return facts;
     };
     // A test for overflow compares a wrapped sum, of which only the exact expression may be believed.
@@ -471,12 +535,13 @@ fn signed_meaning(
     holds: bool,
     left: Value,
     right: Value,
+    is_size: bool,
 ) -> Option<Meaning> {
     let (own, limit) = (
         indices.interval_of_value(left),
         indices.interval_of_value(right),
     );
-    let limited = limit.min >= 0;
+    let limited = limit.min >= 0 || is_size;
     // Of numbers that are not negative, an unsigned comparison is a signed one.
     let plain = limited && own.min >= 0;
     Some(match (predicate, holds) {

@@ -10,7 +10,6 @@
 //!   sizes are taken not to overflow `i64`, as is true of any array that fits in memory. Arithmetic with large factors, which
 //!   wraps on purpose (hashes, random numbers), is left as it is unless it is marked `nsw`.
 //! - Narrower arithmetic is taken apart only where `nsw` or the intervals of the operands say that it does not wrap.
-//! - What is divided without sign, and what is compared so by `umin` and `umax`, is a size, which is less than 2⁶³.
 //! - The counter of a `for` does not wrap: the number of iterations is (to − from)/step, rounded up, or 0.
 //! - Code that runs is free of undefined behaviour: `nsw`, `range` and the like hold.
 
