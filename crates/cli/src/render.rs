@@ -47,12 +47,24 @@ pub fn render(diagnostic: &Diagnostic, coloured: bool) -> String {
     renderer.render(&[group])
 }
 
-/// The diagnostic as rustc's JSON.
-pub fn to_json(diagnostic: &Diagnostic, coloured: bool) -> Value {
-    let level = match diagnostic.severity {
+/// The diagnostic in one line, as `--message-format=short` wants it.
+pub fn render_short(diagnostic: &Diagnostic) -> String {
+    let level = level_name(diagnostic.severity);
+    let place = diagnostic.location.as_ref().map(describe_location);
+    let place = place.map(|place| format!("{place}: ")).unwrap_or_default();
+    format!("{place}{level}: {}\n", diagnostic.message)
+}
+
+fn level_name(severity: Severity) -> &'static str {
+    match severity {
         Severity::Error => "error",
         Severity::Warning => "warning",
-    };
+    }
+}
+
+/// The diagnostic as rustc's JSON, with what cargo shows to people.
+pub fn to_json(diagnostic: &Diagnostic, rendered: &str) -> Value {
+    let level = level_name(diagnostic.severity);
     let child = |level: &str, message: &str| {
         json!({
             "message": message, "code": null, "level": level, "spans": [], "children": [], "rendered": null,
@@ -71,7 +83,7 @@ pub fn to_json(diagnostic: &Diagnostic, coloured: bool) -> Value {
         "level": level,
         "spans": diagnostic.location.as_ref().map(|location| span_to_json(location, diagnostic)).into_iter().collect::<Vec<_>>(),
         "children": children.chain(help).collect::<Vec<_>>(),
-        "rendered": format!("{}\n\n", render(diagnostic, coloured)),
+        "rendered": rendered,
     })
 }
 
@@ -252,7 +264,12 @@ mod tests {
               = note: more to know
               = help: mark it as inactive"#]]
         .assert_eq(&text);
-        let value = to_json(&example(&file), false);
+        assert!(
+            render_short(&example(&file))
+                .ends_with("a.rs:2:13: error: cannot differentiate this call\n")
+        );
+        let value = to_json(&example(&file), "shown");
+        assert_eq!(value["rendered"], "shown");
         assert_eq!(value["spans"][0]["column_end"], 20);
         assert_eq!(value["spans"][0]["byte_start"], 21);
         assert_eq!(value["children"].as_array().map(Vec::len), Some(4));

@@ -34,7 +34,7 @@ mod wrap;
 
 pub use inputs::{Input, Inputs, Origin};
 pub use options::{Explain, Level, Options, Relocation, Stage};
-pub use pipeline::differentiate;
+pub use pipeline::{check_toolchain, differentiate};
 pub use report::{DerivativeReport, Diagnostic, Frame, Location, Report, Severity, Timing};
 
 /// What takes the place of requesting modules in the link, and what comes with it.

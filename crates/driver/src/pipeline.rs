@@ -20,6 +20,7 @@ use ferrozyme_llvm::{
     CodegenLevel, Context, Module, Opcode, RelocationModel, TargetDescription, TargetMachine, Value,
 };
 use std::collections::HashSet;
+use std::path::Path;
 use std::time::Instant;
 
 /// Makes the derivatives that the inputs request.
@@ -210,12 +211,25 @@ fn add_code(
     }
 }
 
+/// Whether the toolchain with this sysroot has an LLVM that can be used.
+///
+/// # Errors
+/// If not, with the reason.
+pub fn check_toolchain(sysroot: &Path) -> Result<(), Vec<Diagnostic>> {
+    ferrozyme_llvm::load(sysroot)
+        .map(|_| ())
+        .map_err(unloadable)
+}
+
 fn unloadable(error: ferrozyme_llvm::LoadError) -> Vec<Diagnostic> {
+    let text = error.to_string();
+    let (message, remedy) = match text.split_once("\n  help: ") {
+        Some((message, remedy)) => (message, Some(remedy.to_owned())),
+        None => (text.as_str(), None),
+    };
     vec![Diagnostic {
-        remedy: Some(
-            "Ferrozyme needs a toolchain of rustup on x86_64 or aarch64 Linux, with its shared libLLVM".to_owned(),
-        ),
-        ..Diagnostic::error(error.to_string())
+        remedy,
+        ..Diagnostic::error(message)
     }]
 }
 

@@ -20,6 +20,8 @@ pub struct RustcCall {
     pub json: bool,
     /// Whether texts in the JSON are coloured.
     pub coloured: bool,
+    /// Whether texts in the JSON are single lines.
+    pub short: bool,
     crate_name: String,
     out_folder: PathBuf,
     extra_filename: String,
@@ -72,7 +74,10 @@ impl RustcCall {
                 self.emits_link = kinds.any(|kind| kind.split('=').next() == Some("link"));
             }
             "--error-format" => self.json = value == "json",
-            "--json" => self.coloured |= value.contains("diagnostic-rendered-ansi"),
+            "--json" => {
+                self.coloured |= value.contains("diagnostic-rendered-ansi");
+                self.short |= value.contains("diagnostic-short");
+            }
             "-O" => self.level = Some(Level::O3),
             "-g" => self.debug_information = true,
             "-C" | "--codegen" => {

@@ -2,7 +2,7 @@
 
 use crate::link::real::lld_folder;
 use cargo_platform::Cfg;
-use ferrozyme_driver::Diagnostic;
+use ferrozyme_driver::{Diagnostic, check_toolchain};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::str::FromStr;
@@ -71,21 +71,16 @@ impl Toolchain {
                 });
             }
         }
-        let remedy = "use a toolchain from https://rustup.rs, which has it";
-        if !has_shared_llvm(&self.sysroot.join("lib")) {
-            return Err(Diagnostic {
-                remedy: Some(remedy.to_owned()),
-                ..Diagnostic::error(format!(
-                    "the Rust toolchain in {} has no shared libLLVM, with which Ferrozyme makes derivatives",
-                    self.sysroot.display()
-                ))
-            });
+        if let Err(mut problems) = check_toolchain(&self.sysroot)
+            && let Some(problem) = problems.pop()
+        {
+            return Err(problem);
         }
         if lld_folder(&self.sysroot).is_none() {
             return Err(Diagnostic {
-                remedy: Some(remedy.to_owned()),
+                remedy: Some("use a toolchain from https://rustup.rs, which has it".to_owned()),
                 ..Diagnostic::error(format!(
-                    "the Rust toolchain in {} has no rust-lld, with which Ferrozyme links",
+                    "the Rust toolchain at {} has no rust-lld, with which Ferrozyme links",
                     self.sysroot.display()
                 ))
             });
@@ -97,16 +92,6 @@ impl Toolchain {
 fn is_supported(triple: &str) -> bool {
     let architecture = triple.starts_with("x86_64-") || triple.starts_with("aarch64-");
     architecture && triple.ends_with("-linux-gnu")
-}
-
-fn has_shared_llvm(folder: &Path) -> bool {
-    std::fs::read_dir(folder).is_ok_and(|entries| {
-        entries.flatten().any(|entry| {
-            let name = entry.file_name();
-            let name = name.to_string_lossy();
-            name.starts_with("libLLVM") && name.contains(".so")
-        })
-    })
 }
 
 #[cfg(test)]
@@ -140,10 +125,13 @@ mod tests {
             "Ferrozyme does not support the target `wasm32-unknown-unknown`"
         );
         let none = message(toolchain(folder.path(), linux, linux));
-        assert!(none.contains("has no shared libLLVM"), "{none}");
+        assert!(none.contains("has no shared LLVM library"), "{none}");
         std::fs::create_dir(folder.path().join("lib")).expect("writable");
         std::fs::write(folder.path().join("lib/libLLVM.so.22.1"), "").expect("writable");
         let none = message(toolchain(folder.path(), linux, linux));
-        assert!(none.contains("has no rust-lld"), "{none}");
+        assert!(
+            none.starts_with("cannot load LLVM of the Rust toolchain"),
+            "{none}"
+        );
     }
 }

@@ -140,7 +140,11 @@ fn show_messages(file: &Path, severity: Severity, call: &RustcCall) -> bool {
 /// Writes a diagnostic as this call of rustc would.
 fn show(diagnostic: &Diagnostic, call: &RustcCall) {
     let text = if call.json {
-        render::to_json(diagnostic, call.coloured).to_string()
+        let rendered = match call.short {
+            true => render::render_short(diagnostic),
+            false => render::render(diagnostic, call.coloured) + "\n\n",
+        };
+        render::to_json(diagnostic, &rendered).to_string()
     } else {
         render::render(diagnostic, false)
     };

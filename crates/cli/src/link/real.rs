@@ -112,6 +112,7 @@ fn complete(line: &LinkLine, arguments: &[OsString]) -> Vec<OsString> {
         let mut option = OsString::from("--thinlto-cache-dir=");
         option.push(target.join("thinlto"));
         add_option(option);
+        add_option("--thinlto-cache-policy=prune_after=336h:cache_size_bytes=4g".into());
     }
     // What is linked is no bitcode itself but uses some, as a macro can: the level is that of macros.
     if line.level.is_none() {
