@@ -9,46 +9,93 @@
 //!
 //! Bytes are counted by the allocator while the derivative runs, plus what the forward pass keeps in the caller's memory.
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use criterion::Criterion;
 use ferrozyme_bench_components::cases::{Component, all};
 
-/// The system's allocator with a count of the bytes in use and their peak.
-struct Counting;
+/// The C library's allocator with a count of the bytes in use and their peak: derivatives allocate there, not by Rust's allocator.
+mod counting {
+    #![allow(unsafe_code)]
 
-static IN_USE: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
+    use std::ffi::c_void;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
-// SAFETY: everything is passed on to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let now = IN_USE.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
-        PEAK.fetch_max(now, Ordering::Relaxed);
-        // SAFETY: as the caller promises.
-        unsafe { System.alloc(layout) }
+    pub(super) static IN_USE: AtomicUsize = AtomicUsize::new(0);
+    pub(super) static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+    unsafe extern "C" {
+        fn __libc_malloc(size: usize) -> *mut c_void;
+        fn __libc_calloc(count: usize, size: usize) -> *mut c_void;
+        fn __libc_realloc(pointer: *mut c_void, size: usize) -> *mut c_void;
+        fn __libc_memalign(align: usize, size: usize) -> *mut c_void;
+        fn __libc_free(pointer: *mut c_void);
+        fn malloc_usable_size(pointer: *mut c_void) -> usize;
     }
 
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        IN_USE.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: as the caller promises.
-        unsafe { System.dealloc(pointer, layout) }
+    fn noted(pointer: *mut c_void) -> *mut c_void {
+        // SAFETY: null, or what the allocator has just given.
+        let size = unsafe { malloc_usable_size(pointer) };
+        let now = IN_USE.fetch_add(size, Ordering::Relaxed) + size;
+        PEAK.fetch_max(now, Ordering::Relaxed);
+        pointer
+    }
+
+    fn forget(pointer: *mut c_void) {
+        // SAFETY: null, or what the allocator has given and not yet taken back.
+        let size = unsafe { malloc_usable_size(pointer) };
+        IN_USE.fetch_sub(size, Ordering::Relaxed);
+    }
+
+    // SAFETY of all: they take the places of the C library's functions and pass everything on.
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
+        noted(unsafe { __libc_malloc(size) })
+    }
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
+        noted(unsafe { __libc_calloc(count, size) })
+    }
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn realloc(pointer: *mut c_void, size: usize) -> *mut c_void {
+        forget(pointer);
+        noted(unsafe { __libc_realloc(pointer, size) })
+    }
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
+        noted(unsafe { __libc_memalign(align, size) })
+    }
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn posix_memalign(
+        result: *mut *mut c_void,
+        align: usize,
+        size: usize,
+    ) -> i32 {
+        let pointer = noted(unsafe { __libc_memalign(align, size) });
+        unsafe { *result = pointer };
+        if pointer.is_null() { 12 } else { 0 }
+    }
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn free(pointer: *mut c_void) {
+        forget(pointer);
+        unsafe { __libc_free(pointer) };
     }
 }
 
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
 /// How many bytes more were in use at once while `f` ran.
 fn peak_of(f: impl FnOnce()) -> usize {
-    let before = IN_USE.load(Ordering::Relaxed);
-    PEAK.store(before, Ordering::Relaxed);
+    let before = counting::IN_USE.load(Ordering::Relaxed);
+    counting::PEAK.store(before, Ordering::Relaxed);
     f();
-    PEAK.load(Ordering::Relaxed) - before
+    counting::PEAK.load(Ordering::Relaxed) - before
 }
 
 const MEASURED: [&str; 4] = [
