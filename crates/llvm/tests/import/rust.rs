@@ -210,7 +210,9 @@ fn run(module: &Module, program: &Program) -> Option<Outcome> {
             Argument::Int(value) => arguments.push(Datum::i32(*value)),
         }
     }
-    let function = module.function_named(program.name).expect("it was imported");
+    let function = module
+        .function_named(program.name)
+        .expect("it was imported");
     let results = match machine.call(function, &arguments) {
         Ok(results) => results,
         Err(fault) if fault.to_string().contains("which has no body") => return None,
@@ -218,7 +220,11 @@ fn run(module: &Module, program: &Program) -> Option<Outcome> {
     };
     let mut outcome: Outcome = results.iter().filter_map(Datum::as_f64).collect();
     for (place, length) in outputs {
-        outcome.extend(machine.read_f64s(place, length).expect("the outputs are written"));
+        outcome.extend(
+            machine
+                .read_f64s(place, length)
+                .expect("the outputs are written"),
+        );
     }
     assert_eq!(machine.live_heap().0, 0, "@{} leaks", program.name);
     Some(outcome)
@@ -283,7 +289,9 @@ fn loops_are_counted() {
         let Some(expected) = program.open_loops else {
             continue;
         };
-        let function = module.function_named(program.name).expect("it was imported");
+        let function = module
+            .function_named(program.name)
+            .expect("it was imported");
         let function = &module.functions[function];
         let open = all_ops(function)
             .into_iter()
@@ -303,5 +311,8 @@ fn operations_know_where_they_stand() {
         .filter_map(|op| function.ops[op].location)
         .map(|location| module.describe_location(location))
         .collect();
-    assert!(places.iter().any(|place| place.contains("programs.rs:")), "{places:?}");
+    assert!(
+        places.iter().any(|place| place.contains("programs.rs:")),
+        "{places:?}"
+    );
 }

@@ -31,13 +31,20 @@ fn imported_text(path: &Path) -> String {
         Ok(imported) => {
             verify_module(&imported.module).unwrap_or_else(|errors| panic!("{errors:?}"));
             text.push_str(&print_module(&imported.module));
-            let mut opaque: Vec<String> = imported.opaque.values().map(ToString::to_string).collect();
+            let mut opaque: Vec<String> =
+                imported.opaque.values().map(ToString::to_string).collect();
             opaque.sort();
             for reason in opaque {
-                text.push_str(&format!("\n; not imported: {}", reason.replace('\n', "\n; ")));
+                text.push_str(&format!(
+                    "\n; not imported: {}",
+                    reason.replace('\n', "\n; ")
+                ));
             }
         }
-        Err(error) => text.push_str(&format!("; error: {}", error.to_string().replace('\n', "\n; "))),
+        Err(error) => text.push_str(&format!(
+            "; error: {}",
+            error.to_string().replace('\n', "\n; ")
+        )),
     }
     module
         .verify()
@@ -60,7 +67,8 @@ fn texts_are_imported_as_expected() {
     for path in paths {
         let text = imported_text(&path);
         if !text.starts_with("; error") {
-            parse_module(&text).unwrap_or_else(|error| panic!("{}: {error}\n{text}", path.display()));
+            parse_module(&text)
+                .unwrap_or_else(|error| panic!("{}: {error}\n{text}", path.display()));
         }
         let expected = path.with_extension("fz");
         if std::env::var_os("FERROZYME_BLESS").is_some() {
@@ -69,5 +77,9 @@ fn texts_are_imported_as_expected() {
             wrong.push(format!("{}:\n{text}", path.display()));
         }
     }
-    assert!(wrong.is_empty(), "set FERROZYME_BLESS=1 to accept:\n{}", wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "set FERROZYME_BLESS=1 to accept:\n{}",
+        wrong.join("\n")
+    );
 }
