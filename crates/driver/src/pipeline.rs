@@ -110,9 +110,9 @@ fn bring_in<'c>(
             let name = function.name();
             outlined.contains(&name) || is_opaque(&name, function)
         },
-        is_inactive: &|name| match name.strip_suffix(".invoke") {
-            Some(_) => only_calls_inactive(module, name),
-            None => is_inactive(name),
+        is_inactive: &|name| match outlined.contains(name) {
+            true => only_calls_inactive(module, name),
+            false => is_inactive(name),
         },
     };
     let imported = import(context, module, &names, &options).map_err(|error| {

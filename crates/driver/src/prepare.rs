@@ -5,8 +5,14 @@
 use crate::report::Diagnostic;
 use ferrozyme_llvm::{Module, PassOptions, TargetMachine};
 
-/// What runs over the working module. Vectors, which the standard library's bitcode holds here and there, become scalars.
-const PASSES: &str = "thinlto-pre-link<O2>,function(scalarizer<load-store>,sroa,instcombine<no-verify-fixpoint>,simplifycfg),globaldce";
+/// What runs over the working module.
+///
+/// Tiny loops of constant length are unrolled: swapping two vectors moves their words in a loop, and what is a pointer and what a number shows only
+/// behind it. Vectors, which the standard library's bitcode holds here and there, become scalars.
+const PASSES: &str = "thinlto-pre-link<O2>,\
+    function(loop(loop-unroll-full),sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg),\
+    function(scalarizer<load-store>,sroa,instcombine<no-verify-fixpoint>,simplifycfg),\
+    globaldce";
 
 /// How much larger than LLVM's own the limit for inlining is: calls that remain are differentiated separately, which costs more than code size.
 const INLINER_THRESHOLD: i32 = 1000;
