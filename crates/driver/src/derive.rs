@@ -13,7 +13,7 @@ use ferrozyme_diff::{
     self as diff, differentiate_forward, differentiate_reverse, explain_activity, explain_plan,
 };
 use ferrozyme_ir::{FunctionId, Module, Payload, Range, Scalar, print};
-use ferrozyme_opt::{OptimiseOptions, optimise_with, split_checks};
+use ferrozyme_opt::{OptimiseOptions, optimise_with};
 use std::collections::{HashMap, HashSet};
 
 /// Why functions with a body are only declared in the Loop IR, by name.
@@ -203,10 +203,6 @@ impl Derivation<'_> {
         let made: Vec<FunctionId> = self.module.functions.keys().skip(before).collect();
         for id in made {
             optimise_with(self.module, id, &OptimiseOptions::default());
-            // Checks are asked for once per nest now that there is no more to differentiate; without them more of it is dead.
-            if split_checks(self.module, id) > 0 {
-                optimise_with(self.module, id, &OptimiseOptions::default());
-            }
         }
         let wrapper = wrap_derivative(
             self.module,

@@ -24,7 +24,6 @@ mod restore_branches;
 mod select_branches;
 mod simplify;
 mod speculation;
-mod split_checks;
 mod substitution;
 #[cfg(test)]
 mod testing;
@@ -53,7 +52,6 @@ pub use restore_branches::restore_branches;
 pub use select_branches::select_branches;
 pub use simplify::simplify;
 pub use speculation::{Speculation, speculation};
-pub use split_checks::split_checks;
 pub use substitution::Substitution;
 pub use trip_count::build_trip_count;
 

@@ -4,7 +4,6 @@ use crate::{
     InlinePolicy, count_loops, forward_stores, hoist_checks, hoist_invariants, infer_facts,
     inline_calls, merge_common_subexpressions, normalise_loops, promote_stack, remove_dead_code,
     remove_dead_stores, restore_branches, rewrite_induction, select_branches, simplify,
-    split_checks,
 };
 use ferrozyme_ir::{FunctionId, Module, verify_function};
 
@@ -28,7 +27,6 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("select_branches", select_branches),
     ("restore_branches", restore_branches),
     ("infer_facts", infer_facts),
-    ("split_checks", split_checks),
     ("optimise", optimise),
 ];
 
