@@ -14,6 +14,9 @@ impl<'c> Body<'_, '_, 'c> {
     pub(super) fn call(&mut self, data: &ir::OpData) -> Result<(), ExportError> {
         let results = match (&data.payload, data.opcode) {
             (Payload::Callee(callee), Opcode::Call) => {
+                if self.note_cleanup(*callee, &data.operands)? {
+                    return Ok(());
+                }
                 let arguments = self.get_all(&data.operands)?;
                 self.call_function(*callee, &arguments)?
             }
@@ -24,7 +27,7 @@ impl<'c> Body<'_, '_, 'c> {
                     .map(|operand| self.type_of(*operand))
                     .collect();
                 let of = function_type(self.exporter.context, &types, results);
-                let call = self.exporter.builder.call(of, operands[0], &operands[1..]);
+                let call = self.call_or_invoke(of, operands[0], &operands[1..]);
                 let extended = self.exporter.context.attribute("zeroext", 0);
                 // The one promise of Rust's calling convention that types alone do not show: a bool has no other bits set.
                 for (index, ty) in types.iter().enumerate() {
@@ -53,22 +56,36 @@ impl<'c> Body<'_, '_, 'c> {
     ) -> Result<Vec<Value<'c>>, ExportError> {
         let function = self.exporter.function(callee)?;
         let of: Type<'c> = function.value_type();
-        let mut leaves = arguments.iter().copied();
-        let mut whole = Vec::new();
-        for parameter in of.parameters() {
-            let argument = put_together(&self.exporter.builder, parameter, &mut leaves);
-            whole.push(argument.ok_or_else(|| {
-                self.problem(format!(
-                    "the arguments do not fit {function} (a bug in Ferrozyme)"
-                ))
-            })?);
-        }
-        whole.extend(leaves);
-        let call = self.exporter.builder.call(of, function, &whole);
+        let whole = self.whole_arguments(function, arguments)?;
+        let call = self.call_or_invoke(of, function, &whole);
         if function.is_function() {
             call.set_call_convention(function.function_convention());
         }
         Ok(take_apart(&self.exporter.builder, call))
+    }
+
+    /// The arguments of a function from their leaves.
+    pub(super) fn whole_arguments(
+        &self,
+        function: Value<'c>,
+        arguments: &[Value<'c>],
+    ) -> Result<Vec<Value<'c>>, ExportError> {
+        let of: Type<'c> = function.value_type();
+        let mut leaves = arguments.iter().copied();
+        let mut whole = Vec::new();
+        for parameter in of.parameters() {
+            let argument = put_together(&self.exporter.builder, parameter, &mut leaves);
+            let misfit = || {
+                let given: Vec<String> = arguments
+                    .iter()
+                    .map(|argument| argument.ty().to_string())
+                    .collect();
+                self.problem(format!("{function} has the type `{of}`, but its arguments here are ({}) (a bug in Ferrozyme)", given.join(", ")))
+            };
+            whole.push(argument.ok_or_else(misfit)?);
+        }
+        whole.extend(leaves);
+        Ok(whole)
     }
 
     /// `trap`: the end of the block.
