@@ -11,9 +11,8 @@
 //! cleanup: …drop %vector… resume
 //! ```
 //!
-//! An `invoke` that may return keeps its place. Of a function without a body it moves, with its cleanup, into a function of its own that returns what it
-//! returns. Of others it becomes a call, since the callee is to be differentiated; a panic in *it* then unwinds through this function without running the
-//! cleanup: memory that is held here is leaked.
+//! An `invoke` that may return keeps its place, with the landing pad that it unwinds to. What is done there is copied into a function of its own ([`cleanup_of`])
+//! when it is imported, so that it can be done on the way out of the callee's derivative as well.
 
 use std::collections::{HashMap, HashSet};
 
@@ -37,7 +36,13 @@ pub fn outline_cold_code<'c>(
     let mut made = Vec::new();
     for function in module.functions().collect::<Vec<_>>() {
         if !function.is_declaration() && !is_outside(function) {
-            Outliner::new(context, module, function, is_outside).run(&mut made);
+            let outliner = Outliner {
+                context,
+                module,
+                function,
+                cold: cold_blocks(function),
+            };
+            outliner.run(&mut made);
         }
     }
     made
@@ -55,30 +60,14 @@ fn drop_variables(module: Module<'_>) {
     }
 }
 
-struct Outliner<'c, 'o> {
+struct Outliner<'c> {
     context: &'c Context,
     module: Module<'c>,
     function: Value<'c>,
-    is_outside: &'o dyn Fn(Value<'c>) -> bool,
     cold: HashSet<Block<'c>>,
 }
 
-impl<'c, 'o> Outliner<'c, 'o> {
-    fn new(
-        context: &'c Context,
-        module: Module<'c>,
-        function: Value<'c>,
-        is_outside: &'o dyn Fn(Value<'c>) -> bool,
-    ) -> Outliner<'c, 'o> {
-        Outliner {
-            context,
-            module,
-            function,
-            is_outside,
-            cold: cold_blocks(function),
-        }
-    }
-
+impl<'c> Outliner<'c> {
     fn run(&self, made: &mut Vec<Value<'c>>) {
         let blocks = self.function.blocks();
         if self.cold.is_empty() || self.cold.contains(&blocks[0]) {
@@ -89,15 +78,7 @@ impl<'c, 'o> Outliner<'c, 'o> {
         for &block in blocks.iter().filter(|block| !self.cold.contains(block)) {
             let terminator = block.terminator().expect("blocks of functions end");
             if terminator.is(Opcode::Invoke) {
-                if self.cold.contains(&terminator.unwind_destination())
-                    && !self.cold.contains(&terminator.normal_destination())
-                {
-                    made.extend(self.keep_invoke(terminator));
-                    continue;
-                }
-                if self.cold.contains(&terminator.unwind_destination()) {
-                    continue;
-                }
+                continue;
             }
             for (index, target) in terminator.successors().into_iter().enumerate() {
                 if !self.cold.contains(&target) || is_plain_trap(target) {
@@ -125,134 +106,50 @@ impl<'c, 'o> Outliner<'c, 'o> {
 
     /// The cold code that starts at `entry`, as a function that does not return.
     fn outline(&self, entry: Block<'c>) -> Outlined<'c> {
-        let region = reachable(entry);
-        let captured = self.captured(&region, &HashSet::new());
+        let outlined = self.outline_region(entry, &reachable(entry), "cold", None);
+        for fact in ["noreturn", "cold", "noinline"] {
+            let fact = self.context.attribute(fact, 0);
+            outlined.function.add_attribute(Place::Function, fact);
+        }
+        outlined
+    }
+
+    /// A copy of a region as a function. If it is what is done on unwinding to `pad`, it returns where the exception would be passed on.
+    fn outline_region(
+        &self,
+        entry: Block<'c>,
+        region: &[Block<'c>],
+        kind: &str,
+        pad: Option<Value<'c>>,
+    ) -> Outlined<'c> {
+        let captured = self.captured(region);
         let phis: Vec<Value<'c>> = entry
             .instructions()
             .take_while(|instruction| instruction.is(Opcode::Phi))
             .collect();
         let mut types: Vec<_> = phis.iter().map(|phi| phi.ty()).collect();
         types.extend(captured.iter().map(|value| value.ty()));
-        let function = self.new_function("cold", self.context.void().function(&types, false));
-        for fact in ["noreturn", "cold", "noinline"] {
-            function.add_attribute(Place::Function, self.context.attribute(fact, 0));
-        }
+        let function = self.new_function(kind, self.context.void().function(&types, false));
 
         let builder = self.context.builder();
         let start = self.context.append_block(function, "entry");
         builder.at_end(start);
-        let mut copy = Copy::new(self.context, function, &region);
+        let mut copy = Copy::new(self.context, function, region);
         let parameters = function.parameters();
-        copy.values.extend(
-            captured
-                .iter()
-                .copied()
-                .zip(parameters[phis.len()..].iter().copied()),
-        );
-        copy.allocas(&builder, &self.sunk_allocas(&region));
+        let given = parameters[phis.len()..].iter().copied();
+        copy.values.extend(captured.iter().copied().zip(given));
+        if let Some(pad) = pad {
+            copy.values.insert(pad, pad.ty().poison());
+            copy.pad = Some(pad);
+        }
+        copy.allocas(&builder, &self.sunk_allocas(region));
         builder.branch(copy.blocks[&entry]);
-        copy.region(&region, Some((entry, start, &parameters[..phis.len()])));
+        copy.region(region, Some((entry, start, &parameters[..phis.len()])));
         Outlined {
             function,
             phis,
             captured,
         }
-    }
-
-    /// An `invoke` that may return but whose cleanup does not; gives a function if one was made.
-    fn keep_invoke(&self, invoke: Value<'c>) -> Option<Value<'c>> {
-        let outside = invoke
-            .called_function()
-            .is_none_or(|callee| callee.is_declaration() || (self.is_outside)(callee));
-        let normal = invoke.normal_destination();
-        let unwind = invoke.unwind_destination();
-        let builder = self.context.builder();
-        builder.before(invoke);
-        // Unoptimised programs invoke the allocator, which does not unwind and is differentiated like any other operation.
-        let allocates = invoke.called_function().is_some_and(|callee| {
-            callee
-                .text_attribute(Place::Function, "alloc-family")
-                .is_some()
-        });
-        let (replacement, made) = if outside && !allocates && invoke.called_function().is_some() {
-            let (function, arguments) = self.outline_invoke(invoke, unwind);
-            (builder.call_function(function, &arguments), Some(function))
-        } else {
-            let call = builder.call(invoke.called_type(), invoke.called(), &invoke.arguments());
-            copy_call_facts(invoke, call);
-            (call, None)
-        };
-        replacement.set_debug_location(invoke.debug_location(self.context));
-        if invoke.is_used() {
-            invoke.replace_uses_with(replacement);
-        }
-        builder.branch(normal);
-        invoke.erase();
-        made
-    }
-
-    /// A function that does what the `invoke` does, cleanup and all, and returns what it returns.
-    fn outline_invoke(&self, invoke: Value<'c>, unwind: Block<'c>) -> (Value<'c>, Vec<Value<'c>>) {
-        let region = reachable(unwind);
-        let block = invoke.block().expect("the invoke stands in a block");
-        let own: Vec<Value<'c>> = invoke
-            .arguments()
-            .into_iter()
-            .filter(|argument| is_captured(*argument))
-            .collect();
-        let phis: Vec<Value<'c>> = unwind
-            .instructions()
-            .take_while(|instruction| instruction.is(Opcode::Phi))
-            .collect();
-        let mut captured = self.captured(&region, &own.iter().copied().collect());
-        captured.extend(phis.iter().filter_map(|phi| {
-            let (value, _) = phi
-                .incoming()
-                .into_iter()
-                .find(|(_, from)| *from == block)?;
-            is_captured(value).then_some(value)
-        }));
-        let mut seen = HashSet::new();
-        captured.retain(|value| seen.insert(*value));
-
-        let types: Vec<_> = captured.iter().map(|value| value.ty()).collect();
-        let function = self.new_function("invoke", invoke.ty().function(&types, false));
-        function.add_attribute(Place::Function, self.context.attribute("noinline", 0));
-        let builder = self.context.builder();
-        let start = self.context.append_block(function, "entry");
-        let done = self.context.append_block(function, "done");
-        let mut copy = Copy::new(self.context, function, &region);
-        copy.values
-            .extend(captured.iter().copied().zip(function.parameters()));
-        builder.at_end(start);
-        let arguments: Vec<Value<'c>> = invoke
-            .arguments()
-            .into_iter()
-            .map(|a| copy.value(a))
-            .collect();
-        let new = builder.invoke(
-            invoke.called_type(),
-            invoke.called(),
-            &arguments,
-            done,
-            copy.blocks[&unwind],
-        );
-        copy_call_facts(invoke, new);
-        builder.at_end(done);
-        if invoke.ty().is_void() {
-            builder.return_nothing();
-        } else {
-            builder.return_value(new);
-        }
-        let entering: Vec<Value<'c>> = phis
-            .iter()
-            .map(|phi| {
-                let incoming = phi.incoming().into_iter().find(|(_, from)| *from == block);
-                copy.value(incoming.expect("each predecessor has a value").0)
-            })
-            .collect();
-        copy.region(&region, Some((unwind, start, &entering)));
-        (function, captured)
     }
 
     fn new_function(&self, kind: &str, ty: crate::types::Type<'c>) -> Value<'c> {
@@ -270,13 +167,11 @@ impl<'c, 'o> Outliner<'c, 'o> {
     }
 
     /// The values that a region uses and does not define, in order, without those that move into it.
-    fn captured(&self, region: &[Block<'c>], first: &HashSet<Value<'c>>) -> Vec<Value<'c>> {
+    fn captured(&self, region: &[Block<'c>]) -> Vec<Value<'c>> {
         let inside: HashSet<Block<'c>> = region.iter().copied().collect();
         let sunk: HashSet<Value<'c>> = self.sunk_allocas(region).into_iter().collect();
         let mut seen = HashSet::new();
-        let mut captured: Vec<Value<'c>> = first.iter().copied().collect();
-        captured.sort_by_key(|value| value.address());
-        seen.extend(captured.iter().copied());
+        let mut captured = Vec::new();
         let entry = region[0];
         for &block in region {
             for instruction in block.instructions() {
@@ -324,10 +219,13 @@ impl<'c, 'o> Outliner<'c, 'o> {
         entry.instructions().filter(only_here).collect()
     }
 
-    /// Cold blocks reach no others, so no phi of what stays has to change.
+    /// Deletes what nothing leads to any more.
     fn erase_unreachable(&self) {
         let blocks = self.function.blocks();
         let kept: HashSet<Block<'c>> = reachable(blocks[0]).into_iter().collect();
+        for &block in &kept {
+            self.forget_edges(block, &kept);
+        }
         let gone: Vec<Block<'c>> = blocks
             .into_iter()
             .filter(|block| !kept.contains(block))
@@ -348,10 +246,126 @@ impl<'c, 'o> Outliner<'c, 'o> {
             block.erase();
         }
     }
+
+    /// Takes out of the phis of a block what comes from blocks that no longer lead there.
+    fn forget_edges(&self, block: Block<'c>, kept: &HashSet<Block<'c>>) {
+        let leads_here =
+            |from: &Block<'c>| kept.contains(from) && from.successors().contains(&block);
+        let phis: Vec<Value<'c>> = block
+            .instructions()
+            .take_while(|instruction| instruction.is(Opcode::Phi))
+            .collect();
+        for phi in phis {
+            let incoming = phi.incoming();
+            if incoming.iter().all(|(_, from)| leads_here(from)) {
+                continue;
+            }
+            let builder = self.context.builder();
+            builder.before(phi);
+            let shorter = builder.phi(phi.ty());
+            shorter.set_debug_location(phi.debug_location(self.context));
+            for (value, from) in incoming {
+                if leads_here(&from) {
+                    shorter.add_incoming(value, from);
+                }
+            }
+            phi.replace_uses_with(shorter);
+            phi.erase();
+        }
+    }
 }
 
-/// A function made of cold code, and what it takes.
-struct Outlined<'c> {
+/// What is done when a call unwinds, as a function of its own.
+pub(crate) struct Cleanup<'c> {
+    /// It does what the landing pad does, and returns.
+    pub(crate) function: Value<'c>,
+    /// What it takes.
+    pub(crate) arguments: Vec<Value<'c>>,
+}
+
+/// The attribute of functions that are made of a landing pad.
+pub(crate) const CLEANUP: &str = "ferrozyme-cleanup";
+
+/// Beyond this many blocks, what is done on unwinding is not copied.
+const LARGEST_CLEANUP: usize = 1000;
+
+/// What is done when an `invoke` unwinds, as a function; none if there is nothing to do, or the exception itself is looked at.
+///
+/// `known` holds the functions that were made already, by landing pad.
+pub(crate) fn cleanup_of<'c>(
+    context: &'c Context,
+    module: Module<'c>,
+    invoke: Value<'c>,
+    known: &mut HashMap<Block<'c>, Option<Outlined<'c>>>,
+) -> Option<Cleanup<'c>> {
+    let unwind = invoke.unwind_destination();
+    let block = invoke.block()?;
+    let made = known.entry(unwind).or_insert_with(|| {
+        let outliner = Outliner {
+            context,
+            module,
+            function: block.function(),
+            cold: HashSet::new(),
+        };
+        outliner.outline_cleanup(unwind)
+    });
+    let made = made.as_ref()?;
+    Some(Cleanup {
+        function: made.function,
+        arguments: made.arguments_from(unwind, block),
+    })
+}
+
+impl<'c> Outliner<'c> {
+    fn outline_cleanup(&self, unwind: Block<'c>) -> Option<Outlined<'c>> {
+        let region = reachable(unwind);
+        let pad = unwind.first_after_phis()?;
+        let ends = |opcode: Opcode| {
+            region
+                .iter()
+                .any(|block| block.terminator().is_some_and(|end| end.is(opcode)))
+        };
+        let does_nothing = region.len() == 1 && pad.next_instruction() == unwind.terminator();
+        if !pad.is(Opcode::LandingPad)
+            || !pad.clauses().is_empty()
+            || ends(Opcode::Ret)
+            || does_nothing
+            || region.len() > LARGEST_CLEANUP
+            || !only_resumed(pad)
+        {
+            return None;
+        }
+        let outlined = self.outline_region(unwind, &region, "cleanup", Some(pad));
+        let function = outlined.function;
+        function.add_attribute(Place::Function, self.context.attribute("cold", 0));
+        function.add_attribute(Place::Function, self.context.attribute("noinline", 0));
+        function.add_attribute(Place::Function, self.context.text_attribute(CLEANUP, ""));
+        Some(outlined)
+    }
+}
+
+/// Whether an exception is passed on and not looked at.
+fn only_resumed(pad: Value<'_>) -> bool {
+    let mut seen = HashSet::from([pad]);
+    let mut work = vec![pad];
+    while let Some(value) = work.pop() {
+        for user in value.users() {
+            match user.opcode() {
+                Some(Opcode::Resume) => {}
+                Some(Opcode::Phi | Opcode::ExtractValue | Opcode::InsertValue | Opcode::Freeze) => {
+                    if seen.insert(user) {
+                        work.push(user);
+                    }
+                }
+                _ => return false,
+            }
+        }
+    }
+    true
+}
+
+/// A function made of a copied region, and what it takes.
+pub(crate) struct Outlined<'c> {
     function: Value<'c>,
     /// Its first parameters: what the phis of the entry get.
     phis: Vec<Value<'c>>,
@@ -375,6 +389,8 @@ struct Copy<'c> {
     context: &'c Context,
     blocks: HashMap<Block<'c>, Block<'c>>,
     values: HashMap<Value<'c>, Value<'c>>,
+    /// The landing pad that is left out; what would pass its exception on returns.
+    pad: Option<Value<'c>>,
 }
 
 impl<'c> Copy<'c> {
@@ -386,6 +402,7 @@ impl<'c> Copy<'c> {
             context,
             blocks: blocks.collect(),
             values: HashMap::new(),
+            pad: None,
         }
     }
 
@@ -412,7 +429,11 @@ impl<'c> Copy<'c> {
         for block in region {
             builder.at_end(self.blocks[block]);
             for original in block.instructions() {
-                if is_marker(original) {
+                if is_marker(original) || Some(original) == self.pad {
+                    continue;
+                }
+                if self.pad.is_some() && original.is(Opcode::Resume) {
+                    builder.return_nothing();
                     continue;
                 }
                 let copy = if original.is(Opcode::Phi) {
@@ -523,17 +544,6 @@ fn is_marker(instruction: Value<'_>) -> bool {
 /// Whether a value belongs to a function: an instruction or a parameter.
 fn is_captured(value: Value<'_>) -> bool {
     matches!(value.kind(), ValueKind::Instruction | ValueKind::Argument)
-}
-
-/// The attributes and the calling convention of a call, for another of the same arguments.
-fn copy_call_facts<'c>(from: Value<'c>, to: Value<'c>) {
-    to.set_call_convention(from.call_convention());
-    let places = (0..from.arguments().len() as u32).map(Place::Parameter);
-    for place in places.chain([Place::Function, Place::Result]) {
-        for attribute in from.attributes(place) {
-            to.add_attribute(place, attribute);
-        }
-    }
 }
 
 /// Where the cold code stands, for messages: at its first call, or else where it is entered from.

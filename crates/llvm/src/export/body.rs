@@ -18,6 +18,7 @@
 use ferrozyme_ir::{self as ir, Constant, Opcode, Payload, ValueDef};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::cleanup::OpenCleanup;
 use super::innermost::innermost_loops;
 use super::sums::{Sums, find_sums};
 use super::{ExportError, Exporter};
@@ -45,6 +46,10 @@ pub(super) struct Body<'e, 'm, 'c> {
     innermost: FxHashSet<ir::Op>,
     /// Whether the current operation is in one of them.
     pub(super) in_innermost: bool,
+    /// What is to be done if the operation in hand unwinds, the innermost last.
+    pub(super) cleanups: Vec<OpenCleanup<'c>>,
+    /// How many of them were opened outside the current region.
+    pub(super) outer_cleanups: usize,
     /// The operation in hand, for errors.
     current: Option<ir::Op>,
 }
@@ -91,6 +96,8 @@ pub(super) fn define<'c>(
         sums,
         innermost,
         in_innermost: false,
+        cleanups: Vec::new(),
+        outer_cleanups: 0,
         current: None,
     };
     let leaves: Vec<Value<'c>> = function
@@ -260,6 +267,14 @@ impl<'c> Body<'_, '_, 'c> {
 
     /// Exports the operations of a region at the builder's place. What it ends with, if it ends.
     fn region(&mut self, region: ir::Region) -> Result<Ended<'c>, ExportError> {
+        let outer = std::mem::replace(&mut self.outer_cleanups, self.cleanups.len());
+        let ended = self.operations(region);
+        self.cleanups.truncate(self.outer_cleanups);
+        self.outer_cleanups = outer;
+        ended
+    }
+
+    fn operations(&mut self, region: ir::Region) -> Result<Ended<'c>, ExportError> {
         let code = self.code;
         for &op in &code.regions[region].ops {
             self.current = Some(op);

@@ -21,6 +21,7 @@
 
 mod body;
 mod call;
+mod cleanup;
 mod innermost;
 mod math;
 mod memory;

@@ -63,7 +63,8 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
             Llvm::ExtractElement => self.extract_element(instruction),
             Llvm::InsertElement => self.insert_element(instruction),
             Llvm::ShuffleVector => self.shuffle(instruction),
-            Llvm::Call | Llvm::Invoke => self.call(instruction),
+            Llvm::Call => self.call(instruction),
+            Llvm::Invoke => self.invoke(instruction),
             _ => Err(Problem {
                 reason: format!("the instruction {opcode:?} is not supported"),
                 remedy: Some("keep it out of what is differentiated"),

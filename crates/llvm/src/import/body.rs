@@ -12,6 +12,7 @@ use super::structure::{
 };
 use crate::block::Block;
 use crate::opcode::Opcode;
+use crate::outline::Cleanup;
 use crate::signature::leaves;
 use crate::value::{Value, ValueKind};
 use ferrozyme_ir::{self as ir, Builder, Function, FunctionId, Location};
@@ -95,6 +96,7 @@ impl<'c> Importer<'c, '_> {
     ) -> Result<Graph, (Option<Value<'c>>, Problem)> {
         let mut graph = Graph::default();
         names.find_blocks(function);
+        self.find_cleanups(names);
         for parameter in function.parameters() {
             names
                 .add(&mut graph, parameter, 0)
@@ -151,7 +153,11 @@ impl<'c> Importer<'c, '_> {
             }
             count += 1;
             data.defines.extend(names.of(instruction));
-            for operand in instruction.operands() {
+            let unwinding = names.cleanups.get(&instruction);
+            let unwinding = unwinding
+                .into_iter()
+                .flat_map(|cleanup| cleanup.arguments.clone());
+            for operand in instruction.operands().into_iter().chain(unwinding) {
                 let Some(run) = names.known(operand) else {
                     continue;
                 };
@@ -339,6 +345,8 @@ pub(super) struct Names<'c> {
     incoming: FxHashMap<(Value<'c>, Block<'c>), Value<'c>>,
     /// For each block the expressions that its edges hand over.
     expressions: Vec<Vec<(Name, Value<'c>)>>,
+    /// What is done when an `invoke` unwinds.
+    pub(super) cleanups: FxHashMap<Value<'c>, Cleanup<'c>>,
 }
 
 /// The names of one value, one after the other.
@@ -351,6 +359,11 @@ struct Run {
 }
 
 impl<'c> Names<'c> {
+    /// The blocks, in the order in which LLVM has them.
+    pub(super) fn blocks(&self) -> &[Block<'c>] {
+        &self.blocks
+    }
+
     /// Finds the blocks that control can get to, unwinding aside, in the order in which LLVM has them.
     fn find_blocks(&mut self, function: Value<'c>) {
         let blocks = function.blocks();
@@ -415,7 +428,7 @@ impl<'c> Names<'c> {
 pub(super) struct Translator<'i, 'c, 'o> {
     pub(super) importer: &'i mut Importer<'c, 'o>,
     pub(super) function: Value<'c>,
-    names: Names<'c>,
+    pub(super) names: Names<'c>,
     /// What is being translated, for messages.
     instruction: Option<Value<'c>>,
 }

@@ -15,7 +15,7 @@
 //! | `structure/` | control flow: from blocks to regions |
 //! | `body.rs` | a function: its values and blocks, and the translation of each block |
 //! | `arithmetic.rs`, `memory.rs`, `vector.rs` | instructions by kind |
-//! | `call.rs`, `allocation.rs` | calls, panics, allocation |
+//! | `call.rs`, `cleanup.rs`, `allocation.rs` | calls, panics, what is done when a callee unwinds, allocation |
 //! | `intrinsic.rs`, `overflow.rs`, `float_class.rs`, `libm.rs` | functions that the Loop IR has operations for |
 //! | `constant.rs`, `globals.rs` | constants and global variables |
 //! | `facts.rs` | attributes |
@@ -26,6 +26,7 @@ mod allocation;
 mod arithmetic;
 mod body;
 mod call;
+mod cleanup;
 mod constant;
 mod error;
 mod facts;
@@ -40,6 +41,7 @@ mod overflow;
 mod structure;
 mod vector;
 
+pub(crate) use cleanup::{CLEANUP_END, is_cleanup};
 pub use error::ImportError;
 
 use crate::context::Context;

@@ -50,9 +50,10 @@ pub(super) fn is_inactive(function: Value<'_>) -> bool {
 
 /// Whether a function was made here.
 pub(super) fn is_moved_out(function: Value<'_>) -> bool {
-    function
+    let made_here = function
         .text_attribute(Place::Function, MADE_HERE)
-        .is_some()
+        .is_some();
+    made_here || super::cleanup::is_cleanup(function)
 }
 
 impl<'c> Importer<'c, '_> {

@@ -193,6 +193,12 @@ fn imported(level: u32) -> &'static Module {
 fn run(module: &Module, program: &Program) -> Option<Outcome> {
     let mut machine = Machine::new(module);
     machine.set_step_limit(10_000_000);
+    // What would be done on unwinding: nothing unwinds here.
+    for function in module.functions.values() {
+        if function.name.contains("cleanup") {
+            machine.define_external(&function.name, Box::new(|_, _| Ok(vec![])));
+        }
+    }
     let mut arguments = Vec::new();
     let mut outputs: Vec<(Pointer, usize)> = Vec::new();
     for argument in &program.arguments {

@@ -3,6 +3,7 @@
 //! `FERROZYME_BLESS=1` rewrites what is expected.
 
 use ferrozyme_ir::{parse_module, print_module, verify_module};
+use ferrozyme_llvm::export::{ExportOptions, export};
 use ferrozyme_llvm::import::{ImportOptions, import};
 use ferrozyme_llvm::outline::outline_cold_code;
 use ferrozyme_llvm::{Context, Linkage, Place, Value};
@@ -82,4 +83,40 @@ fn texts_are_imported_as_expected() {
         "set FERROZYME_BLESS=1 to accept:\n{}",
         wrong.join("\n")
     );
+}
+
+#[test]
+fn cleanups_become_landing_pads_again() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/import/text/unwinding.ll");
+    let source = std::fs::read_to_string(path).expect("the file can be read");
+    let context = Context::new().expect("rustc brings its LLVM");
+    let module = context.parse_text("text", &source).expect("LLVM reads it");
+    let is_opaque = |function: Value<'_>| function.has_attribute(Place::Function, "noreturn");
+    outline_cold_code(&context, module, &|function| is_opaque(function));
+    let options = ImportOptions {
+        is_opaque: &is_opaque,
+        is_inactive: &|_| false,
+    };
+    let mut loops = import(&context, module, &["drops"], &options)
+        .expect("it can be imported")
+        .module;
+    // A copy under another name, whose callee is inlined, so that what it calls unwinds through both.
+    let drops = loops.function_named("drops").expect("it was imported");
+    let mut copy = loops.functions[drops].clone();
+    copy.name = "again".to_owned();
+    let copy = loops.functions.push(copy);
+    ferrozyme_opt::optimise(&mut loops, copy);
+    export(&loops, &[copy], module, &ExportOptions::default()).expect("it can be exported");
+    module
+        .verify()
+        .expect("landing pads are where they have to be");
+    let text = module
+        .function("again")
+        .expect("it was exported")
+        .definition_text();
+    let count = |part: &str| text.matches(part).count();
+    assert_eq!(count("invoke double @other"), 2, "{text}");
+    assert_eq!(count("landingpad"), 2, "{text}");
+    assert_eq!(count("call void @drops.cleanup"), 2, "{text}");
+    assert!(text.contains("personality ptr @personality"), "{text}");
 }

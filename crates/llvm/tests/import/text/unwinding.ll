@@ -33,3 +33,51 @@ cleanup:
   call void @drop(ptr %p)
   resume { ptr, i32 } %e
 }
+
+; A landing pad that others share, with a value that depends on where it is reached from.
+define double @shares(ptr %p, ptr %q, double %x, i1 %c) personality ptr @personality {
+entry:
+  br i1 %c, label %one, label %two
+one:
+  %a = invoke double @callee(double %x) to label %done unwind label %cleanup
+two:
+  %b = invoke double @callee(double 2.0) to label %done unwind label %cleanup
+done:
+  %r = phi double [ %a, %one ], [ %b, %two ]
+  ret double %r
+cleanup:
+  %v = phi ptr [ %p, %one ], [ %q, %two ]
+  %e = landingpad { ptr, i32 } cleanup
+  %again = icmp eq ptr %v, null
+  br i1 %again, label %out, label %drop
+drop:
+  call void @drop(ptr %v)
+  br label %out
+out:
+  resume { ptr, i32 } %e
+}
+
+; Nothing is done on the way out.
+define double @passes(double %x) personality ptr @personality {
+  %a = invoke double @callee(double %x) to label %done unwind label %cleanup
+done:
+  ret double %a
+cleanup:
+  %e = landingpad { ptr, i32 } cleanup
+  resume { ptr, i32 } %e
+}
+
+; What is caught here cannot be imported.
+define internal double @catches(double %x) personality ptr @personality {
+  %a = invoke double @callee(double %x) to label %done unwind label %caught
+done:
+  ret double %a
+caught:
+  %e = landingpad { ptr, i32 } catch ptr null
+  ret double 0.0
+}
+
+define double @calls_what_catches(double %x) {
+  %a = call double @catches(double %x)
+  ret double %a
+}
