@@ -31,6 +31,9 @@ use ferrozyme_opt::{add_carried, first_initial};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
+/// What is allowed with sums of adjoints.
+const SUM_FLAGS: Flags = Flags::NSZ.union(Flags::REASSOC).union(Flags::CONTRACT);
+
 /// What the reverse sweep is made from.
 pub(crate) struct Forward<'a> {
     /// The forward sweep as it was when the tape was added; the reverse sweep may be appended to a copy of it.
@@ -188,12 +191,12 @@ impl Mirror<'_, '_> {
         self.adjoints[value] = Some(sum);
     }
 
-    /// The sum of two adjoints. What sign a zero has is of no interest.
+    /// The sum of two adjoints. In what order sums are added up, and what sign a zero has, is of no interest.
     fn add(&mut self, a: Value, b: Value) -> Value {
         let sum = self.b.binary(Opcode::Fadd, a, b);
         if let Some((op, _)) = self.b.function.def_op(sum) {
             let flags = self.b.function.ops[op].flags;
-            self.b.function.ops[op].flags = flags.union(Flags::NSZ);
+            self.b.function.ops[op].flags = flags.union(SUM_FLAGS);
         }
         sum
     }

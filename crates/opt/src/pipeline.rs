@@ -3,7 +3,8 @@
 use crate::{
     InlinePolicy, count_loops, forward_stores, hoist_checks, hoist_invariants, infer_facts,
     inline_calls, merge_common_subexpressions, normalise_loops, promote_stack, remove_dead_code,
-    remove_dead_stores, restore_branches, rewrite_induction, select_branches, simplify,
+    remove_dead_stores, reorder_sums, restore_branches, rewrite_induction, select_branches,
+    simplify,
 };
 use ferrozyme_ir::{FunctionId, Module, verify_function};
 
@@ -20,6 +21,7 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("promote_stack", promote_stack),
     ("hoist", hoist_invariants),
     ("hoist_checks", hoist_checks),
+    ("reorder_sums", reorder_sums),
     ("count_loops", count_loops),
     ("induction", rewrite_induction),
     ("normalise_loops", normalise_loops),
@@ -94,6 +96,12 @@ pub fn optimise_with(module: &mut Module, id: FunctionId, options: &OptimiseOpti
     }
     // What LLVM computed ahead of a choice must not get there again.
     run("restore_branches", restore_branches);
+    if run("reorder_sums", reorder_sums) > 0 {
+        run("hoist", hoist_invariants);
+        run("cse", merge_common_subexpressions);
+        run("dce", remove_dead_code);
+        run("hoist", hoist_invariants);
+    }
     // Last, since it copies loops.
     if run("hoist_checks", hoist_checks) > 0 {
         run("simplify", simplify);

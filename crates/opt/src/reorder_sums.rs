@@ -1,0 +1,360 @@
+//! Gives sums over the outer loops of a nest a nest of their own, in which these loops run inside.
+//!
+//! ```text
+//! for %r = 0 to %n step 1 {                      for %o = 0 to %m step 1 {
+//!   for %o = 0 to %m step 1 {                      for %r = 0 to %n step 1 {
+//!     for %i = 0 to %k step 1 {                      for %i = 0 to %k step 1 {
+//!       %w[o, i] += …                       →           %w[o, i] += …
+//!       %x[r, i] += …                                  …
+//!     }                                          for %r … { for %o … { for %i … { %x[r, i] += … } } }
+//!   }
+//! }
+//! ```
+//!
+//! In the first order each row of `w` goes through the cache once for each `r`; in the second it stays there. This is how people write
+//! the gradient of a matrix product, and the reverse sweep gives the other.
+//!
+//! It applies to sums in memory whose additions may be reordered (`reassoc`), in counted loops with bounds known before the nest, if the place
+//! does not depend on the outer loops but on at least two inner ones, the innermost among them. Nothing else in the nest may touch the place, and what
+//! is added must be computed from memory as it was before the nest: the sum's own nest comes first.
+
+use crate::alias::{Access, Aliases};
+use crate::detach::with_function;
+use crate::substitution::Substitution;
+use ferrozyme_ir::{
+    Builder, Effect, Flags, Function, FunctionId, Module, Op, OpData, Opcode, Region, Type, Value,
+    for_each_op, returning_ops,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+
+/// How many sums of one function get nests of their own.
+const MAX_SUMS: usize = 16;
+
+/// Gives sums nests of their own; says how many.
+pub fn reorder_sums(module: &mut Module, id: FunctionId) -> usize {
+    with_function(module, id, |module, function| {
+        let mut changes = 0;
+        while changes < MAX_SUMS {
+            let Some(plan) = find(module, function) else {
+                break;
+            };
+            apply(function, &plan);
+            changes += 1;
+        }
+        changes
+    })
+}
+
+/// A sum that is to get a nest of its own.
+struct Plan {
+    /// The operation that stores the sum.
+    store: Op,
+    /// The loops around it, from the outermost one that moves inside on.
+    loops: Vec<Op>,
+    /// How many of those move inside.
+    moved: usize,
+    /// The operations that the sum takes, in the order of the text, the store included.
+    slice: Vec<Op>,
+}
+
+fn find(module: &Module, function: &Function) -> Option<Plan> {
+    function.body?;
+    let aliases = Aliases::new(module, function);
+    let mut uses: FxHashMap<Value, usize> = FxHashMap::default();
+    for data in returning_ops(function) {
+        for &operand in &function.ops[data].operands {
+            *uses.entry(operand).or_default() += 1;
+        }
+    }
+    let finder = Finder {
+        function,
+        aliases: &aliases,
+        uses,
+    };
+    returning_ops(function)
+        .into_iter()
+        .filter(|&op| function.ops[op].opcode == Opcode::Store)
+        .find_map(|store| finder.plan_for(store))
+}
+
+struct Finder<'a> {
+    function: &'a Function,
+    aliases: &'a Aliases<'a>,
+    uses: FxHashMap<Value, usize>,
+}
+
+impl Finder<'_> {
+    fn plan_for(&self, store: Op) -> Option<Plan> {
+        let load = self.sum_in_memory(store)?;
+        let place = self.aliases.writes(store).accesses.into_iter().next()?;
+        let around = self.counted_loops(store);
+        let varies = |op: Op| self.varies(&place, op);
+        // The outermost loop that does not matter for the place, and those that follow it and do not either.
+        let start = around.iter().position(|&op| !varies(op))?;
+        let loops = around[start..].to_vec();
+        let moved = loops.iter().take_while(|&&op| !varies(op)).count();
+        let inner = &loops[moved..];
+        let worthwhile = inner.len() >= 2
+            && inner.iter().all(|&op| varies(op))
+            && self.has_known_bounds(&loops)
+            && self.stands_alone(loops[0], store, load, &place);
+        if !worthwhile {
+            return None;
+        }
+        let slice = self.slice(store, &loops)?;
+        let fine = slice
+            .iter()
+            .all(|&op| self.reads_what_was_there(loops[0], op, load));
+        fine.then_some(Plan {
+            store,
+            loops,
+            moved,
+            slice,
+        })
+    }
+
+    /// The load of `store f64 (fadd (load %p), %x), %p`, if nothing else uses the sum.
+    fn sum_in_memory(&self, store: Op) -> Option<Op> {
+        let single = |value: Value| self.uses.get(&value) == Some(&1);
+        let sum = self.function.ops[store].operands[0];
+        let (addition, _) = self.function.def_op(sum)?;
+        let data = &self.function.ops[addition];
+        let reorders = data.flags.contains(Flags::REASSOC);
+        if data.opcode != Opcode::Fadd || !reorders || !single(sum) {
+            return None;
+        }
+        let region = self.aliases.structure().region_of(store);
+        let written = self.aliases.writes(store).accesses;
+        data.operands.iter().find_map(|&operand| {
+            let (load, _) = self.function.def_op(operand)?;
+            let same = self.function.ops[load].opcode == Opcode::Load
+                && single(operand)
+                && self.aliases.structure().region_of(load) == region
+                && self.aliases.reads(load).accesses == written;
+            same.then_some(load)
+        })
+    }
+
+    /// The loops around an operation, outermost first, from the last one that is not counted, or branch, on inwards.
+    fn counted_loops(&self, op: Op) -> Vec<Op> {
+        let structure = self.aliases.structure();
+        let mut loops = Vec::new();
+        let mut region = structure.region_of(op);
+        while let Some(inner) = region {
+            let Some(holder) = structure.op_of(inner) else {
+                break;
+            };
+            let data = &self.function.ops[holder];
+            if data.opcode != Opcode::For {
+                break;
+            }
+            loops.push(holder);
+            region = structure.region_of(holder);
+        }
+        loops.reverse();
+        loops
+    }
+
+    /// Whether a place depends on the counter of a loop, or on something in it that is not understood.
+    fn varies(&self, place: &Access, op: Op) -> bool {
+        let indices = self.aliases.indices();
+        let body = self.function.ops[op].regions[0];
+        let counter = self.function.regions[body].args[0];
+        let depends = |variable: Value| match indices.counted_by(variable) {
+            Some(_) => variable == counter,
+            None => indices.varies_in(variable, op),
+        };
+        place.offset.variables().any(depends) || indices.varies_in(place.root, op)
+    }
+
+    /// Whether the bounds of all loops are known before the first.
+    fn has_known_bounds(&self, loops: &[Op]) -> bool {
+        let indices = self.aliases.indices();
+        loops.iter().all(|&op| {
+            let bounds = &self.function.ops[op].operands[..3];
+            bounds
+                .iter()
+                .all(|&bound| indices.is_defined_outside(bound, loops[0]))
+        })
+    }
+
+    /// Whether nothing else in the nest touches the place of a sum.
+    fn stands_alone(&self, nest: Op, store: Op, load: Op, place: &Access) -> bool {
+        let mut alone = true;
+        self.each_op(nest, &mut |op| {
+            if op == store || op == load {
+                return;
+            }
+            for footprint in [self.aliases.reads(op), self.aliases.writes(op)] {
+                let elsewhere =
+                    footprint.elsewhere && self.aliases.is_reachable_from_elsewhere(place.root);
+                alone &= !elsewhere
+                    && !footprint
+                        .accesses
+                        .iter()
+                        .any(|access| self.may_meet(nest, (store, place), (op, access)));
+            }
+        });
+        alone
+    }
+
+    /// Whether two operations may touch the same bytes in any two iterations of a nest.
+    fn may_meet(&self, nest: Op, a: (Op, &Access), b: (Op, &Access)) -> bool {
+        self.aliases.may_share(a.1.root, b.1.root) && self.aliases.may_meet_within(a, b, nest)
+    }
+
+    fn each_op(&self, nest: Op, visit: &mut impl FnMut(Op)) {
+        let body = self.function.ops[nest].regions[0];
+        for_each_op(self.function, body, &mut |region, op| {
+            if !self.function.ends_in_trap(region) {
+                visit(op);
+            }
+        });
+    }
+
+    /// The operations in the bodies of these loops that an operation takes, if they do nothing but compute and read.
+    fn slice(&self, store: Op, loops: &[Op]) -> Option<Vec<Op>> {
+        let structure = self.aliases.structure();
+        let bodies: Vec<Region> = loops
+            .iter()
+            .map(|&op| self.function.ops[op].regions[0])
+            .collect();
+        let counters: FxHashSet<Value> = bodies
+            .iter()
+            .map(|&body| self.function.regions[body].args[0])
+            .collect();
+        let mut slice: FxHashSet<Op> = FxHashSet::from_iter([store]);
+        let mut pending = vec![store];
+        while let Some(op) = pending.pop() {
+            for &operand in &self.function.ops[op].operands {
+                let home = structure.region_of_value(self.function, operand);
+                let inside = home.is_some_and(|home| structure.is_within(home, bodies[0]));
+                if !inside || counters.contains(&operand) {
+                    continue;
+                }
+                // Anything that a loop or a branch gives would take the whole of it.
+                let (made, _) = self.function.def_op(operand)?;
+                let data = &self.function.ops[made];
+                let plain = matches!(
+                    data.opcode.effect(),
+                    Effect::Pure | Effect::Partial | Effect::Read
+                );
+                if !plain || !home.is_some_and(|home| bodies.contains(&home)) {
+                    return None;
+                }
+                if slice.insert(made) {
+                    pending.push(made);
+                }
+            }
+        }
+        let mut slice: Vec<Op> = slice.into_iter().collect();
+        slice.sort_by_key(|&op| structure.order(op));
+        Some(slice)
+    }
+
+    /// Whether an operation of a nest reads memory as it was before the nest.
+    fn reads_what_was_there(&self, nest: Op, op: Op, own: Op) -> bool {
+        let read = self.aliases.reads(op);
+        if op == own || read.is_empty() {
+            return true;
+        }
+        let mut fine = !read.elsewhere;
+        self.each_op(nest, &mut |write| {
+            let written = self.aliases.writes(write);
+            for access in &read.accesses {
+                let elsewhere =
+                    written.elsewhere && self.aliases.is_reachable_from_elsewhere(access.root);
+                let earlier = written.accesses.iter().any(|other| {
+                    self.aliases.may_share(access.root, other.root)
+                        && self.may_come_before(nest, (write, other), (op, access))
+                });
+                fine &= !elsewhere && !earlier;
+            }
+        });
+        fine
+    }
+
+    /// Whether a write may touch what a read touches later, within one execution of a nest.
+    fn may_come_before(&self, nest: Op, write: (Op, &Access), read: (Op, &Access)) -> bool {
+        // The same question as whether a later write may touch what was read, the other way round.
+        self.aliases.may_overwrite_within(write, read, Some(nest))
+    }
+}
+
+/// Builds the nest of a sum before the nest that it comes from, and takes the sum out of that.
+fn apply(function: &mut Function, plan: &Plan) {
+    let structure = ferrozyme_ir::Structure::of(function);
+    let region = structure
+        .region_of(plan.loops[0])
+        .expect("a loop stands in a region");
+    let innermost = *plan.loops.last().expect("a sum stands in a nest");
+    // The loops that the place depends on, but the innermost; those that it does not depend on; the innermost.
+    let mut order: SmallVec<[Op; 4]> = SmallVec::new();
+    order.extend_from_slice(&plan.loops[plan.moved..plan.loops.len() - 1]);
+    order.extend_from_slice(&plan.loops[..plan.moved]);
+    order.push(innermost);
+
+    let ahead = function.new_region(&[]);
+    let mut b = Builder::new(function, ahead);
+    let mut values = Substitution::new();
+    let mut built: Vec<Region> = Vec::new();
+    for &op in &order {
+        let data = b.function.ops[op].clone();
+        b.location = data.location;
+        let [from, to, step] = [0, 1, 2].map(|index| data.operands[index]);
+        let (_, body) = b.for_loop(from, to, step, &[]);
+        let counter = b.function.regions[data.regions[0]].args[0];
+        let again = b.function.regions[body].args[0];
+        b.function.values[again].range = b.function.values[counter].range;
+        values.replace(counter, again);
+        built.push(body);
+        b.region = body;
+    }
+    // What stood in one of the loops stands where that loop, and all that were around it, are around it again.
+    let mut inner_ops: Vec<Vec<Op>> = vec![Vec::new(); built.len()];
+    for &op in &plan.slice {
+        let home = structure.region_of(op);
+        let outside = plan
+            .loops
+            .iter()
+            .position(|&holder| Some(b.function.ops[holder].regions[0]) == home)
+            .map_or(plan.loops.len(), |position| position + 1);
+        let depth = plan.loops[..outside]
+            .iter()
+            .filter_map(|holder| order.iter().position(|other| other == holder))
+            .max()
+            .unwrap_or(0);
+        let data = b.function.ops[op].clone();
+        let operands = data.operands.iter().map(|&v| values.resolve(v)).collect();
+        let types: SmallVec<[Type; 2]> = data.results.iter().map(|&v| b.ty(v)).collect();
+        let copy = b.function.new_op(
+            OpData {
+                operands,
+                results: SmallVec::new(),
+                regions: SmallVec::new(),
+                ..data.clone()
+            },
+            &types,
+        );
+        inner_ops[depth].push(copy);
+        for (index, &result) in data.results.iter().enumerate() {
+            let again = b.function.ops[copy].results[index];
+            values.replace(result, again);
+        }
+    }
+    for (&body, ops) in built.iter().zip(inner_ops) {
+        // The loop inside, if there is one, stands there already.
+        b.function.regions[body].ops.splice(0..0, ops);
+        b.region = body;
+        b.yields(&[]);
+    }
+    let nest = std::mem::take(&mut function.regions[ahead].ops);
+    let ops = &mut function.regions[region].ops;
+    let position = ops.iter().position(|&op| op == plan.loops[0]).unwrap_or(0);
+    ops.splice(position..position, nest);
+    let home = structure
+        .region_of(plan.store)
+        .expect("the store stands in a region");
+    function.regions[home].ops.retain(|&op| op != plan.store);
+}
