@@ -12,7 +12,7 @@
 mod problems;
 
 use crate::error::Error;
-use crate::objects::{Class, Kind, Objects, Source, ValueKind};
+use crate::objects::{Class, Objects, Source, ValueKind};
 use crate::request::Activity;
 use crate::rules::{self, Rule};
 use crate::search::Search;
@@ -660,10 +660,8 @@ impl Analysis<'_> {
     /// Memory that holds pointers to shadowed memory is shadowed, so that there is a place for pointers to the shadow.
     fn shadow_what_leads_there(&self, activities: &mut Activities) {
         for class in self.objects.classes() {
-            let leads_there = self.objects.fields(class).any(|field| {
-                matches!(field.kind, Kind::Pointer(to) if activities.shadowed.contains(&to.class))
-            });
-            if leads_there {
+            let mut pointees = self.objects.pointees(class);
+            if pointees.any(|to| activities.shadowed.contains(&to)) {
                 activities.shadowed.insert(class);
             }
         }
@@ -761,11 +759,9 @@ pub(crate) fn reachable_from(objects: &Objects, class: Class) -> Vec<Class> {
     let mut next = 0;
     while let Some(&class) = found.get(next) {
         next += 1;
-        for field in objects.fields(class) {
-            if let Kind::Pointer(to) = field.kind
-                && !found.contains(&to.class)
-            {
-                found.push(to.class);
+        for to in objects.pointees(class) {
+            if !found.contains(&to) {
+                found.push(to);
             }
         }
     }

@@ -472,7 +472,13 @@ impl Augmenter<'_> {
     ) -> Result<(), Error> {
         let data = self.augmented.function.ops[op].clone();
         match data.opcode {
+            // Addresses that integers carry are calculated with as such.
             Opcode::Offset
+            | Opcode::Add
+            | Opcode::Sub
+            | Opcode::And
+            | Opcode::Or
+            | Opcode::TruncInt
             | Opcode::Select
             | Opcode::Ptrtoint
             | Opcode::Inttoptr
@@ -884,15 +890,20 @@ impl Augmenter<'_> {
         if reversed {
             self.augmented.steps.insert(op, Step::Regions);
         }
-        let shadowed: Vec<usize> = (0..data.results.len())
-            .filter(|&index| self.has_shadow(data.results[index]))
-            .collect();
         // Carried values start with their shadows, which the regions must know before they are visited.
         let (first_initial, first_arg) = match data.opcode {
             Opcode::For => (3, 1),
             _ => (0, 0),
         };
         let is_loop = matches!(data.opcode, Opcode::For | Opcode::Loop);
+        // An integer may carry an address into the loop, and none out of it.
+        let shadowed: Vec<usize> = (0..data.results.len())
+            .filter(|&index| {
+                let carried =
+                    || self.augmented.function.regions[data.regions[0]].args[first_arg + index];
+                self.has_shadow(data.results[index]) || (is_loop && self.has_shadow(carried()))
+            })
+            .collect();
         if is_loop {
             for &index in &shadowed {
                 let start = self.shadow(op, data.operands[first_initial + index])?;

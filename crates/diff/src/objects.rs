@@ -45,7 +45,7 @@ mod tests;
 
 pub use span::Span;
 
-use ferrozyme_ir::entity::{PrimaryMap, SecondaryMap, entity_impl};
+use ferrozyme_ir::entity::{EntitySet, PrimaryMap, SecondaryMap, entity_impl};
 use ferrozyme_ir::{
     Constant, Function, FunctionId, GlobalId, Layout, Module, Op, Scalar, Value, ValueDef,
 };
@@ -74,7 +74,7 @@ pub enum Kind {
     Float(Scalar),
     /// An integer, or part of one.
     Integer,
-    /// A pointer to there.
+    /// A pointer to there, or sometimes a number.
     Pointer(Place),
     /// Nothing, by the description of the memory.
     Padding,
@@ -93,8 +93,6 @@ pub enum Contradiction {
     FloatAndInteger(Scalar),
     /// A float of this type, and a pointer.
     FloatAndPointer(Scalar),
-    /// A pointer, and the result of integer arithmetic or an integer by description.
-    PointerAndInteger,
     /// A float or pointer of this type that overlaps something else, or is moved in parts.
     Torn(Scalar),
 }
@@ -234,6 +232,10 @@ pub struct Objects {
     function: FunctionId,
     shape: Arc<Shape>,
     values: SecondaryMap<Value, Trace>,
+    /// The addresses that integers carry.
+    addresses: FxHashMap<Value, Place>,
+    /// Integers that were calculated, and so are neither floats nor addresses, wherever they are put.
+    numbers: EntitySet<Value>,
     globals: Vec<(GlobalId, Place)>,
     functions: Vec<(FunctionId, Place)>,
     results: Vec<Trace>,
@@ -294,7 +296,7 @@ impl CellShape {
                 Kind::Conflict(Contradiction::FloatAndInteger(scalar))
             }
             (Some(scalar), None) => Kind::Float(scalar),
-            (None, Some(_)) if certain => Kind::Conflict(Contradiction::PointerAndInteger),
+            // Numbers may lie there, too: they are their own shadows.
             (None, Some(place)) => Kind::Pointer(place),
             (None, None) if self.integer != graph::Integer::No => Kind::Integer,
             (None, None) if self.padding => Kind::Padding,
@@ -355,11 +357,7 @@ impl Objects {
             ValueDef::Constant(_) => None,
             _ => match self.values[value] {
                 Trace::Pointer(place) => Some(place),
-                Trace::Cell(cell) => {
-                    let cell = &self.shape.cells[cell as usize];
-                    cell.pointer.filter(|_| cell.bytes >= Scalar::Ptr.bytes())
-                }
-                Trace::Nothing => None,
+                Trace::Cell(_) | Trace::Nothing => self.addresses.get(&value).copied(),
             },
         }
     }
@@ -511,11 +509,39 @@ impl Objects {
             return ValueKind::Integer;
         }
         let parts = self.parts_of_value(value);
-        match parts[..] {
+        let kind = match parts[..] {
             [] => ValueKind::Unknown,
             [one] => value_kind(one.kind),
             _ => common_kind(&parts).map_or(ValueKind::Mixed, value_kind),
+        };
+        match (kind, self.addresses.get(&value)) {
+            (ValueKind::CarriesFloat(scalar), Some(_)) => {
+                ValueKind::Conflict(Contradiction::FloatAndPointer(scalar))
+            }
+            (
+                ValueKind::Integer | ValueKind::Unknown | ValueKind::CarriesPointer(_),
+                Some(&place),
+            ) => ValueKind::CarriesPointer(place),
+            // It lies where addresses are in other cases.
+            (ValueKind::CarriesPointer(_), None) if scalar == Scalar::Int(64) => ValueKind::Integer,
+            (kind, _) => kind,
         }
+    }
+
+    /// Whether an integer is nothing but a number, whatever else may be in the places where it is put.
+    pub fn is_number(&self, function: &Function, value: Value) -> bool {
+        self.numbers.contains(value)
+            || gather::is_telling(function, value)
+            || self.kind_of_value(function, value) == ValueKind::Integer
+                && !function.is_constant(value)
+    }
+
+    /// The classes that pointers in a class lead to, also those that share their place with something else.
+    pub fn pointees(&self, class: Class) -> impl Iterator<Item = Class> {
+        let fields = self.shape.classes[class].fields.iter();
+        fields
+            .filter_map(|&(_, cell)| self.shape.cells[cell as usize].pointer)
+            .map(|place| place.class)
     }
 
     /// What the bytes of an integer are, as it would lie in memory. Empty for other values and constants.

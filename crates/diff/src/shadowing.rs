@@ -235,10 +235,8 @@ impl Shadowing<'_> {
         loop {
             let before = self.shadowed.len();
             for class in self.objects.classes() {
-                let leads_there = self.objects.fields(class).any(|field| {
-                    matches!(field.kind, Kind::Pointer(to) if self.shadowed.contains(&to.class))
-                });
-                if leads_there {
+                let mut pointees = self.objects.pointees(class);
+                if pointees.any(|to| self.shadowed.contains(&to)) {
                     self.shadowed.insert(class);
                 }
             }

@@ -131,16 +131,17 @@ impl Augmenter<'_> {
         flags.iter().position(|&flag| flag)
     }
 
-    /// Rules and tables of derivatives know floats by their types only.
+    /// Rules and tables of derivatives know floats and pointers by their types only.
     fn refuse_carried_floats(&mut self, op: Op, args: &[Value]) -> Result<(), Error> {
         let carried = args.iter().any(|&arg| {
-            self.sweep.activities.is_active(arg) && !self.augmented.function.ty(arg).is_float()
+            self.augmented.function.ty(arg).is_int()
+                && (self.sweep.activities.is_active(arg) || self.has_shadow(arg))
         });
         if carried {
             return Err(self.error(
                 op,
-                "an active float is passed as an integer to a function whose derivative is not made here",
-                "pass it as a float",
+                "an active float, or a pointer to active memory, is passed as an integer to a function whose derivative is not made here",
+                "pass it with its own type",
             ));
         }
         Ok(())

@@ -276,11 +276,19 @@ impl Sweep<'_, '_> {
             return Ok(value);
         }
         let is = |wanted: fn(&Kind) -> bool| parts.iter().any(|part| wanted(&part.kind));
+        let lost = match ty {
+            // An integer is where an address may be, but carries none itself.
+            Type::I64 => self.has_shadow(value),
+            _ => !self.function.is_constant(value) && self.leads_to_shadow(parts),
+        };
+        if lost {
+            return Err(self.lost_shadow(op));
+        }
+        if self.objects.is_number(&self.function, value) {
+            return Ok(value);
+        }
         if parts.is_empty() || is(|kind| matches!(kind, Kind::Unknown | Kind::Conflict(_))) {
             return Err(self.unknown_layout(op));
-        }
-        if !self.function.is_constant(value) && self.leads_to_shadow(parts) {
-            return Err(self.lost_shadow(op));
         }
         if !is(|kind| matches!(kind, Kind::Float(_))) {
             return Ok(value);
@@ -397,6 +405,13 @@ impl Sweep<'_, '_> {
             Opcode::Splat | Opcode::Extract if !moves_floats => self.visit_move(region, op, 0..1),
             Opcode::Insert | Opcode::Shuffle if !moves_floats => self.visit_move(region, op, 0..2),
             Opcode::Select if !moves_floats => self.visit_move(region, op, 1..3),
+            // Addresses that integers carry are calculated with as such.
+            Opcode::Add | Opcode::Sub | Opcode::And | Opcode::Or | Opcode::TruncInt
+                if self.has_shadow(data.results[0]) =>
+            {
+                let operands = data.operands.len();
+                self.visit_move(region, op, 0..operands)
+            }
             _ => self.visit_rule(region, op),
         }
     }

@@ -28,14 +28,26 @@ pub(super) fn freeze(gather: Gather<'_>) -> Vec<(FunctionId, Objects)> {
     for body in &bodies {
         let function = body.function;
         let mut values = SecondaryMap::new();
+        let mut addresses = FxHashMap::default();
         // Values are numbered roughly in the order of the text, the parameters first.
         for value in function.values.keys() {
             if function.is_constant(value) {
                 continue;
             }
             let trace = match (body.pointers[value].target, body.cells[value]) {
-                (Some(target), _) => Trace::Pointer(freezer.place(target)),
-                (None, Some(cell)) => Trace::Cell(freezer.cell(cell)),
+                (target, Some(cell)) => {
+                    if let Some(target) = target {
+                        addresses.insert(value, freezer.place(target));
+                    }
+                    Trace::Cell(freezer.cell(cell))
+                }
+                (Some(target), None) if function.ty(value).is_ptr() => {
+                    Trace::Pointer(freezer.place(target))
+                }
+                (Some(target), None) => {
+                    addresses.insert(value, freezer.place(target));
+                    continue;
+                }
                 (None, None) => continue,
             };
             values[value] = trace;
@@ -49,7 +61,7 @@ pub(super) fn freeze(gather: Gather<'_>) -> Vec<(FunctionId, Objects)> {
                 (None, None) => Trace::Nothing,
             })
             .collect();
-        frozen.push((body.id, values, results));
+        frozen.push((body, values, addresses, results));
     }
     let mut globals: Vec<_> = globals.into_iter().collect();
     globals.sort_unstable_by_key(|&(id, _)| id);
@@ -65,16 +77,19 @@ pub(super) fn freeze(gather: Gather<'_>) -> Vec<(FunctionId, Objects)> {
         .collect();
     let mut shape = freezer.finish();
     spread_escapes(&mut shape);
-    let returned = frozen.iter().flat_map(|(_, _, results)| results);
+    let returned = frozen.iter().flat_map(|(_, _, _, results)| results);
     spread_visibility(&mut shape, bodies.len() == 1, returned);
     let shape = Arc::new(shape);
     frozen
         .into_iter()
-        .map(|(function, values, results)| {
+        .map(|(body, values, addresses, results)| {
+            let function = body.id;
             let objects = Objects {
                 function,
                 shape: shape.clone(),
                 values,
+                addresses,
+                numbers: body.numbers.clone(),
                 globals: globals.clone(),
                 functions: functions.clone(),
                 results,

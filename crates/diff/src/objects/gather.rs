@@ -24,13 +24,14 @@ use super::guard::guarded_indices;
 use super::interval::{Interval, Intervals};
 use super::span::Span;
 use super::{Objects, Source, freeze};
-use ferrozyme_ir::entity::SecondaryMap;
+use ferrozyme_ir::entity::{EntitySet, SecondaryMap};
 use ferrozyme_ir::{
-    Constant, Function, FunctionId, GlobalId, Layout, Module, Op, Opcode, Payload, Region, Value,
-    ValueDef,
+    Constant, Function, FunctionId, GlobalId, Layout, Module, Op, Opcode, Payload, Region, Type,
+    Value, ValueDef,
 };
 use instance::Instance;
 use numbers::Packing;
+pub(super) use numbers::is_telling;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -164,6 +165,8 @@ pub(super) struct Body<'a> {
     pub(super) pointers: SecondaryMap<Value, Pointer>,
     pub(super) cells: SecondaryMap<Value, Option<CellId>>,
     pub(super) results: Vec<Outlet>,
+    /// Integers that were calculated.
+    pub(super) numbers: EntitySet<Value>,
     intervals: Intervals,
     guarded: FxHashMap<Op, Interval>,
     packing: Packing,
@@ -216,6 +219,7 @@ impl<'a> Body<'a> {
             pointers: SecondaryMap::new(),
             cells: SecondaryMap::new(),
             results: Vec::new(),
+            numbers: EntitySet::new(),
             guarded: guarded_indices(function, &intervals),
             intervals,
             packing: Packing::of(function),
@@ -332,6 +336,11 @@ impl Gather<'_> {
     /// Looks at each operation once. False if that takes more memory than the analysis is worth.
     fn round(&mut self) -> bool {
         for b in 0..self.bodies.len() {
+            if let Some(body) = self.bodies[b].function.body {
+                for &argument in &self.bodies[b].function.regions[body].args {
+                    self.take_address(b, argument);
+                }
+            }
             for index in 0..self.bodies[b].steps.len() {
                 match self.bodies[b].steps[index] {
                     Step::Enter(op) => self.enter(b, op),
@@ -354,11 +363,26 @@ impl Gather<'_> {
             ValueDef::Constant(Constant::Global(id)) => Some(self.global(*id)),
             ValueDef::Constant(Constant::Function(id)) => Some(self.code(b, *id)),
             ValueDef::Constant(_) => None,
-            _ if function.ty(value).is_ptr() => self.bodies[b].pointers[value].target,
-            _ => {
-                let cell = self.bodies[b].cells[value]?;
-                self.graph.pointer_of(cell)
-            }
+            _ => self.bodies[b].pointers[value].target,
+        }
+    }
+
+    /// An integer that comes from bytes carries the address that these are.
+    fn take_address(&mut self, b: usize, value: Value) {
+        if self.bodies[b].function.ty(value) == Type::I64
+            && let Some(cell) = self.bodies[b].cells[value]
+        {
+            let target = self.graph.pointer_of(cell);
+            self.assign(b, value, target);
+        }
+    }
+
+    /// Bytes hold the address that an integer carries, if it does.
+    fn give_address(&mut self, b: usize, value: Value, cell: CellId) {
+        if self.bodies[b].function.ty(value) == Type::I64
+            && let Some(target) = self.place_of(b, value)
+        {
+            self.graph.set_pointer(cell, target);
         }
     }
 
@@ -435,6 +459,10 @@ impl Gather<'_> {
             for &value in from {
                 self.same_integer(b, value, cell);
             }
+            if ty == Type::I64 {
+                let target = self.join_all(b, from);
+                self.assign(b, into, target);
+            }
         }
     }
 
@@ -450,13 +478,17 @@ impl Gather<'_> {
     }
 
     /// A value flows into another that has other sources, too, which may depend on it.
+    ///
+    /// What an integer is, its sources and what it flows into share; what address it carries flows one way only, for a number that is counted up
+    /// may be put where an address was.
     fn flow(&mut self, b: usize, from: &[Value], into: &[Value]) {
         for (&from, &into) in from.iter().zip(into) {
             let ty = self.bodies[b].function.ty(into);
-            if ty.is_ptr() {
+            if ty.is_ptr() || ty == Type::I64 {
                 let target = self.place_of(b, from);
                 self.grow(b, into, target);
-            } else if let Some(cell) = self.cell_of(b, into) {
+            }
+            if let Some(cell) = self.cell_of(b, into) {
                 self.same_integer(b, from, cell);
             }
         }
@@ -529,6 +561,7 @@ impl Gather<'_> {
                     };
                     if let Some(cell) = cell {
                         self.same_integer(b, value, cell);
+                        self.give_address(b, value, cell);
                     } else if let Some(target) = target {
                         self.graph
                             .grow(&mut pointer.target, &mut pointer.growth, target);

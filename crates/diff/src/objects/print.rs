@@ -208,7 +208,6 @@ impl fmt::Display for Contradiction {
             Contradiction::Floats(a, b) => write!(f, "both {a} and {b}"),
             Contradiction::FloatAndInteger(scalar) => write!(f, "both {scalar} and integer"),
             Contradiction::FloatAndPointer(scalar) => write!(f, "both {scalar} and pointer"),
-            Contradiction::PointerAndInteger => f.write_str("both pointer and integer"),
             Contradiction::Torn(scalar) => write!(f, "part of {scalar}"),
         }
     }

@@ -45,13 +45,17 @@ impl Gather<'_> {
                 self.grow(inner, param, target);
             } else if let Some(cell) = self.cell_of(inner, param) {
                 self.same_integer(b, argument, cell);
+                self.give_address(b, argument, cell);
             }
         }
         let results = &self.bodies[b].function.ops[op].results;
         for (index, &result) in results.iter().enumerate() {
             let outlet = self.bodies[inner].results[index];
             match outlet.cell {
-                Some(cell) => self.same_integer(b, result, cell),
+                Some(cell) => {
+                    self.same_integer(b, result, cell);
+                    self.take_address(b, result);
+                }
                 None => self.assign(b, result, outlet.pointer.target),
             }
         }

@@ -57,12 +57,14 @@ impl Gather<'_> {
                 };
                 sources.insert((id, source));
             }
+            self.bodies[b].numbers.clear();
             for value in function.values.keys() {
                 if function.is_constant(value) {
                     continue;
                 }
                 let ty = function.ty(value);
-                self.bodies[b].pointers[value].target = ty.is_ptr().then_some(anything);
+                let may_point = ty.is_ptr() || ty == Type::I64;
+                self.bodies[b].pointers[value].target = may_point.then_some(anything);
                 self.bodies[b].pointers[value].growth = 0;
                 self.bodies[b].cells[value] = self.unclear_integer(ty, anything);
             }

@@ -90,7 +90,11 @@ impl Gather<'_> {
                     let copy = instance.classes[&place.class];
                     self.bind(callee, place, copy, actual);
                 }
-                Trace::Cell(cell) => self.same_integer(b, argument, instance.cells[&cell]),
+                Trace::Cell(cell) => {
+                    let cell = instance.cells[&cell];
+                    self.same_integer(b, argument, cell);
+                    self.give_address(b, argument, cell);
+                }
                 Trace::Nothing => {}
             }
         }
@@ -120,7 +124,10 @@ impl Gather<'_> {
                     };
                     self.assign(b, result, Some(target));
                 }
-                Trace::Cell(cell) => self.same_integer(b, result, instance.cells[&cell]),
+                Trace::Cell(cell) => {
+                    self.same_integer(b, result, instance.cells[&cell]);
+                    self.take_address(b, result);
+                }
                 Trace::Nothing => {}
             }
         }
@@ -141,9 +148,15 @@ impl Gather<'_> {
                 _ => caller.values[argument],
             })
             .collect();
-        let instance = self.instantiate(caller, &traces);
+        let carried: SmallVec<[Option<Place>; 8]> = arguments
+            .iter()
+            .map(|&argument| caller.addresses.get(&argument).copied())
+            .collect();
+        let mut roots = traces.to_vec();
+        roots.extend(carried.iter().flatten().copied().map(Trace::Pointer));
+        let instance = self.instantiate(caller, &roots);
         self.bind_names(caller, &instance);
-        for (&param, &trace) in params.iter().zip(&traces) {
+        for ((&param, &trace), carried) in params.iter().zip(&traces).zip(carried) {
             match trace {
                 Trace::Pointer(place) => {
                     let target = Target {
@@ -152,7 +165,17 @@ impl Gather<'_> {
                     };
                     self.grow(0, param, Some(target));
                 }
-                Trace::Cell(cell) => self.same_integer(0, param, instance.cells[&cell]),
+                Trace::Cell(cell) => {
+                    let cell = instance.cells[&cell];
+                    self.same_integer(0, param, cell);
+                    if let Some(place) = carried {
+                        let target = Target {
+                            class: instance.classes[&place.class],
+                            span: place.span,
+                        };
+                        self.graph.set_pointer(cell, target);
+                    }
+                }
                 Trace::Nothing => {}
             }
         }

@@ -179,6 +179,7 @@ impl Gather<'_> {
                         let own = self.graph.part(own, at, bytes);
                         self.graph.merge_cells(own, cell);
                     }
+                    self.take_address(b, result);
                 }
                 float => self.graph.set_float(cell, float),
             }
@@ -207,13 +208,16 @@ impl Gather<'_> {
                         self.graph.set_pointer(cell, pointee);
                     }
                 }
-                Scalar::Int(_) => match self.cell_of(b, value) {
-                    Some(own) => {
-                        let own = self.graph.part(own, at, bytes);
-                        self.graph.merge_cells(own, cell);
+                Scalar::Int(_) => {
+                    match self.cell_of(b, value) {
+                        Some(own) => {
+                            let own = self.graph.part(own, at, bytes);
+                            self.graph.merge_cells(own, cell);
+                        }
+                        None => self.same_integer(b, value, cell),
                     }
-                    None => self.same_integer(b, value, cell),
-                },
+                    self.give_address(b, value, cell);
+                }
                 float => self.graph.set_float(cell, float),
             }
         }

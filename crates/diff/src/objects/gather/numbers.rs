@@ -114,7 +114,7 @@ fn halves(function: &Function, operands: &[Value], ty: Type) -> Option<(Value, V
 }
 
 /// Whether an integer constant says that it is an integer: zero may be anything, and a large one the bits of a float.
-pub(super) fn is_telling(function: &Function, value: Value) -> bool {
+pub(in crate::objects) fn is_telling(function: &Function, value: Value) -> bool {
     let ty = function.ty(value);
     let small = match ty.bytes() / u64::from(ty.lanes()) {
         0..2 => 1,
@@ -144,8 +144,10 @@ impl Gather<'_> {
         match data.opcode {
             Opcode::Bitcast => self.bitcast(b, op, operands[0], result),
             Opcode::Ptrtoint => {
-                if let (Some(target), Some(cell)) =
-                    (self.place_of(b, operands[0]), self.cell_of(b, result))
+                let target = self.place_of(b, operands[0]);
+                if ty == Type::I64 {
+                    self.assign(b, result, target);
+                } else if let (Some(target), Some(cell)) = (target, self.cell_of(b, result))
                     && ty.scalar().bytes() == Scalar::Ptr.bytes()
                 {
                     for lane in 0..u64::from(ty.lanes()) {
@@ -177,6 +179,7 @@ impl Gather<'_> {
                 {
                     let part = self.graph.part(whole, from, ty.bytes());
                     self.graph.merge_cells(part, own);
+                    self.take_address(b, result);
                 }
             }
             Opcode::Splat | Opcode::Extract | Opcode::Insert | Opcode::Shuffle => {
@@ -189,8 +192,10 @@ impl Gather<'_> {
     fn join_halves(&mut self, b: usize, low: Value, high: Value, cell: CellId) {
         let size = self.bodies[b].function.ty(low).bytes();
         let (left, right) = self.graph.split(cell, size);
-        self.same_integer(b, low, left);
-        self.same_integer(b, high, right);
+        for (half, part) in [(low, left), (high, right)] {
+            self.same_integer(b, half, part);
+            self.give_address(b, half, part);
+        }
     }
 
     fn bitcast(&mut self, b: usize, op: Op, from: Value, to: Value) {
@@ -202,12 +207,17 @@ impl Gather<'_> {
                 if let (Some(a), Some(z)) = (self.cell_of(b, from), self.cell_of(b, to))
                     && source.bytes() == target.bytes()
                 {
+                    self.give_address(b, from, a);
                     self.graph.merge_cells(a, z);
+                    self.take_address(b, to);
                 }
             }
             (Scalar::Int(_), Scalar::Ptr) => self.make_address(b, op, from, to),
             (Scalar::Ptr, Scalar::Int(_)) => {
-                if let (Some(place), Some(cell)) = (self.place_of(b, from), self.cell_of(b, to)) {
+                let place = self.place_of(b, from);
+                if target == Type::I64 {
+                    self.assign(b, to, place);
+                } else if let (Some(place), Some(cell)) = (place, self.cell_of(b, to)) {
                     self.graph.set_pointer(cell, place);
                 }
             }
@@ -234,9 +244,10 @@ impl Gather<'_> {
 
     fn make_address(&mut self, b: usize, op: Op, from: Value, to: Value) {
         let cell = self.cell_of(b, from);
+        let known = self.place_of(b, from);
         let place = match cell {
-            Some(cell) => self.graph.address_of(cell),
-            None => self.place_of(b, from),
+            Some(cell) if known.is_none() => self.graph.address_of(cell),
+            _ => known,
         };
         if place.is_some() {
             self.assign(b, to, place);
@@ -271,10 +282,8 @@ impl Gather<'_> {
             Opcode::Sub => base.span.plus(distance.negated(), 1),
             _ => Span::ANY,
         };
-        if let Some(cell) = self.cell_of(b, data.results[0]) {
-            let class = base.class;
-            self.graph.set_pointer(cell, Target { class, span });
-        }
+        let class = base.class;
+        self.assign(b, data.results[0], Some(Target { class, span }));
     }
 
     /// Lanes of vectors.
@@ -303,6 +312,7 @@ impl Gather<'_> {
                 for lane in 0..count {
                     let part = self.graph.part(cell, lane * bytes, bytes);
                     self.same_integer(b, operands[0], part);
+                    self.give_address(b, operands[0], part);
                 }
             }
             Opcode::Extract => {
@@ -316,6 +326,7 @@ impl Gather<'_> {
                         self.graph.merge_cells(part, cell);
                     }
                 }
+                self.take_address(b, result);
             }
             Opcode::Insert => {
                 let chosen = function.int_of(operands[2]);
@@ -324,6 +335,7 @@ impl Gather<'_> {
                     let part = self.graph.part(cell, lane * bytes, bytes);
                     if chosen.is_none_or(|chosen| chosen == i128::from(lane)) {
                         self.same_integer(b, operands[1], part);
+                        self.give_address(b, operands[1], part);
                     }
                     if chosen != Some(i128::from(lane))
                         && let Some(vector) = vector
@@ -484,6 +496,7 @@ impl Gather<'_> {
     }
 
     fn made(&mut self, b: usize, value: Value) {
+        self.bodies[b].numbers.insert(value);
         if let Some(cell) = self.cell_of(b, value) {
             self.graph.set_integer(cell, Integer::Certain);
         }
