@@ -32,9 +32,8 @@ pub fn run(arguments: &[OsString]) -> i32 {
     let user_wrapper =
         std::env::var_os(messages::USER_WRAPPER).filter(|wrapper| !wrapper.is_empty());
     let call = RustcCall::parse(arguments);
-    let plain = is_plain(&call);
     let mut whole: Vec<OsString> = user_wrapper.into_iter().collect();
-    if plain {
+    if is_plain(&call) {
         whole.extend(flags::without_bitcode(arguments));
     } else {
         whole.extend_from_slice(arguments);
@@ -45,7 +44,7 @@ pub fn run(arguments: &[OsString]) -> i32 {
     };
     let mut command = Command::new(program);
     command.args(rest);
-    if plain || (!call.links() && call.static_library().is_none()) {
+    if !call.links() && call.static_library().is_none() {
         return report(program, &command.exec());
     }
     match run_linking(command, &call) {

@@ -6,7 +6,7 @@
 use super::archive;
 use super::bitcode::{self, is_bitcode};
 use super::files::{File, Kind, REGISTRATIONS, REQUEST, is_native_object};
-use ferrozyme_driver::{Input, Inputs, Origin};
+use ferrozyme_driver::{Diagnostic, Input, Inputs, Origin};
 use memchr::memmem;
 use object::{Object, ObjectSection, ObjectSymbol};
 use std::borrow::Cow;
@@ -49,7 +49,9 @@ impl<'a> LinkInputs<'a> {
     ///
     /// # Errors
     /// If a request cannot be served: machine code that asks for a derivative, bitcode without a symbol table.
-    pub fn new(files: impl Iterator<Item = &'a File> + Clone) -> Result<LinkInputs<'a>, String> {
+    pub fn new(
+        files: impl Iterator<Item = &'a File> + Clone,
+    ) -> Result<LinkInputs<'a>, Diagnostic> {
         let modules: Vec<Module<'a>> = files.clone().flat_map(modules_of).collect();
         let mut inputs = LinkInputs {
             modules,
@@ -58,7 +60,7 @@ impl<'a> LinkInputs<'a> {
             registering: Vec::new(),
             unneeded: Vec::new(),
         };
-        inputs.definitions = inputs.find_definitions(files)?;
+        inputs.definitions = inputs.find_definitions(files).map_err(Diagnostic::error)?;
         inputs.find_requests()?;
         Ok(inputs)
     }
@@ -134,7 +136,7 @@ impl<'a> LinkInputs<'a> {
         Ok(definitions)
     }
 
-    fn find_requests(&mut self) -> Result<(), String> {
+    fn find_requests(&mut self) -> Result<(), Diagnostic> {
         let request = memmem::Finder::new(REQUEST);
         let registrations = REGISTRATIONS.map(memmem::Finder::new);
         for (index, module) in self.modules.iter().enumerate() {
@@ -154,18 +156,21 @@ impl<'a> LinkInputs<'a> {
                         .needed()
                         .is_some_and(|mut names| names.any(is_request));
                 if asks {
-                    return Err(format!(
-                        "{} asks for a derivative, but holds machine code instead of bitcode",
-                        module.describe()
-                    ));
+                    return Err(Diagnostic {
+                        remedy: Some("packages that ask for derivatives must depend on `ferrozyme`, and must not turn off `-C linker-plugin-lto`".to_owned()),
+                        ..Diagnostic::error(format!(
+                            "{} asks for a derivative, but holds machine code instead of bitcode",
+                            module.describe()
+                        ))
+                    });
                 }
                 continue;
             }
             let Some(symbols) = bitcode::symbols(module.contents) else {
-                return Err(format!(
+                return Err(Diagnostic::error(format!(
                     "the bitcode of {} has no symbol table that can be read",
                     module.describe()
-                ));
+                )));
             };
             if symbols
                 .iter()

@@ -57,7 +57,7 @@ fn try_run(arguments: &[OsString]) -> Result<i32, Vec<Diagnostic>> {
     }
     let std_files = files::read_std_files(&line).map_err(plain)?;
     let all_files = || user_files.iter().chain(&std_files);
-    let mut inputs = LinkInputs::new(all_files()).map_err(plain)?;
+    let mut inputs = LinkInputs::new(all_files()).map_err(|problem| vec![problem])?;
     inputs.drop_unneeded(&line.undefined);
     let mut reading = timing("read the link's files", start);
     loop {
@@ -72,7 +72,7 @@ fn try_run(arguments: &[OsString]) -> Result<i32, Vec<Diagnostic>> {
             return Ok(real::exit_code(linked.status));
         }
         let again = Instant::now();
-        inputs = LinkInputs::new(all_files()).map_err(plain)?;
+        inputs = LinkInputs::new(all_files()).map_err(|problem| vec![problem])?;
         reading = timing("read the link's files", again);
     }
 }

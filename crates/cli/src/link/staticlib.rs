@@ -36,7 +36,7 @@ pub fn finish(line: &LinkLine) -> Result<(), Vec<Diagnostic>> {
     if !contents.iter().any(|bytes| is_bitcode(bytes)) {
         return Ok(());
     }
-    let inputs = LinkInputs::new(std::iter::once(file)).map_err(plain)?;
+    let inputs = LinkInputs::new(std::iter::once(file)).map_err(|problem| vec![problem])?;
     let output = if inputs.requesting().is_empty() {
         None
     } else {

@@ -142,6 +142,47 @@ fn errors_of_the_real_linker_come_through() {
     );
 }
 
+/// A package without dependencies.
+fn alone(name: &str, main: &str) -> Project {
+    let manifest = format!(
+        "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[workspace]\n"
+    );
+    Project::new(name, &[("Cargo.toml", &manifest), ("src/main.rs", main)])
+}
+
+#[test]
+fn requests_in_machine_code_are_explained() {
+    let project = alone(
+        "machine-code",
+        "unsafe extern \"C\" {\n    fn __ferrozyme_request(primal: *const (), descriptor: *const u8, ...);\n}\n\n\
+         fn main() {\n    unsafe { __ferrozyme_request(main as *const (), std::ptr::null()) }\n}\n",
+    );
+    let run = project.ferrozyme(&["build"]);
+    let errors = run.expect_failure();
+    assert!(
+        errors.contains("asks for a derivative, but holds machine code instead of bitcode\n"),
+        "{errors}"
+    );
+    assert!(
+        errors.contains("help: packages that ask for derivatives must depend on `ferrozyme`"),
+        "{errors}"
+    );
+}
+
+#[test]
+fn missing_linkers_are_named() {
+    let project = alone("no-linker", "fn main() {}\n");
+    let run = project.ferrozyme_with(&["build"], |command| {
+        command.env("RUSTFLAGS", "-Clinker=no-such-linker");
+    });
+    let errors = run.expect_failure();
+    assert!(
+        errors.contains("error: linker `no-such-linker` not found\n"),
+        "{errors}"
+    );
+    assert!(!errors.contains("linking with"), "{errors}");
+}
+
 #[test]
 fn help_and_version() {
     let project = Project::program("elsewhere", SQUARES);
