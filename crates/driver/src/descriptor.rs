@@ -96,17 +96,6 @@ impl Activity {
     pub(crate) fn is_batched(self) -> bool {
         matches!(self, Activity::Dualv | Activity::DualvOnly)
     }
-
-    /// Whether the primal's value is of no interest after the call.
-    pub(crate) fn discards_primal(self) -> bool {
-        matches!(
-            self,
-            Activity::ActiveOnly
-                | Activity::DuplicatedOnly
-                | Activity::DualOnly
-                | Activity::DualvOnly
-        )
-    }
 }
 
 impl Descriptor {

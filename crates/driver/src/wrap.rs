@@ -51,7 +51,7 @@ pub(crate) fn wrap_derivative(
     }
 
     let call = build.call(derivative, &args, &results);
-    let mut results = build.function.ops[call].results.to_vec().into_iter();
+    let mut results = build.function.ops[call].results.clone().into_iter();
     let mut next = || {
         results
             .next()
@@ -165,7 +165,11 @@ fn pass_batched(
     args: &mut Vec<Value>,
 ) {
     let base = load(build, Scalar::Ptr, values.shadows[0], word.offset);
-    let stride = word.pointee.as_ref().map_or(1, |layout| layout.stride) as i64;
+    let stride = word
+        .pointee
+        .as_ref()
+        .expect("the macros take flat shadows of unknown elements apart themselves")
+        .stride as i64;
     let length = words
         .iter()
         .find(|word| word.scalar == Scalar::Int(64))

@@ -89,12 +89,7 @@ fn struct_of_mixed_fields() {
                 gain: 0.0,
                 ..Camera::from_slice(v)
             };
-            bproject(
-                &Camera::from_slice(x),
-                &tangent,
-                &point(x),
-                &point(v),
-            )
+            bproject(&Camera::from_slice(x), &tangent, &point(x), &point(v))
         })
         .check(&[1.5, 0.25, -0.5, 0.1, 0.05, 0.5, -0.75, 2.0]);
 }
