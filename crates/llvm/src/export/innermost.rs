@@ -1,5 +1,6 @@
-//! Finds the loops that LLVM may vectorise: counted ones without loops, calls or releases inside.
+//! Finds the loops that LLVM may vectorise: counted ones without loops, calls, releases and functions of one number inside.
 
+use super::math::keeps_scalar;
 use ferrozyme_ir::{Effect, Function, Op, Opcode, Structure, all_ops};
 use rustc_hash::FxHashSet;
 
@@ -16,6 +17,7 @@ pub(super) fn innermost_loops(function: &Function) -> FxHashSet<Op> {
     for &op in &ops {
         let data = &function.ops[op];
         let in_the_way = matches!(data.opcode, Opcode::For | Opcode::Loop)
+            || keeps_scalar(data.opcode)
             || matches!(
                 data.opcode.effect(),
                 Effect::Call | Effect::Allocate | Effect::Release

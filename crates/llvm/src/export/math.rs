@@ -88,6 +88,21 @@ fn means(opcode: Opcode) -> Option<Means> {
     })
 }
 
+/// The operations that have a function in `vectorisable.fz`.
+const VECTORISABLE: &[Opcode] = &[Opcode::Exp, Opcode::Log, Opcode::Tanh];
+
+/// Whether an operation is computed for one number at a time, so that the loop around it stays as it is.
+pub(super) fn keeps_scalar(opcode: Opcode) -> bool {
+    match opcode {
+        Opcode::Frem | Opcode::Polygamma | Opcode::Sincos | Opcode::Modf | Opcode::Frexp => true,
+        _ if VECTORISABLE.contains(&opcode) => false,
+        _ => matches!(
+            means(opcode),
+            Some(Means::Function(_) | Means::Library(_) | Means::LibraryIntegerFirst(_))
+        ),
+    }
+}
+
 impl<'c> Body<'_, '_, 'c> {
     /// An operation on floats with one result.
     pub(super) fn math(
@@ -390,7 +405,7 @@ fn vectorisable<'c>(
         TypeKind::Double => "f64",
         _ => return Ok(None),
     };
-    if !matches!(opcode, Opcode::Exp | Opcode::Log | Opcode::Tanh) {
+    if !VECTORISABLE.contains(&opcode) {
         return Ok(None);
     }
     let name = format!("__ferrozyme_{opcode}_{ty}");
