@@ -246,7 +246,7 @@ fn check_derivative(seed: u64) -> Result<bool, String> {
     let Ok(derivative) = differentiate_reverse(&mut module, &request) else {
         return Ok(false);
     };
-    if seed % 2 == 0 {
+    if seed.is_multiple_of(2) {
         let defined: Vec<FunctionId> = module
             .functions
             .iter()
