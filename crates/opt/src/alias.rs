@@ -61,13 +61,15 @@ impl Footprint {
     }
 }
 
+/// What holds in a region, each from a place in the text on.
+type RegionFacts = Rc<[(u32, Symbolic)]>;
+
 /// Answers questions about the memory that a function touches, as of when it was computed.
 pub struct Aliases<'m> {
     module: &'m Module,
     indices: Indices<'m>,
     pointers: Pointers,
-    /// What holds in each region, and from where in the text on.
-    facts: RefCell<FxHashMap<Region, Rc<[(u32, Symbolic)]>>>,
+    facts: RefCell<FxHashMap<Region, RegionFacts>>,
 }
 
 impl<'m> Aliases<'m> {
