@@ -23,7 +23,12 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
         let mut values = Leaves::new();
         for (offset, ty) in places {
             let place = self.at_offset(address, offset);
-            let value = self.builder().load(ty, place, align_at(align, offset));
+            let mut builder = self.builder();
+            let stored = in_memory(ty);
+            let mut value = builder.load(stored, place, align_at(align, offset));
+            if stored != ty {
+                value = builder.cast(Opcode::Bitcast, value, ty);
+            }
             values.push(value);
         }
         if single {
@@ -39,9 +44,14 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
         let align = u64::from(instruction.alignment());
         let mut places = Vec::new();
         self.leaf_places(instruction.operand(0).ty(), 0, &mut places)?;
-        for ((offset, _), value) in places.into_iter().zip(values) {
+        for ((offset, ty), mut value) in places.into_iter().zip(values) {
             let place = self.at_offset(address, offset);
-            self.builder().store(value, place, align_at(align, offset));
+            let mut builder = self.builder();
+            let stored = in_memory(ty);
+            if stored != ty {
+                value = builder.cast(Opcode::Bitcast, value, stored);
+            }
+            builder.store(value, place, align_at(align, offset));
         }
         Ok(Leaves::new())
     }
@@ -69,9 +79,10 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
             }
             _ => {
                 let ty = loop_type(of).ok_or_else(|| unknown_type(of))?;
-                let bits = ty.scalar().bits();
-                // A vector of bits or odd integers is packed in memory, lanes of the Loop IR are not.
-                if ty.is_vector() && (bits < 8 || !bits.is_power_of_two()) {
+                let stored = in_memory(ty);
+                if stored != ty
+                    && (stored.scalar().bits() > 128 || !stored.scalar().bits().is_multiple_of(8))
+                {
                     return Err(unknown_type(of));
                 }
                 places.push((offset, ty));
@@ -235,6 +246,18 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
             &[],
         );
         Ok(Leaves::new())
+    }
+}
+
+/// As what a value stands in memory. A vector of bits or odd integers is packed there, lanes of the Loop IR are not.
+fn in_memory(ty: Type) -> Type {
+    let bits = ty.scalar().bits();
+    let packed = u32::from(ty.lanes()) * bits;
+    match u8::try_from(packed) {
+        Ok(packed) if ty.is_vector() && (bits < 8 || !bits.is_power_of_two()) => {
+            Type::scalar_of(Scalar::Int(packed))
+        }
+        _ => ty,
     }
 }
 

@@ -103,6 +103,7 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
                 (product, builder.icmp(IntPredicate::Ne, exact, again))
             }
             "umul" => self.wide_unsigned_product(a, b, ty),
+            "smul" => self.wide_signed_product(a, b, ty),
             _ => {
                 return Err(Problem::new(format!(
                     "{operation} of {ty} with overflow is not supported"
@@ -147,5 +148,34 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
         let product = builder.binary(Opcode::Add, low, middle);
         let wrapped = builder.icmp(IntPredicate::Ult, product, low);
         (product, builder.binary(Opcode::Or, overflow, wrapped))
+    }
+
+    /// The product of signed 128-bit numbers, which overflows if that of their magnitudes does not fit.
+    fn wide_signed_product(
+        &mut self,
+        a: ir::Value,
+        b: ir::Value,
+        ty: Type,
+    ) -> (ir::Value, ir::Value) {
+        let mut builder = self.builder();
+        let zero = builder.zero(ty);
+        let mut magnitude = |value: ir::Value| {
+            let negated = builder.binary(Opcode::Sub, zero, value);
+            builder.binary(Opcode::Smax, value, negated)
+        };
+        let (size_a, size_b) = (magnitude(a), magnitude(b));
+        let (size, lost) = self.wide_unsigned_product(size_a, size_b, ty);
+        let mut builder = self.builder();
+        let signs = builder.binary(Opcode::Xor, a, b);
+        let negative = builder.icmp(IntPredicate::Slt, signs, zero);
+        // A negative product may be one larger in magnitude.
+        let more = builder.cast(Opcode::Zext, negative, ty);
+        let largest = builder
+            .function
+            .int(ty, i128::MAX >> (128 - ty.scalar().bits()));
+        let limit = builder.binary(Opcode::Add, largest, more);
+        let beyond = builder.icmp(IntPredicate::Ugt, size, limit);
+        let product = builder.binary(Opcode::Mul, a, b);
+        (product, builder.binary(Opcode::Or, lost, beyond))
     }
 }

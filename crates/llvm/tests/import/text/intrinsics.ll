@@ -69,3 +69,8 @@ declare double @hypot(double, double)
 declare float @expm1f(float)
 declare double @lgamma_r(double, ptr)
 declare double @tgamma(double)
+
+define { i128, i1 } @wide(i128 %x, i128 %y) {
+  %1 = call { i128, i1 } @llvm.smul.with.overflow.i128(i128 %x, i128 %y)
+  ret { i128, i1 } %1
+}

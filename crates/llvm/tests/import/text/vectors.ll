@@ -17,3 +17,11 @@ define <2 x ptr> @addresses(ptr %p, <2 x i64> %i) {
   %2 = getelementptr double, <2 x ptr> %1, <2 x i64> %i
   ret <2 x ptr> %2
 }
+
+; In memory, bits stand side by side.
+define <16 x i1> @bits(ptr %p, <16 x i8> %v) {
+  %1 = icmp slt <16 x i8> %v, zeroinitializer
+  store <16 x i1> %1, ptr %p, align 2
+  %2 = load <16 x i1>, ptr %p, align 2
+  ret <16 x i1> %2
+}
