@@ -257,8 +257,7 @@ impl Explanation<'_> {
                 let region = structure
                     .region_of_value(self.function, value)
                     .expect("a saved value has a place");
-                let at_once = &self.plan().at_once;
-                if at_once.is_complete(structure.op_of(region), true) {
+                if self.stays_a_value(region) {
                     line(text, "keep", &format!("{what} (stays a value)"));
                     return;
                 }
@@ -270,6 +269,28 @@ impl Explanation<'_> {
                     &format!("{what}: {} bytes, {why}", size.join("*")),
                 );
                 saved.push(size);
+            }
+        }
+    }
+
+    /// Whether what is kept of a region is kept as a value: it lies in no loop that is reversed later.
+    fn stays_a_value(&self, region: Region) -> bool {
+        let structure = self.indices.structure();
+        let mut region = region;
+        loop {
+            let holder = structure.op_of(region);
+            if self.plan().at_once.is_complete(holder, true) {
+                return true;
+            }
+            let Some(holder) = holder else {
+                return true;
+            };
+            if matches!(self.function.ops[holder].opcode, Opcode::For | Opcode::Loop) {
+                return false;
+            }
+            match structure.region_of(holder) {
+                Some(outer) => region = outer,
+                None => return true,
             }
         }
     }

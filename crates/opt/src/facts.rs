@@ -302,6 +302,10 @@ impl<'a, 'f> Facts<'a, 'f> {
                 return true;
             }
         }
+        if rising && self.is_proper_quotient(variable, budget) {
+            let reduced = factor.add(&rest);
+            return reduced.is_some_and(|reduced| self.prove(&reduced, budget));
+        }
         let Some((larger, bounds)) = self.extreme_of(variable).filter(|_| self.trusting) else {
             return false;
         };
@@ -314,6 +318,20 @@ impl<'a, 'f> Facts<'a, 'f> {
             true => bounds.iter().any(&mut with_bound),
             false => bounds.iter().all(&mut with_bound),
         }
+    }
+
+    /// Whether a variable is a quotient of numbers of which the divisor is not the larger, so that it is at least 1.
+    fn is_proper_quotient(&self, variable: Value, budget: &mut u32) -> bool {
+        let Some(data) = self.definition(variable).filter(|_| self.trusting) else {
+            return false;
+        };
+        if data.opcode != Opcode::Udiv {
+            return false;
+        }
+        let dividend = self.indices.expression(data.operands[0]);
+        let divisor = self.indices.expression(data.operands[1]);
+        let distance = dividend.sub(&divisor);
+        distance.is_some_and(|distance| self.prove(&distance, budget))
     }
 
     /// For the smaller or larger of two numbers: whether it is the larger, and what they are.
@@ -398,7 +416,7 @@ pub(crate) fn facts_at(
             counted_facts(counted)
         } else if conditions < MAX_CONDITIONS {
             conditions += 1;
-            branch_facts(indices, holder, inner, false).to_vec()
+            branch_facts(indices, holder, inner, trusting, false).to_vec()
         } else {
             Vec::new()
         };
@@ -425,7 +443,7 @@ fn check_facts(indices: &Indices, region: Region, trusting: bool) -> Vec<(u32, S
         };
         checks += 1;
         let since = indices.structure().order(op);
-        let found = branch_facts(indices, op, passing, trusting);
+        let found = branch_facts(indices, op, passing, trusting, true);
         facts.extend(found.into_iter().map(|fact| (since, fact)));
     }
     facts
@@ -449,12 +467,13 @@ fn counted_facts(counted: &Counted) -> Vec<Symbolic> {
 
 /// What the comparison of an `if` says within one of its branches, each expression being at least 0.
 ///
-/// With `trusting`, a parameter that an index is compared with is a size.
+/// With `trusting`, sizes are not negative, and a parameter that an index is compared with in a check is a size.
 fn branch_facts(
     indices: &Indices,
     op: Op,
     region: Region,
     trusting: bool,
+    is_check: bool,
 ) -> SmallVec<[Symbolic; 2]> {
     let function = indices.function();
     let data = &function.ops[op];
@@ -477,14 +496,10 @@ fn branch_facts(
     if !is_scalar_integer(function, left) {
         return facts;
     }
-    let Some(predicate) = signed_meaning(
-        indices,
-        *predicate,
-        holds,
-        left,
-        right,
-        trusting && function.arguments().contains(&right),
-    ) else {
+    let Some(predicate) = signed_meaning(indices, *predicate, holds, left, right, |value| {
+        let compared = is_check && value == right && function.arguments().contains(&value);
+        trusting && (compared || indices.is_size(value))
+    }) else {
         return facts;
     };
     // A test for overflow compares a wrapped sum, of which only the exact expression may be believed.
@@ -535,13 +550,17 @@ fn signed_meaning(
     holds: bool,
     left: Value,
     right: Value,
-    is_size: bool,
+    is_size: impl Fn(Value) -> bool,
 ) -> Option<Meaning> {
-    let (own, limit) = (
-        indices.interval_of_value(left),
-        indices.interval_of_value(right),
-    );
-    let limited = limit.min >= 0 || is_size;
+    let interval = |value: Value| {
+        let known = indices.interval_of_value(value);
+        match is_size(value) {
+            true => known.intersect(Interval::new(0, i128::from(i64::MAX))),
+            false => known,
+        }
+    };
+    let (own, limit) = (interval(left), interval(right));
+    let limited = limit.min >= 0;
     // Of numbers that are not negative, an unsigned comparison is a signed one.
     let plain = limited && own.min >= 0;
     Some(match (predicate, holds) {

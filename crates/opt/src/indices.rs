@@ -88,8 +88,8 @@ struct Info {
     exact: bool,
 }
 
-/// Ends of intervals beyond this are limits of types, not knowledge.
-const LOOSE: i128 = 1 << 62;
+/// Ends of intervals beyond this are limits of types and of the lengths of slices, not knowledge.
+const LOOSE: i128 = 1 << 48;
 
 impl<'f> Indices<'f> {
     /// Computes it, in linear time.

@@ -72,6 +72,20 @@ impl Indices<'_> {
                 let kept = source.is_within(Interval::of_bits(bits));
                 (kept || data.flags.contains(Flags::NSW)).then(|| operand(0))
             }
+            // Where it is known which one is larger.
+            Opcode::Umin | Opcode::Smin | Opcode::Umax | Opcode::Smax => {
+                let [a, b] = [0, 1].map(|index| self.interval_of_value(data.operands[index]));
+                let unsigned = matches!(data.opcode, Opcode::Umin | Opcode::Umax);
+                if unsigned && (a.min < 0 || b.min < 0) {
+                    return None;
+                }
+                let smaller = matches!(data.opcode, Opcode::Umin | Opcode::Smin);
+                match (a.max <= b.min, b.max <= a.min) {
+                    (true, _) => Some(operand(usize::from(!smaller))),
+                    (_, true) => Some(operand(usize::from(smaller))),
+                    _ => None,
+                }
+            }
             Opcode::Select => {
                 let (a, b) = (operand(1), operand(2));
                 (a == b && self.function.ty(result) == self.function.ty(data.operands[1]))
@@ -178,6 +192,8 @@ impl Indices<'_> {
                     operand(0).max / operand(1).min,
                 )
             }
+            // Whatever the divisor is, unsigned.
+            Opcode::Udiv if operand(0).min >= 0 => Interval::new(0, operand(0).max),
             Opcode::Lshr | Opcode::Ashr => {
                 let amount = operand(1);
                 let (a, known) = (operand(0), amount.min == amount.max);
