@@ -33,6 +33,7 @@ impl<'c> Importer<'c, '_> {
         id: FunctionId,
     ) -> Result<(), ImportError> {
         self.move_out_opaque(function);
+        self.straighten_pointers(function);
         let declared = &self.module.functions[id];
         let mut body = Function::define(
             declared.name.clone(),

@@ -2,6 +2,7 @@
 
 use super::Importer;
 use super::error::{Problem, Result};
+use crate::opcode::Opcode;
 use crate::signature::{leaves, loop_type};
 use crate::types::{Type, TypeKind};
 use crate::value::{Value, ValueKind};
@@ -72,7 +73,10 @@ impl<'c> Importer<'c, '_> {
                 Some(aliasee) => return self.add_leaves(function, aliasee, found),
                 None => return Err(Problem::new("an alias of nothing")),
             },
-            ValueKind::ConstantExpression => Leaf::Expression(constant, ty),
+            ValueKind::ConstantExpression => match fixed_address(constant) {
+                Some(address) => Leaf::Plain(function.constant(ty, Constant::Bits(address))),
+                None => Leaf::Expression(constant, ty),
+            },
             _ => {
                 let constant = plain_constant(constant, ty).ok_or_else(|| {
                     Problem::new(format!(
@@ -85,6 +89,16 @@ impl<'c> Importer<'c, '_> {
         found.push(leaf);
         Ok(())
     }
+}
+
+/// The number that an address is, if it is made of nothing else.
+fn fixed_address(constant: Value<'_>) -> Option<u128> {
+    let integer = constant.is(Opcode::IntToPtr).then(|| constant.operand(0))?;
+    let fits = integer
+        .ty()
+        .integer_width()
+        .is_some_and(|width| width <= 64);
+    integer.as_bits().filter(|_| fits)
 }
 
 /// A number, or a vector of numbers.

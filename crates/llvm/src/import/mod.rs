@@ -19,7 +19,7 @@
 //! | `intrinsic.rs`, `overflow.rs`, `float_class.rs`, `libm.rs` | functions that the Loop IR has operations for |
 //! | `constant.rs`, `globals.rs` | constants and global variables |
 //! | `facts.rs` | attributes |
-//! | `opaque.rs` | instructions that move into functions of their own |
+//! | `opaque.rs`, `pointers.rs` | what is changed in LLVM's function before: instructions that move into functions of their own, pointers that were integers |
 //! | `location.rs` | source locations |
 
 mod allocation;
@@ -38,6 +38,7 @@ mod location;
 mod memory;
 mod opaque;
 mod overflow;
+mod pointers;
 mod structure;
 mod vector;
 

@@ -77,3 +77,33 @@ join:
 }
 
 !0 = !{i64 0, i64 10}
+
+; The memory of a Vec that may be empty: an address all the way.
+define double @maybe_empty(i64 %n, ptr %v) {
+entry:
+  %none = icmp eq i64 %n, 0
+  br i1 %none, label %join, label %some
+some:
+  %new = call ptr @malloc(i64 %n)
+  %address = ptrtoint ptr %new to i64
+  br label %join
+join:
+  %either = phi i64 [ 8, %entry ], [ %address, %some ]
+  %next = add i64 %either, 16
+  %p = inttoptr i64 %either to ptr
+  %q = inttoptr i64 %next to ptr
+  store double 1.0, ptr %q, align 8
+  %x = load double, ptr %p, align 8
+  %w = load i64, ptr %v, align 8
+  %r = inttoptr i64 %w to ptr
+  %y = load double, ptr %r, align 8
+  %sum = fadd double %x, %y
+  ret double %sum
+}
+
+; A number that was never a pointer.
+define double @far(i64 %n) {
+  %p = inttoptr i64 %n to ptr
+  %x = load double, ptr %p, align 8
+  ret double %x
+}
