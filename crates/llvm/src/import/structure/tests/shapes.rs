@@ -8,7 +8,7 @@ fn check(sketch: &Sketch, results: usize, expected: Expect) {
     let module = structured(&sketch.graph, results).expect("it does not nest too deep");
     for seed in 0..32 {
         let answers: Vec<i64> = (0..24)
-            .map(|bit| (seed * 2654435761u64 >> bit) as i64 & 3)
+            .map(|bit| ((seed * 2654435761u64) >> bit) as i64 & 3)
             .collect();
         check_same(&sketch.graph, &module, &answers);
     }
