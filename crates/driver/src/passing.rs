@@ -78,7 +78,6 @@ pub(crate) fn request_for(
     };
     for slot in &descriptor.slots {
         let active = slot.activity != Activity::Const;
-        let first = request.args.len();
         let float = |active| match active {
             true => diff::Activity::Active,
             false => diff::Activity::Const,
@@ -92,22 +91,25 @@ pub(crate) fn request_for(
             Passing::Float(_) => request.args.push(float(active)),
             Passing::Memory => request.args.push(pointer),
             Passing::Words(words) => {
-                request
-                    .args
-                    .extend(words.iter().map(|word| match word.scalar {
+                for word in &words {
+                    request.args.push(match word.scalar {
                         Scalar::Ptr => pointer,
                         _ => diff::Activity::Const,
-                    }))
+                    });
+                    // Nobody looks at the primal memory of these any more: what need not be computed for the derivative is not.
+                    let only = reverse && slot.activity == Activity::DuplicatedOnly;
+                    request.discarded.resize(request.args.len(), false);
+                    request.discarded[request.args.len() - 1] = only && holds_only_floats(word);
+                }
             }
         }
-        // Nobody looks at the primal memory of these any more: what need not be computed for the derivative is not.
-        let discarded = reverse && slot.activity == Activity::DuplicatedOnly;
         request.discarded.resize(request.args.len(), false);
-        if discarded {
-            for (index, argument) in request.args.iter().enumerate().skip(first) {
-                request.discarded[index] = *argument == diff::Activity::Duplicated;
-            }
-        }
     }
     request
+}
+
+/// Whether whoever owns what a word points to can do without it. A `Vec` could not: it must be released as it is in the end.
+fn holds_only_floats(word: &Word) -> bool {
+    let pointee = word.pointee.as_ref();
+    pointee.is_some_and(|layout| layout.fields.iter().all(|field| field.scalar.is_float()))
 }

@@ -76,6 +76,8 @@ laws! {
     OptimisedForward "optimised-forward",
     /// The optimised reverse derivative is the reverse derivative.
     OptimisedReverse "optimised-reverse",
+    /// Nor does it change when nobody looks at the memory that the program leaves.
+    Discarded "discarded",
     /// Forward over reverse gives a symmetric second derivative that agrees with differences of the gradient.
     ForwardOverReverse "forward-over-reverse",
     /// Reverse over forward gives the same second derivative.

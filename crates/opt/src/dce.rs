@@ -12,11 +12,13 @@
 //!
 //! It marks what is needed, beginning with effects, and sweeps the rest; so cycles through loops go as well. A general
 //! `loop` stays even when it does nothing, because it may never end. Operations whose operands could make them
-//! undefined, and loads, go when unused: removing an error is allowed, adding one is not.
+//! undefined, and loads, go when unused: removing an error is allowed, adding one is not. Writes to memory that nobody else looks at
+//! ([`private_memory`](crate::private_memory)) are needed only where something needed reads it.
 
 use crate::behaviour::behaviour_of;
 use crate::carried::{first_carried, first_initial, first_yielded, remove_results};
 use crate::detach::with_function;
+use crate::private_memory::PrivateMemory;
 use ferrozyme_ir::entity::EntitySet;
 use ferrozyme_ir::{
     Function, FunctionId, Module, Op, Opcode, Region, Structure, Value, ValueDef, all_ops,
@@ -47,6 +49,9 @@ struct Marker<'f> {
     pending: Vec<Value>,
     /// For each `alloc`, what releases it: needed only if the memory is.
     releases: FxHashMap<Op, Vec<Op>>,
+    private: PrivateMemory,
+    /// Operations that write memory which something needed reads.
+    writers: Vec<Op>,
 }
 
 impl<'f> Marker<'f> {
@@ -60,6 +65,8 @@ impl<'f> Marker<'f> {
             },
             pending: Vec::new(),
             releases: FxHashMap::default(),
+            private: PrivateMemory::of(module, function),
+            writers: Vec::new(),
         };
         let mut roots = Vec::new();
         for op in all_ops(function) {
@@ -72,6 +79,9 @@ impl<'f> Marker<'f> {
                 marker.releases.entry(alloc).or_default().push(op);
                 continue;
             }
+            if marker.private.is_write(op) {
+                continue;
+            }
             if data.opcode == Opcode::Return || !behaviour_of(module, function, op).is_removable() {
                 roots.push(op);
             }
@@ -79,8 +89,14 @@ impl<'f> Marker<'f> {
         for op in roots {
             marker.need_op(op);
         }
-        while let Some(value) = marker.pending.pop() {
-            marker.need_origin(value);
+        loop {
+            if let Some(value) = marker.pending.pop() {
+                marker.need_origin(value);
+            } else if let Some(writer) = marker.writers.pop() {
+                marker.need_op(writer);
+            } else {
+                break;
+            }
         }
         marker.live
     }
@@ -100,6 +116,7 @@ impl<'f> Marker<'f> {
                 return;
             }
             let data = &function.ops[op];
+            self.writers.extend(self.private.take_writers_of_read(op));
             match data.opcode {
                 // The yielded values are needed only where the results are.
                 Opcode::Yield => {}
@@ -297,9 +314,6 @@ mod tests {
              }",
             expect![[r#"
                 func @f(%c: i1) {
-                  %q = alloc 8 align 8
-                  store f64 1.0, %q align 8
-                  free %q
                   return
                 }
             "#]],

@@ -18,6 +18,7 @@ mod inline;
 mod memory_order;
 mod normalise_loops;
 mod pipeline;
+mod private_memory;
 mod promote_stack;
 mod regular_growth;
 mod reorder_sums;

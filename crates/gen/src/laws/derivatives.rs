@@ -12,7 +12,9 @@ use super::{Kind, Law, Precision, Subject, Tally, Violation, start};
 use crate::inputs::{Inputs, Outputs};
 use crate::random::Random;
 use crate::state::State;
-use ferrozyme_diff::{Error, differentiate_forward, differentiate_reverse, differentiate_split};
+use ferrozyme_diff::{
+    Activity, Error, differentiate_forward, differentiate_reverse, differentiate_split,
+};
 use ferrozyme_ir::{FunctionId, Module, verify_module};
 use sweeps::{forward_sweep, request, reverse_sweep, split_sweep};
 
@@ -41,6 +43,7 @@ const REVERSE: &[Law] = &[
     Law::Split,
     Law::ReverseOfOptimised,
     Law::OptimisedReverse,
+    Law::Discarded,
     Law::ForwardOverReverse,
     Law::ReverseOverForward,
     Law::ReverseOverReverse,
@@ -151,6 +154,10 @@ pub fn check(
         if wants(Law::OptimisedReverse) {
             start(Law::OptimisedReverse, tally);
             experiment.optimised_reverse(reverse)?;
+        }
+        if wants(Law::Discarded) {
+            start(Law::Discarded, tally);
+            experiment.discarded(&reverse.gradient)?;
         }
         let second = any(SECOND) && subject.seed.is_multiple_of(SECOND_ORDER);
         if second {
@@ -397,6 +404,23 @@ impl Experiment<'_> {
         let what = "the optimised reverse derivative";
         let gradient = self.gradient(law, what, &module, reverse.derivative)?;
         self.close(law, "the gradient", &reverse.gradient, &gradient)
+    }
+
+    /// Nobody looks at the memory that the program leaves, so that less of it need be written; the gradient is the same.
+    fn discarded(&self, expected: &State) -> Result<(), Violation> {
+        let law = Law::Discarded;
+        let mut module = self.module.clone();
+        let mut request = request(self.inputs, &module, self.main, 1);
+        let memory = request.args.iter().map(|&a| a == Activity::Duplicated);
+        request.discarded = memory.collect();
+        let derivative = differentiate_reverse(&mut module, &request)
+            .map_err(|error| refused(law, "reverse mode", &error))?;
+        optimise_module(&mut module);
+        verified(law, &module, derivative)?;
+        let point = &self.inputs.state;
+        let (_, gradient) = reverse_sweep(&module, derivative, self.inputs, point, &self.u)
+            .map_err(|fault| Violation::fault(law, "the reverse derivative fails", &fault))?;
+        self.close(law, "the gradient", expected, &gradient)
     }
 
     fn close(
