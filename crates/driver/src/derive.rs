@@ -1,12 +1,13 @@
 //! Differentiates the imported roots, inner requests first.
 
 use crate::descriptor::Mode;
+use crate::enzyme::forward_to;
 use crate::explain::{show_locations, summarise, without_locations};
 use crate::opaque::demangle;
 use crate::options::{Explain, Options, Stage};
-use crate::passing::{Passing, passing_of, request_for};
+use crate::passing::{Passing, passing_of};
 use crate::report::{DerivativeReport, Diagnostic, Frame, Location};
-use crate::requests::{DERIVATIVE_PREFIX, FoundRequest};
+use crate::requests::{DERIVATIVE_PREFIX, FoundRequest, Interface};
 use crate::root::root_symbol;
 use crate::wrap::wrap_derivative;
 use ferrozyme_diff::{
@@ -110,9 +111,12 @@ impl Derivation<'_> {
         let Some(root) = self.module.function_named(&root_symbol(request)) else {
             return;
         };
+        let Interface::Slots(descriptor) = &request.interface else {
+            return;
+        };
         let params = &mut self.module.functions[root].params;
         let mut index = 0;
-        for slot in &request.descriptor.slots {
+        for slot in &descriptor.slots {
             match passing_of(slot) {
                 Passing::Float(_) => index += usize::from(!slot.result),
                 Passing::Memory => {
@@ -166,7 +170,7 @@ impl Derivation<'_> {
             return Ok(wrapper);
         }
         let at_request = |message: String| Diagnostic {
-            location: Some(location_of_request(request)),
+            location: request.location(),
             ..Diagnostic::error(message)
         };
         if self.open.contains(&request.symbol) {
@@ -177,14 +181,15 @@ impl Derivation<'_> {
                 ),
                 ..at_request(format!(
                     "the derivative of `{}` needs itself",
-                    request.descriptor.primal
+                    request.primal_name()
                 ))
             });
         }
         let name = root_symbol(request);
-        let root = self.module.function_named(&name).ok_or_else(|| {
-            at_request(format!("`{}` could not be read", request.descriptor.primal))
-        })?;
+        let root = self
+            .module
+            .function_named(&name)
+            .ok_or_else(|| at_request(format!("`{}` could not be read", request.primal_name())))?;
         self.open.push(request.symbol.clone());
         self.differentiate_inner(root)?;
         self.open.pop();
@@ -192,10 +197,10 @@ impl Derivation<'_> {
         if !self.open.is_empty() || self.calls_derivatives(root) {
             optimise_with(self.module, root, &OptimiseOptions::default());
         }
-        let asked = request_for(&request.descriptor, root);
+        let asked = request.asked(root);
         let before = self.module.functions.len();
         let report = self.report(request, &asked);
-        let derivative = match request.descriptor.mode {
+        let derivative = match request.mode() {
             Mode::Reverse => differentiate_reverse(self.module, &asked),
             Mode::Forward => differentiate_forward(self.module, &asked),
         };
@@ -204,12 +209,12 @@ impl Derivation<'_> {
         for id in made {
             optimise_with(self.module, id, &OptimiseOptions::default());
         }
-        let wrapper = wrap_derivative(
-            self.module,
-            &request.symbol,
-            &request.descriptor,
-            derivative,
-        );
+        let wrapper = match &request.interface {
+            Interface::Slots(descriptor) => {
+                wrap_derivative(self.module, &request.symbol, descriptor, derivative)
+            }
+            Interface::Values(_) => forward_to(self.module, &request.symbol, derivative),
+        };
         self.wrappers.insert(request.symbol.clone(), wrapper);
         let mut report = report;
         if self.wants(request, Stage::Derivative) {
@@ -256,27 +261,26 @@ impl Derivation<'_> {
                 .is_none_or(|wanted| path == wanted || path.ends_with(&format!("::{wanted}")))
                 .then_some(())
         };
-        names(&request.descriptor.primal).or_else(|| names(&request.descriptor.derivative))?;
+        names(request.primal_name()).or_else(|| names(request.derivative_name()))?;
         self.explain
     }
 
     fn report(&self, request: &FoundRequest, asked: &diff::Request) -> DerivativeReport {
-        let descriptor = &request.descriptor;
         let mut report = DerivativeReport {
-            primal: descriptor.primal.clone(),
-            derivative: descriptor.derivative.clone(),
-            mode: match descriptor.mode {
+            primal: request.primal_name().to_owned(),
+            derivative: request.derivative_name().to_owned(),
+            mode: match request.mode() {
                 Mode::Forward => "forward".to_owned(),
                 Mode::Reverse => "reverse".to_owned(),
             },
-            width: descriptor.width,
-            location: Some(location_of_request(request)),
+            width: request.width(),
+            location: request.location(),
             ..DerivativeReport::default()
         };
         let Some(explain) = self.explains(request) else {
             return report;
         };
-        let reverse = descriptor.mode == Mode::Reverse;
+        let reverse = request.mode() == Mode::Reverse;
         let text =
             |text: Result<String, diff::Error>| text.unwrap_or_else(|error| format!("{error}\n"));
         if explain.stages.is_empty() {
@@ -305,7 +309,7 @@ impl Derivation<'_> {
     fn diagnostic(&self, request: &FoundRequest, error: diff::Error) -> Diagnostic {
         let root = root_symbol(request);
         let name = |function: &str| match function == root {
-            true => request.descriptor.primal.clone(),
+            true => request.primal_name().to_owned(),
             false => demangle(function),
         };
         let location = error.location.as_deref().and_then(parse_location);
@@ -321,12 +325,14 @@ impl Derivation<'_> {
             function: name(&error.function),
             location: location.clone(),
         });
+        let at = request
+            .location()
+            .map(|at| format!(", requested at {}:{}", at.file, at.line));
         let mut notes = vec![format!(
-            "needed for the derivative `{}` of `{}`, requested at {}:{}",
-            request.descriptor.derivative,
-            request.descriptor.primal,
-            request.descriptor.file,
-            request.descriptor.line
+            "needed for the derivative `{}` of `{}`{}",
+            request.derivative_name(),
+            request.primal_name(),
+            at.unwrap_or_default(),
         )];
         for (function, reason) in self.reasons {
             let called = format!("@{function}(");
@@ -342,21 +348,13 @@ impl Derivation<'_> {
             }
         }
         Diagnostic {
-            location: location.or_else(|| Some(location_of_request(request))),
+            location: location.or_else(|| request.location()),
             construct: error.operation.as_deref().map(without_locations),
             chain,
             notes,
             remedy: Some(error.remedy),
             ..Diagnostic::error(error.message)
         }
-    }
-}
-
-fn location_of_request(request: &FoundRequest) -> Location {
-    Location {
-        file: request.descriptor.file.clone(),
-        line: request.descriptor.line,
-        column: request.descriptor.column,
     }
 }
 

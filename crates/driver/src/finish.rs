@@ -11,6 +11,26 @@ pub(crate) fn optimise_derivatives(
     machine: &TargetMachine,
     level: Level,
 ) -> Result<(), Diagnostic> {
+    keep_derivatives(module)?;
+    // Debug builds get optimised derivatives too: an unoptimised one would be of no use to anybody.
+    let passes = match level {
+        Level::O0 | Level::O1 | Level::O2 => "globaldce,default<O2>",
+        Level::O3 => "globaldce,default<O3>",
+    };
+    module
+        .run_passes(passes, Some(machine), PassOptions::default())
+        .map_err(|error| bug("LLVM could not optimise the derivatives", &error))
+}
+
+/// Makes everything but the derivatives private, and drops what is not needed.
+pub(crate) fn drop_the_rest(module: Module<'_>) -> Result<(), Diagnostic> {
+    keep_derivatives(module)?;
+    module
+        .run_passes("globaldce", None, PassOptions::default())
+        .map_err(|error| bug("LLVM could not optimise the derivatives", &error))
+}
+
+fn keep_derivatives(module: Module<'_>) -> Result<(), Diagnostic> {
     for function in module.functions().collect::<Vec<_>>() {
         if function.is_declaration() {
             continue;
@@ -27,15 +47,7 @@ pub(crate) fn optimise_derivatives(
     }
     module
         .verify()
-        .map_err(|error| bug("the derivatives do not verify as LLVM IR", &error))?;
-    // Debug builds get optimised derivatives too: an unoptimised one would be of no use to anybody.
-    let passes = match level {
-        Level::O0 | Level::O1 | Level::O2 => "globaldce,default<O2>",
-        Level::O3 => "globaldce,default<O3>",
-    };
-    module
-        .run_passes(passes, Some(machine), PassOptions::default())
-        .map_err(|error| bug("LLVM could not optimise the derivatives", &error))
+        .map_err(|error| bug("the derivatives do not verify as LLVM IR", &error))
 }
 
 /// The object file.

@@ -8,6 +8,7 @@
 //! their module, they are made visible under a name of their own there too ([`Gathered::promoted`]); in the standard library, whose
 //! machine code is finished, functions that use such globals are left out.
 
+use crate::enzyme::{has_requests, replace_calls};
 use crate::inputs::{Inputs, Origin};
 use crate::opaque::{demangle, is_opaque};
 use crate::registrations::{Registration, read_registrations};
@@ -76,11 +77,11 @@ impl<'c> Gathering<'c, '_> {
         let mut sources = Vec::new();
         for index in self.inputs.requesting() {
             let source = self.load(index, false).map_err(one)?;
-            promote_locals(source, index);
-            match replace_requests(self.context, source) {
+            match self.replace_requests(source, index) {
                 Ok(found) => self.add_requests(found),
                 Err(found) => problems.extend(found),
             }
+            promote_locals(source, &self.inputs.identity(index));
             self.rewritten.insert(index, source.to_bitcode());
             sources.push((index, source));
         }
@@ -103,9 +104,28 @@ impl<'c> Gathering<'c, '_> {
         Ok(())
     }
 
+    /// Replaces requests of both kinds.
+    fn replace_requests(
+        &self,
+        source: Module<'c>,
+        index: usize,
+    ) -> Result<Vec<FoundRequest>, Vec<Diagnostic>> {
+        let mut found = replace_requests(self.context, source)?;
+        found.extend(replace_calls(
+            self.context,
+            source,
+            &self.inputs.identity(index),
+        )?);
+        Ok(found)
+    }
+
     fn add_requests(&mut self, found: Vec<FoundRequest>) {
         for request in found {
-            if !self.requests.contains(&request) {
+            if !self
+                .requests
+                .iter()
+                .any(|other| other.symbol == request.symbol)
+            {
                 self.requests.push(request);
             }
         }
@@ -184,7 +204,7 @@ impl<'c> Gathering<'c, '_> {
     fn link(&mut self, index: usize, source: Module<'c>) -> Result<(), Diagnostic> {
         let input = self.inputs.get(index).map_err(Diagnostic::error)?;
         let std = matches!(input.origin, Origin::Std { .. });
-        for name in promote_locals(source, index) {
+        for name in promote_locals(source, &self.inputs.identity(index)) {
             self.promoted.insert(name, index);
         }
         self.expose(source);
@@ -194,6 +214,11 @@ impl<'c> Gathering<'c, '_> {
             }
             if std {
                 self.from_std.insert(function.name(), !is_local(function));
+            }
+            if input.origin == Origin::Unit {
+                // Unoptimised code carries both everywhere.
+                function.remove_attribute(Place::Function, "optnone");
+                function.remove_attribute(Place::Function, "noinline");
             }
             if !is_local(function) {
                 function.set_linkage(Linkage::AvailableExternally);
@@ -245,11 +270,13 @@ impl<'c> Gathering<'c, '_> {
             }
             for index in wanted.into_keys() {
                 let source = self.load(index, true)?;
-                if source.function(crate::requests::REQUEST_SYMBOL).is_some() {
+                if source.function(crate::requests::REQUEST_SYMBOL).is_some()
+                    || has_requests(source)
+                {
                     // Requests there were found when the requesting modules were read; this makes the same calls of them.
-                    promote_locals(source, index);
                     let source = self.load(index, false)?;
-                    replace_requests(self.context, source).map_err(|mut all| all.remove(0))?;
+                    self.replace_requests(source, index)
+                        .map_err(|mut all| all.remove(0))?;
                     self.link(index, source)?;
                     continue;
                 }
@@ -321,7 +348,7 @@ impl<'c> Gathering<'c, '_> {
                 continue;
             }
             let source = self.load(index, false)?;
-            promote_locals(source, index);
+            promote_locals(source, &self.inputs.identity(index));
             self.rewritten.insert(index, source.to_bitcode());
             source.dispose();
         }
@@ -366,7 +393,7 @@ impl<'c> Gathering<'c, '_> {
 }
 
 /// Makes local memory that is written visible under a name that only this module gives. Gives the names.
-fn promote_locals(source: Module<'_>, index: usize) -> Vec<String> {
+fn promote_locals(source: Module<'_>, identity: &str) -> Vec<String> {
     let mut names = Vec::new();
     for global in source.globals().collect::<Vec<_>>() {
         let name = global.name();
@@ -380,7 +407,7 @@ fn promote_locals(source: Module<'_>, index: usize) -> Vec<String> {
             names.push(name);
         } else if is_local(global) {
             let mut hasher = DefaultHasher::new();
-            (source.name(), index, &name).hash(&mut hasher);
+            (source.name(), identity, &name).hash(&mut hasher);
             let promoted = format!("{PROMOTED_PREFIX}{:016x}", hasher.finish());
             global.set_name(&promoted);
             global
@@ -392,7 +419,7 @@ fn promote_locals(source: Module<'_>, index: usize) -> Vec<String> {
     names
 }
 
-const PROMOTED_PREFIX: &str = "__ferrozyme_static_";
+pub(crate) const PROMOTED_PREFIX: &str = "__ferrozyme_static_";
 
 fn is_local(symbol: Value<'_>) -> bool {
     matches!(symbol.linkage(), Linkage::Internal | Linkage::Private)

@@ -23,6 +23,8 @@ pub struct Input<'a> {
 pub enum Origin {
     /// An object on the link line: a codegen unit of the crate that is linked.
     Object,
+    /// A translation unit of C or C++: unoptimised bitcode, whose machine code is made elsewhere.
+    Unit,
     /// A member of an rlib: a codegen unit of a dependency.
     Member {
         /// The rlib.
@@ -37,7 +39,7 @@ pub enum Origin {
 
 /// All modules of a link, by index.
 pub trait Inputs {
-    /// The modules that call `__ferrozyme_request`: each must come back in `Output::rewritten`.
+    /// The modules that call `__ferrozyme_request` or an entry point of Enzyme's: each must come back in `Output::rewritten`.
     fn requesting(&self) -> Vec<usize>;
 
     /// The modules with registrations: symbols that contain `__FERROZYME_RULE` or `__FERROZYME_INACTIVE`.
@@ -51,4 +53,9 @@ pub trait Inputs {
 
     /// The module that defines a symbol for others: the first in the order of the link line. Local symbols are not found.
     fn defining(&self, symbol: &str) -> Option<usize>;
+
+    /// What tells a module from all others, also in other links where it takes part.
+    fn identity(&self, index: usize) -> String {
+        index.to_string()
+    }
 }

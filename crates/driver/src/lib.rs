@@ -16,6 +16,7 @@
 mod constants;
 mod derive;
 mod descriptor;
+mod enzyme;
 mod explain;
 mod finish;
 mod gather;
@@ -30,12 +31,14 @@ pub mod report;
 mod requests;
 mod root;
 mod rules;
+mod unit;
 mod wrap;
 
 pub use inputs::{Input, Inputs, Origin};
 pub use options::{Explain, Level, Options, Relocation, Stage};
 pub use pipeline::{check_toolchain, differentiate};
 pub use report::{DerivativeReport, Diagnostic, Frame, Location, Report, Severity, Timing};
+pub use unit::{Unit, UnitOptions, UnitRequests, compile_unit};
 
 /// What takes the place of requesting modules in the link, and what comes with it.
 #[derive(Clone, Debug, Default)]

@@ -34,20 +34,46 @@ pub fn differentiate(inputs: &dyn Inputs, options: &Options) -> Result<Output, V
     clock.lap("load LLVM");
 
     let mut gathered = gather(&context, inputs)?;
+    clock.lap("gather");
+    let (machine, reports) = make_derivatives(&context, &mut gathered, options, &mut clock)?;
+    let module = gathered.module;
+    optimise_derivatives(module, &machine, options.level).map_err(|problem| vec![problem])?;
+    clock.lap("optimise");
+    let mut reports = reports;
+    add_code(&mut reports, module, &machine, options);
+    let object = emit(module, &machine).map_err(|problem| vec![problem])?;
+    clock.lap("generate code");
+    Ok(Output {
+        rewritten: gathered.rewritten,
+        object,
+        report: Report {
+            derivatives: reports,
+            timings: clock.timings,
+            ..Report::default()
+        },
+    })
+}
+
+/// Adds the derivatives to the working module, not yet optimised.
+pub(crate) fn make_derivatives<'c>(
+    context: &'c Context,
+    gathered: &mut Gathered<'c>,
+    options: &Options,
+    clock: &mut Clock,
+) -> Result<(TargetMachine, Vec<DerivativeReport>), Vec<Diagnostic>> {
     let module = gathered.module;
     for request in &gathered.requests {
-        build_root(&context, module, request);
+        build_root(context, module, request);
     }
-    return_results(&context, module, &mut gathered.registrations);
-    clock.lap("gather");
+    return_results(context, module, &mut gathered.registrations);
     let machine = target_machine(&module.triple(), options).map_err(|problem| vec![problem])?;
     prepare(module, &machine).map_err(|problem| vec![problem])?;
-    let outlined = outline_cold_code(&context, module, &|function| {
+    let outlined = outline_cold_code(context, module, &|function| {
         is_opaque(&function.name(), function)
     });
     clock.lap("prepare");
 
-    let (mut loops, reasons) = bring_in(&context, module, &gathered, &outlined)?;
+    let (mut loops, reasons) = bring_in(context, module, gathered, &outlined)?;
     clock.lap("import");
     let derived = derive(&mut loops, &gathered.requests, &reasons, options)?;
     clock.lap("differentiate");
@@ -67,21 +93,7 @@ pub fn differentiate(inputs: &dyn Inputs, options: &Options) -> Result<Output, V
         }]
     })?;
     clock.lap("export");
-    optimise_derivatives(module, &machine, options.level).map_err(|problem| vec![problem])?;
-    clock.lap("optimise");
-    let mut reports = derived.reports;
-    add_code(&mut reports, module, &machine, options);
-    let object = emit(module, &machine).map_err(|problem| vec![problem])?;
-    clock.lap("generate code");
-    Ok(Output {
-        rewritten: gathered.rewritten,
-        object,
-        report: Report {
-            derivatives: reports,
-            timings: clock.timings,
-            ..Report::default()
-        },
-    })
+    Ok((machine, derived.reports))
 }
 
 /// Imports the roots, and says of functions what was registered. Gives also why functions could not be imported.
@@ -188,7 +200,7 @@ fn register(module: &mut ir::Module, registration: &Registration) -> Result<(), 
 }
 
 /// Adds the texts of the last stages where they are wanted.
-fn add_code(
+pub(crate) fn add_code(
     reports: &mut [DerivativeReport],
     module: Module<'_>,
     machine: &TargetMachine,
@@ -221,7 +233,7 @@ pub fn check_toolchain(sysroot: &Path) -> Result<(), Vec<Diagnostic>> {
         .map_err(unloadable)
 }
 
-fn unloadable(error: ferrozyme_llvm::LoadError) -> Vec<Diagnostic> {
+pub(crate) fn unloadable(error: ferrozyme_llvm::LoadError) -> Vec<Diagnostic> {
     let text = error.to_string();
     let (message, remedy) = match text.split_once("\n  help: ") {
         Some((message, remedy)) => (message, Some(remedy.to_owned())),
@@ -256,20 +268,20 @@ fn target_machine(triple: &str, options: &Options) -> Result<TargetMachine, Diag
 }
 
 /// Measures the phases.
-struct Clock {
+pub(crate) struct Clock {
     last: Instant,
-    timings: Vec<Timing>,
+    pub(crate) timings: Vec<Timing>,
 }
 
 impl Clock {
-    fn start() -> Clock {
+    pub(crate) fn start() -> Clock {
         Clock {
             last: Instant::now(),
             timings: Vec::new(),
         }
     }
 
-    fn lap(&mut self, phase: &str) {
+    pub(crate) fn lap(&mut self, phase: &str) {
         let now = Instant::now();
         self.timings.push(Timing {
             phase: phase.to_owned(),

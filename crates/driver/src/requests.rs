@@ -8,8 +8,12 @@
 //! The name follows from primal and descriptor, so that the same derivative wanted in several modules is one.
 
 use crate::constants::{ModuleConstants, address_of};
-use crate::descriptor::{Descriptor, read_descriptor};
+use crate::descriptor::{Descriptor, Mode, read_descriptor};
+use crate::enzyme::ValueRequest;
+use crate::passing::request_for;
 use crate::report::{Diagnostic, Location};
+use ferrozyme_diff as diff;
+use ferrozyme_ir::FunctionId;
 use ferrozyme_llvm::{Context, DataLayout, Module, Opcode, Place, Value};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -27,7 +31,70 @@ pub(crate) struct FoundRequest {
     /// The symbol of the primal's shim.
     pub(crate) primal: String,
     /// What is asked for.
-    pub(crate) descriptor: Descriptor,
+    pub(crate) interface: Interface,
+}
+
+/// What a request asks for, in the way that it was written down.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Interface {
+    /// By the macros of Rust: everything travels in slots of memory.
+    Slots(Descriptor),
+    /// By a call in Enzyme's convention: arguments are values.
+    Values(ValueRequest),
+}
+
+impl FoundRequest {
+    /// Which derivative it is.
+    pub(crate) fn mode(&self) -> Mode {
+        match &self.interface {
+            Interface::Slots(descriptor) => descriptor.mode,
+            Interface::Values(values) => values.mode,
+        }
+    }
+
+    /// How many shadows come with each argument.
+    pub(crate) fn width(&self) -> u32 {
+        match &self.interface {
+            Interface::Slots(descriptor) => descriptor.width,
+            Interface::Values(values) => values.width,
+        }
+    }
+
+    /// The name of the function that is differentiated, for people.
+    pub(crate) fn primal_name(&self) -> &str {
+        match &self.interface {
+            Interface::Slots(descriptor) => &descriptor.primal,
+            Interface::Values(values) => &values.primal,
+        }
+    }
+
+    /// The name of the derivative, for people.
+    pub(crate) fn derivative_name(&self) -> &str {
+        match &self.interface {
+            Interface::Slots(descriptor) => &descriptor.derivative,
+            Interface::Values(values) => &values.derivative,
+        }
+    }
+
+    /// Where the request stands.
+    pub(crate) fn location(&self) -> Option<Location> {
+        match &self.interface {
+            Interface::Slots(descriptor) => Some(Location {
+                file: descriptor.file.clone(),
+                line: descriptor.line,
+                column: descriptor.column,
+            }),
+            Interface::Values(values) => values.location.clone(),
+        }
+    }
+
+    /// What is asked of the differentiator, for the root.
+    pub(crate) fn asked(&self, root: FunctionId) -> diff::Request {
+        match &self.interface {
+            Interface::Slots(descriptor) => request_for(descriptor, root),
+            Interface::Values(values) => values.asked(root),
+        }
+    }
 }
 
 /// Replaces all requests of a module by calls of derivatives, and gives what they ask for.
@@ -104,7 +171,7 @@ fn read_request<'c>(
     Ok(FoundRequest {
         symbol: format!("{DERIVATIVE_PREFIX}{:016x}", hasher.finish()),
         primal,
-        descriptor,
+        interface: Interface::Slots(descriptor),
     })
 }
 

@@ -11,8 +11,10 @@
 //!
 //! After inlining and LLVM's `sroa` the slots are gone.
 
+use crate::descriptor::Slot;
+use crate::enzyme::build_value_root;
 use crate::passing::{Passing, passing_of};
-use crate::requests::{DERIVATIVE_PREFIX, FoundRequest};
+use crate::requests::{DERIVATIVE_PREFIX, FoundRequest, Interface};
 use ferrozyme_ir::Scalar;
 use ferrozyme_llvm::{Context, GepFlags, Module, Place, Type, Value};
 
@@ -25,7 +27,20 @@ pub(crate) fn root_symbol(request: &FoundRequest) -> String {
 
 /// Defines the root of a request.
 pub(crate) fn build_root<'c>(context: &'c Context, module: Module<'c>, request: &FoundRequest) {
-    let slots = &request.descriptor.slots;
+    match &request.interface {
+        Interface::Slots(descriptor) => {
+            build_slot_root(context, module, request, &descriptor.slots)
+        }
+        Interface::Values(_) => build_value_root(context, module, request),
+    }
+}
+
+fn build_slot_root<'c>(
+    context: &'c Context,
+    module: Module<'c>,
+    request: &FoundRequest,
+    slots: &[Slot],
+) {
     let mut parameters = Vec::new();
     let mut result = context.void();
     for slot in slots {
@@ -117,7 +132,7 @@ fn add_pointer_facts<'c>(
 }
 
 /// What is inlined into the root must be allowed there: the same processor and features, and unwinding.
-fn adopt_target<'c>(context: &'c Context, root: Value<'c>, shim: Value<'c>) {
+pub(crate) fn adopt_target<'c>(context: &'c Context, root: Value<'c>, shim: Value<'c>) {
     for key in ["target-cpu", "target-features", "tune-cpu", "probe-stack"] {
         if let Some(value) = shim.text_attribute(Place::Function, key) {
             root.add_attribute(Place::Function, context.text_attribute(key, &value));

@@ -1,0 +1,79 @@
+//! The clang that does the work.
+
+use crate::{Failure, Language};
+use std::ffi::{OsStr, OsString};
+use std::process::Command;
+
+/// The release of LLVM that the driver can exchange bitcode with.
+const LLVM: u32 = 22;
+
+/// The variable that names the clang to use.
+const VARIABLE: &str = "FERROZYME_CLANG";
+
+/// A clang whose bitcode can be read.
+pub(crate) struct Clang {
+    program: OsString,
+    language: Language,
+}
+
+impl Clang {
+    /// The clang that the environment names, or the one that is installed.
+    pub(crate) fn find(language: Language) -> Result<Clang, Failure> {
+        let install = format!(
+            "install clang {LLVM} (Debian: `apt-get install clang-{LLVM}`) or name it in {VARIABLE}"
+        );
+        let named = std::env::var_os(VARIABLE).filter(|name| !name.is_empty());
+        let candidates = match &named {
+            Some(named) => vec![named.clone()],
+            None => vec![format!("clang-{LLVM}").into(), "clang".into()],
+        };
+        let mut found = None;
+        for program in candidates {
+            match version(&program) {
+                Some((LLVM, _)) => return Ok(Clang { program, language }),
+                Some((_, version)) => found = Some((program, version)),
+                None => {}
+            }
+        }
+        Err(Failure::Message(match (found, named) {
+            (Some((program, version)), _) => format!(
+                "{} is version {version}, but the LLVM in use is {LLVM}; {install}",
+                program.to_string_lossy()
+            ),
+            (None, Some(named)) => format!(
+                "{VARIABLE} names '{}', which is no clang; {install}",
+                named.to_string_lossy()
+            ),
+            (None, None) => format!("there is no clang; {install}"),
+        }))
+    }
+
+    /// Runs clang.
+    pub(crate) fn run(&self, arguments: Vec<OsString>) -> Result<(), Failure> {
+        let mut command = Command::new(&self.program);
+        if self.language == Language::Cpp {
+            command.arg("--driver-mode=g++");
+        }
+        let status = command.args(arguments).status().map_err(|error| {
+            Failure::Message(format!(
+                "{} cannot be run: {error}",
+                self.program.to_string_lossy()
+            ))
+        })?;
+        match status.code() {
+            Some(0) => Ok(()),
+            // Ended by a signal.
+            code => Err(Failure::Status(code.unwrap_or(1))),
+        }
+    }
+}
+
+/// The number and text of a clang's version.
+fn version(program: &OsStr) -> Option<(u32, String)> {
+    let output = Command::new(program).arg("--version").output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let (_, version) = text.split_once("clang version ")?;
+    let version = version.split_whitespace().next()?.to_owned();
+    let major = version.split('.').next()?.parse().ok()?;
+    Some((major, version))
+}

@@ -1,0 +1,103 @@
+//! The copy of a unit in its object, for requests in other units: in a section that the linker leaves out of programs.
+
+use serde::{Deserialize, Serialize};
+use std::io::Write;
+use std::path::Path;
+
+/// The section's name.
+pub(crate) const SECTION: &str = ".ferrozyme.unit";
+
+/// What a record starts with.
+const MAGIC: &[u8; 8] = b"FZUNIT01";
+
+/// What is known of a unit beside its bitcode.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct Record {
+    /// What tells it from other units.
+    pub(crate) identity: String,
+    /// The source file.
+    pub(crate) name: String,
+    /// Whether derivatives are called that are not there.
+    pub(crate) deferred: bool,
+    pub(crate) strip_debug_information: bool,
+    pub(crate) level: u8,
+    /// The options that clang made the object with.
+    pub(crate) arguments: Vec<String>,
+}
+
+impl Record {
+    /// Writes a record: magic number, lengths, description, bitcode.
+    pub(crate) fn write(&self, bitcode: &[u8], to: &Path) -> std::io::Result<()> {
+        let description = serde_json::to_vec(self)?;
+        let mut file = std::io::BufWriter::new(std::fs::File::create(to)?);
+        file.write_all(MAGIC)?;
+        file.write_all(&(description.len() as u64).to_le_bytes())?;
+        file.write_all(&(bitcode.len() as u64).to_le_bytes())?;
+        file.write_all(&description)?;
+        file.write_all(bitcode)?;
+        file.flush()
+    }
+}
+
+/// The records in a section: one, or several if objects were put together.
+pub(crate) fn read_all(mut section: &[u8]) -> Vec<(Record, Vec<u8>)> {
+    let mut all = Vec::new();
+    while let Some((record, bitcode, rest)) = read_one(section) {
+        all.push((record, bitcode.to_vec()));
+        section = rest;
+    }
+    all
+}
+
+fn read_one(section: &[u8]) -> Option<(Record, &[u8], &[u8])> {
+    // Padding stands between sections that were put together.
+    let start = section
+        .windows(MAGIC.len())
+        .position(|here| here == MAGIC)?;
+    let section = &section[start + MAGIC.len()..];
+    let number = |at: usize| {
+        let bytes = section.get(at..at + 8)?.try_into().ok()?;
+        usize::try_from(u64::from_le_bytes(bytes)).ok()
+    };
+    let (description, bitcode) = (number(0)?, number(8)?);
+    let end = 16_usize.checked_add(description)?;
+    let record = serde_json::from_slice(section.get(16..end)?).ok()?;
+    let rest = section.get(end..)?;
+    Some((record, rest.get(..bitcode)?, rest.get(bitcode..)?))
+}
+
+/// The assembly that puts a file into the section. `e`: the linker leaves it out.
+pub(crate) fn assembly(file: &Path) -> String {
+    let path = file
+        .to_string_lossy()
+        .replace('\\', "\\\\")
+        .replace('"', "\\\"");
+    format!(".pushsection {SECTION},\"e\",@progbits\n.incbin \"{path}\"\n.popsection")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_read_as_they_were_written() {
+        let record = Record {
+            identity: "0123".to_owned(),
+            name: "a.c".to_owned(),
+            deferred: true,
+            strip_debug_information: false,
+            level: 2,
+            arguments: vec!["-O2".to_owned()],
+        };
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("record");
+        record.write(b"bitcode", &path).expect("written");
+        let mut bytes = std::fs::read(&path).expect("read");
+        bytes.extend([0, 0, 0]);
+        bytes.extend(std::fs::read(&path).expect("read"));
+        let all = read_all(&bytes);
+        assert_eq!(all.len(), 2);
+        assert_eq!(all[1], (record, b"bitcode".to_vec()));
+        assert!(read_all(&bytes[..40]).is_empty());
+    }
+}

@@ -1,0 +1,81 @@
+//! `ferrozyme-cc` and `ferrozyme-c++`: clang, with derivatives in Enzyme's calling convention.
+//!
+//! ```text
+//!  a.c ──clang, no optimisation──▶ bitcode ──driver: requests become calls, derivatives join──▶ bitcode ──clang -O2 -x ir──▶ a.o
+//!                                     └──────────────────── a copy, in a section that the linker drops ─────────────────────▶
+//!  a.o b.o libc.a ──▶ driver: derivatives that needed more than their unit ──▶ derivatives.o ──clang──▶ program
+//! ```
+//!
+//! clang does everything that it does otherwise, with the arguments that it was given; what it optimises and compiles is what it would have optimised and compiled itself, plus derivatives.
+//!
+//! | file | what lives there |
+//! |---|---|
+//! | `arguments.rs` | what is input, what output and what stage in clang's arguments |
+//! | `clang.rs` | the clang that is used |
+//! | `compile.rs` | from a source file to an object |
+//! | `embed.rs` | the copy of a unit in its object |
+//! | `link.rs` | what is left to do when a program is linked |
+//! | `render.rs` | messages in clang's style |
+
+mod arguments;
+mod clang;
+mod compile;
+mod embed;
+mod link;
+mod render;
+
+use arguments::{Arguments, Stage};
+use clang::Clang;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// The language that files are in whose names do not say it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Language {
+    /// `ferrozyme-cc`
+    C,
+    /// `ferrozyme-c++`
+    Cpp,
+}
+
+/// Why the driver ends before its work is done.
+pub(crate) enum Failure {
+    /// clang said what is wrong, and ended with this status.
+    Status(i32),
+    /// What is wrong.
+    Message(String),
+}
+
+/// Does what the program's arguments say; the exit status is a compiler's.
+pub fn run(language: Language) -> ExitCode {
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    match drive(language, arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Status(status)) => ExitCode::from(u8::try_from(status).unwrap_or(1).max(1)),
+        Err(Failure::Message(message)) => {
+            let name = match language {
+                Language::C => "ferrozyme-cc",
+                Language::Cpp => "ferrozyme-c++",
+            };
+            eprintln!("{name}: error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn drive(language: Language, given: Vec<OsString>) -> Result<(), Failure> {
+    let clang = Clang::find(language)?;
+    let arguments = Arguments::read(language, given.clone()).map_err(Failure::Message)?;
+    if arguments.stage == Stage::Other {
+        return clang.run(given);
+    }
+    let folder = tempfile::Builder::new()
+        .prefix("ferrozyme-cc")
+        .tempdir()
+        .map_err(|error| Failure::Message(format!("no folder for temporary files: {error}")))?;
+    let objects = compile::compile_all(&clang, &arguments, folder.path())?;
+    match arguments.stage {
+        Stage::Link => link::link(&clang, &arguments, &objects, folder.path()),
+        _ => Ok(()),
+    }
+}

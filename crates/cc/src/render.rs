@@ -1,0 +1,74 @@
+//! Messages in clang's style: `file:line:column: error: text`, the line of the source, and notes.
+
+use crate::Failure;
+use ferrozyme_driver::{Diagnostic, Location, Severity};
+use std::fmt::Write;
+
+/// Shows all problems, and gives the failure that follows from them.
+pub(crate) fn show(problems: &[Diagnostic]) -> Failure {
+    for problem in problems {
+        eprint!("{}", text(problem));
+    }
+    let count = problems.len();
+    let plural = if count == 1 { "" } else { "s" };
+    eprintln!("{count} error{plural} generated.");
+    Failure::Status(1)
+}
+
+/// One message.
+pub(crate) fn text(diagnostic: &Diagnostic) -> String {
+    let mut text = String::new();
+    let severity = match diagnostic.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    };
+    let place = diagnostic.location.as_ref().map(place).unwrap_or_default();
+    let _ = writeln!(text, "{place}{severity}: {}", diagnostic.message);
+    if let Some(location) = &diagnostic.location {
+        write_source(&mut text, location);
+    }
+    if let Some(construct) = &diagnostic.construct {
+        let _ = writeln!(text, "{place}note: in the Loop IR: {}", construct.trim());
+    }
+    if diagnostic.chain.len() > 1 {
+        let names: Vec<&str> = diagnostic
+            .chain
+            .iter()
+            .map(|frame| frame.function.as_str())
+            .collect();
+        let _ = writeln!(text, "{place}note: reached through {}", names.join(" -> "));
+    }
+    for note in &diagnostic.notes {
+        let _ = writeln!(text, "{place}note: {note}");
+    }
+    if let Some(remedy) = &diagnostic.remedy {
+        let _ = writeln!(text, "{place}note: {remedy}");
+    }
+    text
+}
+
+fn place(location: &Location) -> String {
+    match location.column {
+        0 => format!("{}:{}: ", location.file, location.line),
+        column => format!("{}:{}:{column}: ", location.file, location.line),
+    }
+}
+
+/// The line, with a mark below the column.
+fn write_source(text: &mut String, location: &Location) {
+    let Ok(source) = std::fs::read_to_string(&location.file) else {
+        return;
+    };
+    let Some(line) = source.lines().nth((location.line as usize).wrapping_sub(1)) else {
+        return;
+    };
+    let _ = writeln!(text, "{:>5} | {line}", location.line);
+    if location.column > 0 {
+        let before: String = line
+            .chars()
+            .take(location.column as usize - 1)
+            .map(|c| if c == '\t' { '\t' } else { ' ' })
+            .collect();
+        let _ = writeln!(text, "      | {before}^");
+    }
+}

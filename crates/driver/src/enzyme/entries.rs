@@ -1,0 +1,185 @@
+//! The names of the convention: entry points, which programs declare under any name that contains theirs, and markers.
+
+use super::trace::trace;
+use crate::report::Diagnostic;
+use crate::requests::location_of;
+use ferrozyme_llvm::{Context, Module, Value, ValueKind};
+
+/// What an entry point asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Entry {
+    /// Reverse mode in one call.
+    Reverse,
+    /// Forward mode.
+    Forward,
+}
+
+/// The entry points by the name that their symbols contain.
+const ENTRIES: &[(&str, Entry)] = &[
+    ("__enzyme_autodiff", Entry::Reverse),
+    ("__enzyme_fwddiff", Entry::Forward),
+];
+
+/// Entry points of Enzyme that there are none of here.
+const UNKNOWN_ENTRIES: &[&str] = &[
+    "__enzyme_augmentfwd",
+    "__enzyme_augmentsize",
+    "__enzyme_reverse",
+    "__enzyme_fwdsplit",
+    "__enzyme_batch",
+    "__enzyme_virtualreverse",
+    "__enzyme_error_estimate",
+];
+
+impl Entry {
+    /// Its name in Enzyme.
+    pub(super) fn name(self) -> &'static str {
+        ENTRIES
+            .iter()
+            .find(|(_, entry)| *entry == self)
+            .map_or("", |(name, _)| name)
+    }
+}
+
+/// Whether a module calls entry points.
+pub(crate) fn has_requests(module: Module<'_>) -> bool {
+    module.functions().any(|function| {
+        let name = function.name();
+        function.is_declaration()
+            && (ENTRIES.iter().any(|(entry, _)| name.contains(entry))
+                || UNKNOWN_ENTRIES.iter().any(|entry| name.contains(entry)))
+            && function.is_used()
+    })
+}
+
+/// All calls of entry points in a module.
+pub(super) fn calls<'c>(
+    context: &'c Context,
+    module: Module<'c>,
+    problems: &mut Vec<Diagnostic>,
+) -> Vec<(Entry, Value<'c>)> {
+    let mut calls = Vec::new();
+    for function in module
+        .functions()
+        .filter(|function| function.is_declaration())
+    {
+        let name = function.name();
+        let known = ENTRIES.iter().find(|(entry, _)| name.contains(entry));
+        let unknown = UNKNOWN_ENTRIES.iter().find(|entry| name.contains(*entry));
+        if known.is_none() && unknown.is_none() {
+            continue;
+        }
+        for user in function.users() {
+            if !user.is_instruction() || !user.is_call() || user.called() != function {
+                problems.push(Diagnostic {
+                    location: user
+                        .is_instruction()
+                        .then(|| location_of(context, user))
+                        .flatten(),
+                    ..Diagnostic::error(format!(
+                        "the address of '{name}' is taken, which stands for no function"
+                    ))
+                });
+            } else if let Some((_, entry)) = known {
+                calls.push((*entry, user));
+            } else if let Some(unknown) = unknown {
+                problems.push(Diagnostic {
+                    location: location_of(context, user),
+                    ..Diagnostic::error(format!("'{unknown}' is not supported"))
+                });
+            }
+        }
+    }
+    calls
+}
+
+/// What a marker says of the argument behind it, or of the whole call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Marker {
+    /// The argument has no derivative.
+    Const,
+    /// Its gradient is returned.
+    Out,
+    /// A shadow comes behind it.
+    Dup { needed: bool, strided: bool },
+    /// How many shadows there are: a number follows.
+    Width,
+    /// All shadows stand behind all arguments.
+    Interleave,
+    /// The result of the function has no derivative.
+    ConstReturn,
+    /// The result of the function has one.
+    ActiveReturn,
+    /// The result of the function comes back too.
+    PrimalReturn,
+    /// It does not come back.
+    NoReturn,
+    /// Nothing that has to be done differently here.
+    Hint,
+}
+
+const MARKERS: &[(&str, Marker)] = &[
+    ("enzyme_const", Marker::Const),
+    ("enzyme_out", Marker::Out),
+    (
+        "enzyme_dup",
+        Marker::Dup {
+            needed: true,
+            strided: false,
+        },
+    ),
+    (
+        "enzyme_dupnoneed",
+        Marker::Dup {
+            needed: false,
+            strided: false,
+        },
+    ),
+    (
+        "enzyme_dupv",
+        Marker::Dup {
+            needed: true,
+            strided: true,
+        },
+    ),
+    (
+        "enzyme_dupnoneedv",
+        Marker::Dup {
+            needed: false,
+            strided: true,
+        },
+    ),
+    ("enzyme_width", Marker::Width),
+    ("enzyme_interleave", Marker::Interleave),
+    ("enzyme_const_return", Marker::ConstReturn),
+    ("enzyme_active_return", Marker::ActiveReturn),
+    ("enzyme_dup_return", Marker::ActiveReturn),
+    ("enzyme_primal_return", Marker::PrimalReturn),
+    ("enzyme_noret", Marker::NoReturn),
+    // Memory is released when nobody needs it any more in any case; which values are active is decided before the program runs.
+    ("enzyme_nofree", Marker::Hint),
+    ("enzyme_runtime_activity", Marker::Hint),
+    ("enzyme_strong_zero", Marker::Hint),
+    ("enzyme_not_overwritten", Marker::Hint),
+];
+
+/// The marker that an argument of a call is, if it is one; the name if it only looks like one.
+pub(super) fn marker(argument: Value<'_>) -> Option<Result<Marker, String>> {
+    let traced = trace(argument);
+    let global = match traced.kind() {
+        ValueKind::GlobalVariable => traced,
+        _ if traced.is_instruction() && traced.is(ferrozyme_llvm::Opcode::Load) => {
+            traced.operand(0)
+        }
+        _ => return None,
+    };
+    if global.kind() != ValueKind::GlobalVariable {
+        return None;
+    }
+    let name = global.name();
+    if !name.starts_with("enzyme_") {
+        return None;
+    }
+    let known = MARKERS.iter().find(|(known, _)| *known == name);
+    Some(known.map(|(_, marker)| *marker).ok_or(name))
+}

@@ -1,0 +1,122 @@
+//! Requests in Enzyme's calling convention, as C and C++ programs write them.
+//!
+//! ```text
+//! %m = load i32, ptr @enzyme_dup
+//! %r = call double (ptr, ...) @__enzyme_autodiff(ptr @f, i32 %m, ptr %x, ptr %dx, double 2.0)
+//! ==>
+//! %r = call double @__ferrozyme_request_f(ptr %x, ptr %dx, double 2.0)
+//! ```
+//!
+//! The function that is called now is made here, and inlined later: it takes arguments as the call has them and gives the result that the call wants. In between it calls
+//! `__ferrozyme_derivative_…`, whose parameters and results are those that the differentiator gives to the derivative of the *root*: the primal with aggregates as lists of scalars.
+//!
+//! | file | what lives there |
+//! |---|---|
+//! | `entries.rs` | which functions are entry points, which globals markers |
+//! | `arguments.rs` | reads a call: the primal, and what is given for each of its parameters |
+//! | `trace.rs` | what a value is, seen through casts and memory that is written once |
+//! | `thunk.rs` | the function that takes the place of the entry point in one call |
+//! | `results.rs` | the results of a derivative in the form that the call wants |
+//! | `root.rs` | the function that is differentiated |
+
+mod arguments;
+mod entries;
+mod results;
+mod root;
+mod thunk;
+mod trace;
+
+pub(crate) use entries::has_requests;
+pub(crate) use root::build_value_root;
+pub(crate) use thunk::LOCAL_MARK;
+
+use crate::descriptor::Mode;
+use crate::report::{Diagnostic, Location};
+use crate::requests::FoundRequest;
+use ferrozyme_diff as diff;
+use ferrozyme_ir::{Function, FunctionId, Module as Loops};
+use ferrozyme_llvm::{Context, Module};
+
+/// A derivative whose arguments are values.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct ValueRequest {
+    /// Forward or reverse.
+    pub(crate) mode: Mode,
+    /// How many tangents forward mode carries.
+    pub(crate) width: u32,
+    /// The name of the function that is differentiated, for people.
+    pub(crate) primal: String,
+    /// The entry point, for people.
+    pub(crate) derivative: String,
+    /// Where the first such call stands.
+    pub(crate) location: Option<Location>,
+    /// What the parameters of the root mean.
+    pub(crate) parameters: Vec<Parameter>,
+    /// What its results mean.
+    pub(crate) results: Vec<diff::Activity>,
+    /// Whether the derivative returns the results of the function too.
+    pub(crate) with_primal: bool,
+}
+
+/// What a parameter of the root means for the derivative.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Parameter {
+    pub(crate) activity: diff::Activity,
+    /// Nobody looks at the memory behind it afterwards.
+    pub(crate) discarded: bool,
+}
+
+impl ValueRequest {
+    /// What is asked of the differentiator.
+    pub(crate) fn asked(&self, root: FunctionId) -> diff::Request {
+        diff::Request {
+            function: root,
+            args: self.parameters.iter().map(|one| one.activity).collect(),
+            results: self.results.clone(),
+            primal: self.with_primal,
+            width: self.width,
+            discarded: self.parameters.iter().map(|one| one.discarded).collect(),
+        }
+    }
+}
+
+/// Replaces all calls of entry points in a module, and gives what they ask for. `unit` names the module among others.
+pub(crate) fn replace_calls<'c>(
+    context: &'c Context,
+    module: Module<'c>,
+    unit: &str,
+) -> Result<Vec<FoundRequest>, Vec<Diagnostic>> {
+    let (mut found, mut problems): (Vec<FoundRequest>, _) = (Vec::new(), Vec::new());
+    for (entry, call) in entries::calls(context, module, &mut problems) {
+        match arguments::read_call(context, module, entry, call)
+            .and_then(|read| thunk::replace_call(context, module, unit, &read))
+        {
+            Ok(request) if found.iter().any(|other| other.symbol == request.symbol) => {}
+            Ok(request) => found.push(request),
+            Err(problem) => problems.push(*problem),
+        }
+    }
+    match problems.is_empty() {
+        true => Ok(found),
+        false => Err(problems),
+    }
+}
+
+/// Defines `name`, which takes and gives what the derivative does.
+pub(crate) fn forward_to(module: &mut Loops, name: &str, derivative: FunctionId) -> FunctionId {
+    let code = &module.functions[derivative];
+    let (params, results) = (code.params.clone(), code.results.clone());
+    let mut function = Function::define(name, params, results.clone());
+    let arguments = function.arguments().to_vec();
+    let mut build = ferrozyme_ir::Builder::at_body(&mut function);
+    let call = build.call(derivative, &arguments, &results);
+    let values = build.function.ops[call].results.clone();
+    build.ret(&values);
+    match module.function_named(name) {
+        Some(id) => {
+            module.functions[id] = function;
+            id
+        }
+        None => module.functions.push(function),
+    }
+}

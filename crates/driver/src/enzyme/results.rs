@@ -1,0 +1,126 @@
+//! Gives the results of a derivative the form that the call wants: a value, or memory that the caller provides.
+//!
+//! A program declares what the entry point returns: nothing, a float, or a structure of its own. How a structure travels is the platform's business (`{ float, float }` comes as `<2 x float>`), but in memory
+//! it lies as C says, each part at the next place that suits its type. So results go through memory, unless they are the parts of the returned value one by one.
+
+use super::thunk::convert;
+use ferrozyme_llvm::signature::{put_together, take_apart};
+use ferrozyme_llvm::{Builder, Context, DataLayout, GepFlags, Type, Value};
+
+/// What a derivative gave, and where it is to go.
+pub(super) struct Output<'c> {
+    pub(super) call: Value<'c>,
+    /// Where the caller wants it, and as what.
+    pub(super) memory: Option<(Value<'c>, Type<'c>)>,
+    pub(super) values: Vec<Value<'c>>,
+    /// What the primal and its tangents wrote to memory instead of returning it: the type, and where.
+    pub(super) structure: Option<(Type<'c>, Vec<Value<'c>>)>,
+}
+
+/// Ends the function with the results; the reason if they do not fit.
+pub(super) fn deliver<'c>(
+    context: &'c Context,
+    layout: &DataLayout,
+    builder: &Builder<'c>,
+    output: &Output<'c>,
+) -> Result<(), String> {
+    let returned = output.call.ty();
+    let mut parts = output.values.clone();
+    if let Some((of, places)) = &output.structure {
+        for place in places.iter().rev() {
+            parts.insert(0, builder.load(*of, *place));
+        }
+    }
+    if let Some((memory, of)) = output.memory {
+        let (offsets, size) = place_parts(layout, &parts);
+        if size != layout.size(of) {
+            return Err(mismatch(&parts, of));
+        }
+        store_parts(context, builder, &parts, &offsets, memory);
+        builder.return_nothing();
+        return Ok(());
+    }
+    if returned.is_void() {
+        builder.return_nothing();
+        return Ok(());
+    }
+    if parts.is_empty() {
+        if output.call.is_used() {
+            return Err(format!(
+                "there is nothing to return: no argument is 'enzyme_out', but a result of type '{returned}' is used"
+            ));
+        }
+        builder.return_value(returned.zero());
+        return Ok(());
+    }
+    let flat: Vec<Value<'c>> = parts
+        .iter()
+        .flat_map(|part| take_apart(builder, *part))
+        .collect();
+    let shape = take_apart(builder, returned.poison());
+    if shape.len() == flat.len() {
+        let converted = flat
+            .iter()
+            .zip(&shape)
+            .map(
+                |(value, like)| match value.ty().is_pointer() == like.ty().is_pointer() {
+                    true => convert(builder, layout, *value, like.ty()),
+                    false => None,
+                },
+            )
+            .collect::<Option<Vec<_>>>();
+        let whole =
+            converted.and_then(|values| put_together(builder, returned, &mut values.into_iter()));
+        if let Some(whole) = whole {
+            builder.return_value(whole);
+            return Ok(());
+        }
+    }
+    let (offsets, size) = place_parts(layout, &parts);
+    if size > layout.size(returned) {
+        if !output.call.is_used() {
+            builder.return_value(returned.zero());
+            return Ok(());
+        }
+        return Err(mismatch(&parts, returned));
+    }
+    let memory = builder.alloca(returned);
+    store_parts(context, builder, &parts, &offsets, memory);
+    builder.return_value(builder.load(returned, memory));
+    Ok(())
+}
+
+fn mismatch(parts: &[Value<'_>], of: Type<'_>) -> String {
+    let types: Vec<String> = parts.iter().map(|part| part.ty().to_string()).collect();
+    format!(
+        "the derivative returns '{}', but the call expects '{of}'",
+        types.join(", ")
+    )
+}
+
+/// Where C puts the parts of a structure, and its size.
+fn place_parts(layout: &DataLayout, parts: &[Value<'_>]) -> (Vec<u64>, u64) {
+    let (mut offsets, mut end, mut widest) = (Vec::new(), 0_u64, 1);
+    for part in parts {
+        let alignment = u64::from(layout.alignment(part.ty())).max(1);
+        end = end.next_multiple_of(alignment);
+        widest = widest.max(alignment);
+        offsets.push(end);
+        end += layout.size(part.ty());
+    }
+    (offsets, end.next_multiple_of(widest))
+}
+
+fn store_parts<'c>(
+    context: &'c Context,
+    builder: &Builder<'c>,
+    parts: &[Value<'c>],
+    offsets: &[u64],
+    memory: Value<'c>,
+) {
+    for (part, offset) in parts.iter().zip(offsets) {
+        let distance = context.integer(64).constant(i128::from(*offset));
+        let address = builder.offset(memory, distance, GepFlags::INBOUNDS);
+        builder.store(*part, address);
+    }
+}

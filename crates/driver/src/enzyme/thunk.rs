@@ -1,0 +1,504 @@
+//! The function that takes the place of the entry point in one call: takes the arguments as they stand there, without function and markers.
+//!
+//! ```text
+//! define internal double @__ferrozyme_request(ptr %x, ptr %dx, double %y) alwaysinline {
+//!   %r = call double @__ferrozyme_derivative_0123456789abcdef(ptr %x, ptr %dx, double %y, double 1.0)
+//!   ret double %r
+//! }
+//! ```
+
+use super::arguments::{Argument, ArgumentActivity, Problem, ReadCall, Shadows, memory_type};
+use super::entries::Entry;
+use super::results::{Output, deliver};
+use super::{Parameter, ValueRequest};
+use crate::descriptor::Mode;
+use crate::opaque::demangle;
+use crate::report::Diagnostic;
+use crate::requests::{DERIVATIVE_PREFIX, FoundRequest, Interface, location_of};
+use ferrozyme_diff::Activity;
+use ferrozyme_ir as ir;
+use ferrozyme_llvm::signature::{function_type, leaves, llvm_type, take_apart};
+use ferrozyme_llvm::{
+    Builder, Context, DataLayout, GepFlags, Linkage, Module, Opcode, Place, Type, TypeKind, Value,
+};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// What the names of functions that are made here start with.
+const THUNK_NAME: &str = "__ferrozyme_request_in_place";
+
+/// Marks local functions that other modules must be able to name; the name of their module follows.
+pub(crate) const LOCAL_MARK: &str = ".ferrozyme.";
+
+/// Replaces a call, and gives what it asks for.
+pub(super) fn replace_call<'c>(
+    context: &'c Context,
+    module: Module<'c>,
+    unit: &str,
+    read: &ReadCall<'c>,
+) -> Result<FoundRequest, Problem> {
+    let request = describe(context, module, unit, read)?;
+    let operands = operands_of(read);
+    let types: Vec<Type<'c>> = operands.iter().map(|operand| operand.ty()).collect();
+    let ty = read.call.ty().function(&types, false);
+    let thunk = module.add_function(THUNK_NAME, ty);
+    thunk.set_linkage(Linkage::Internal);
+    thunk.add_attribute(Place::Function, context.attribute("alwaysinline", 0));
+    if let Some(caller) = read.call.block().map(|block| block.function()) {
+        for key in ["target-cpu", "target-features", "tune-cpu"] {
+            if let Some(value) = caller.text_attribute(Place::Function, key) {
+                thunk.add_attribute(Place::Function, context.text_attribute(key, &value));
+            }
+        }
+    }
+    let builder = context.builder();
+    builder.at_end(context.append_block(thunk, "entry"));
+    let mut writer = Writer {
+        context,
+        read,
+        layout: DataLayout::of(module),
+        builder: &builder,
+        parameters: thunk.parameters().into_iter(),
+    };
+    let Interface::Values(values) = &request.interface else {
+        unreachable!("requests in this convention pass values");
+    };
+    writer.write(module, &request.symbol, values)?;
+
+    builder.before(read.call);
+    let replacement = if read.call.is(Opcode::Invoke) {
+        builder.invoke(
+            ty,
+            thunk,
+            &operands,
+            read.call.normal_destination(),
+            read.call.unwind_destination(),
+        )
+    } else {
+        builder.call(ty, thunk, &operands)
+    };
+    replacement.set_debug_location(read.call.debug_location(context));
+    if read.call.is_used() {
+        read.call.replace_uses_with(replacement);
+    }
+    read.call.erase();
+    Ok(request)
+}
+
+/// All values that the call passes on.
+fn operands_of<'c>(read: &ReadCall<'c>) -> Vec<Value<'c>> {
+    let mut operands: Vec<Value<'c>> = read
+        .result_memory
+        .iter()
+        .map(|(memory, _)| *memory)
+        .collect();
+    for argument in &read.arguments {
+        operands.extend(argument.primal);
+        match &argument.shadows {
+            Shadows::Each(shadows) => operands.extend(shadows),
+            Shadows::Strided { first, stride } => operands.extend([*first, *stride]),
+        }
+    }
+    operands
+}
+
+fn problem_at<'c>(context: &'c Context, call: Value<'c>, message: String) -> Problem {
+    Box::new(Diagnostic {
+        location: location_of(context, call),
+        ..Diagnostic::error(message)
+    })
+}
+
+/// What the call asks for, in terms of the root.
+fn describe<'c>(
+    context: &'c Context,
+    module: Module<'c>,
+    unit: &str,
+    read: &ReadCall<'c>,
+) -> Result<FoundRequest, Problem> {
+    let _ = module;
+    let name = plain_name(read.primal);
+    let problem = |message: String| problem_at(context, read.call, message);
+    let reverse = read.entry == Entry::Reverse;
+    if reverse && read.width != 1 {
+        return Err(problem(format!(
+            "'enzyme_width' is for '{}': reverse mode takes one shadow at a time",
+            Entry::Forward.name()
+        )));
+    }
+    let mut parameters = Vec::new();
+    for (index, argument) in read.arguments.iter().enumerate() {
+        let all = leaves_of(argument.of)
+            .ok_or_else(|| problem(unknown_type(&name, Some(index), argument.of)))?;
+        let mut shadowed = false;
+        for leaf in all {
+            let activity = match argument.activity {
+                ArgumentActivity::Const => Activity::Const,
+                ArgumentActivity::Out if leaf.is_float() && reverse => Activity::Active,
+                ArgumentActivity::Out => Activity::Const,
+                ArgumentActivity::Result => Activity::Duplicated,
+                ArgumentActivity::Dup { .. } if leaf == ir::Type::PTR => Activity::Duplicated,
+                ArgumentActivity::Dup { .. } if leaf.is_float() && !reverse => Activity::Active,
+                ArgumentActivity::Dup { .. } => Activity::Const,
+            };
+            shadowed |= activity != Activity::Const;
+            let discarded = activity == Activity::Duplicated
+                && reverse
+                && match argument.activity {
+                    ArgumentActivity::Dup { needed } => !needed,
+                    ArgumentActivity::Result => !read.with_primal,
+                    _ => false,
+                };
+            parameters.push(Parameter {
+                activity,
+                discarded,
+            });
+        }
+        let number = index + 1;
+        match argument.activity {
+            ArgumentActivity::Out if !shadowed => {
+                return Err(problem(match reverse {
+                    true => format!(
+                        "'enzyme_out' is for floats, but argument {number} of '{name}' is of type '{}'",
+                        argument.of
+                    ),
+                    false => "'enzyme_out' is for reverse mode: in forward mode, use 'enzyme_dup' with a tangent".to_owned(),
+                }));
+            }
+            ArgumentActivity::Dup { .. } if !shadowed => {
+                return Err(problem(format!(
+                    "argument {number} of '{name}' is of type '{}', which can have no shadow in {}",
+                    argument.of,
+                    match reverse {
+                        true =>
+                            "reverse mode: use 'enzyme_out' for floats, 'enzyme_const' for integers",
+                        false => "forward mode: use 'enzyme_const'",
+                    }
+                )));
+            }
+            _ => {}
+        }
+    }
+    let result = read.primal.value_type().result();
+    let all = leaves_of(result).ok_or_else(|| problem(unknown_type(&name, None, result)))?;
+    let results = all.into_iter().map(|leaf| match leaf {
+        _ if read.active_result == Some(false) => Activity::Const,
+        leaf if leaf.is_float() => Activity::Active,
+        leaf if leaf == ir::Type::PTR && !reverse => Activity::Duplicated,
+        _ => Activity::Const,
+    });
+    let results: Vec<Activity> = results.collect();
+
+    let primal = name_for_others(read.primal, unit);
+    let values = ValueRequest {
+        mode: match reverse {
+            true => Mode::Reverse,
+            false => Mode::Forward,
+        },
+        width: read.width,
+        primal: demangle(&name),
+        derivative: read.entry.name().to_owned(),
+        location: location_of(context, read.call),
+        parameters,
+        results,
+        with_primal: read.with_primal,
+    };
+    let mut hasher = DefaultHasher::new();
+    (&primal, read.entry, values.width, &values.parameters).hash(&mut hasher);
+    (&values.results, values.with_primal).hash(&mut hasher);
+    Ok(FoundRequest {
+        symbol: format!("{DERIVATIVE_PREFIX}{:016x}", hasher.finish()),
+        primal,
+        interface: Interface::Values(values),
+    })
+}
+
+fn leaves_of(of: Type<'_>) -> Option<Vec<ir::Type>> {
+    leaves(of)
+}
+
+fn unknown_type(name: &str, argument: Option<usize>, of: Type<'_>) -> String {
+    let what = match argument {
+        Some(index) => format!("argument {} of '{name}'", index + 1),
+        None => format!("the result of '{name}'"),
+    };
+    format!("{what} is of type '{of}', which cannot be differentiated")
+}
+
+/// The name that a function has in the program.
+fn plain_name(function: Value<'_>) -> String {
+    let name = function.name();
+    match name.find(LOCAL_MARK) {
+        Some(end) => name[..end].to_owned(),
+        None => name,
+    }
+}
+
+/// The name of a function; one that other modules do not know gets a name that is its own.
+fn name_for_others(function: Value<'_>, unit: &str) -> String {
+    let name = function.name();
+    let local = matches!(function.linkage(), Linkage::Internal | Linkage::Private);
+    if local && !name.contains(LOCAL_MARK) {
+        function.set_name(&format!("{name}{LOCAL_MARK}{unit}"));
+    }
+    function.name()
+}
+
+/// Writes the body.
+struct Writer<'a, 'c> {
+    context: &'c Context,
+    read: &'a ReadCall<'c>,
+    layout: DataLayout,
+    builder: &'a Builder<'c>,
+    parameters: std::vec::IntoIter<Value<'c>>,
+}
+
+impl<'c> Writer<'_, 'c> {
+    fn write(
+        &mut self,
+        module: Module<'c>,
+        symbol: &str,
+        values: &ValueRequest,
+    ) -> Result<(), Problem> {
+        let reverse = values.mode == Mode::Reverse;
+        let width = values.width as usize;
+        let memory = match self.read.result_memory {
+            Some((_, of)) => Some((self.next(), of)),
+            None => None,
+        };
+        let mut output = Output {
+            call: self.read.call,
+            memory,
+            values: Vec::new(),
+            structure: None,
+        };
+        let mut arguments: Vec<Value<'c>> = Vec::new();
+        let (mut tys, mut gradients) = (Vec::new(), Vec::new());
+        let mut activities = values.parameters.iter();
+        for (index, argument) in self.read.arguments.iter().enumerate() {
+            let (primal, shadows) = match argument.activity {
+                ArgumentActivity::Result => self.result_memory(&mut output, reverse),
+                _ => self.argument(index, argument)?,
+            };
+            let shadows: Vec<Vec<Value<'c>>> = shadows
+                .into_iter()
+                .map(|shadow| take_apart(self.builder, shadow))
+                .collect();
+            for (leaf, value) in take_apart(self.builder, primal).into_iter().enumerate() {
+                let Some(&Parameter { activity, .. }) = activities.next() else {
+                    break;
+                };
+                arguments.push(value);
+                match activity {
+                    Activity::Active if reverse => gradients.push(value.ty()),
+                    Activity::Active | Activity::Duplicated => {
+                        arguments.extend(shadows.iter().map(|shadow| shadow[leaf]));
+                    }
+                    Activity::Const => {}
+                }
+            }
+        }
+        let returned = leaves_of(self.read.primal.value_type().result()).unwrap_or_default();
+        if values.with_primal {
+            tys.extend(returned.iter().copied());
+        }
+        for (&leaf, &activity) in returned.iter().zip(&values.results) {
+            if activity == Activity::Const {
+                continue;
+            }
+            if reverse {
+                arguments.push(one(llvm_type(self.context, leaf), self.context));
+            } else {
+                tys.extend(std::iter::repeat_n(leaf, width));
+            }
+        }
+        for gradient in gradients {
+            tys.extend(leaves_of(gradient).unwrap_or_default());
+        }
+        let params: Vec<ir::Type> = arguments
+            .iter()
+            .filter_map(|argument| ferrozyme_llvm::signature::loop_type(argument.ty()))
+            .collect();
+        let callee = module.declare(symbol, function_type(self.context, &params, &tys));
+        let call = self.builder.call_function(callee, &arguments);
+        let mut results = take_apart(self.builder, call);
+        let primal_count = if values.with_primal {
+            returned.len()
+        } else {
+            0
+        };
+        if !reverse {
+            // Directions come one after the other, each with all of its parts.
+            let tangents = results.split_off(primal_count);
+            for lane in 0..width {
+                results.extend(tangents.iter().skip(lane).step_by(width));
+            }
+        }
+        output.values = results;
+        deliver(self.context, &self.layout, self.builder, &output)
+            .map_err(|message| self.problem(message))
+    }
+
+    fn next(&mut self) -> Value<'c> {
+        self.parameters
+            .next()
+            .expect("there is a parameter for each operand")
+    }
+
+    fn problem(&self, message: String) -> Problem {
+        problem_at(self.context, self.read.call, message)
+    }
+
+    /// An argument and its shadows, with the types that the primal wants.
+    fn argument(
+        &mut self,
+        index: usize,
+        argument: &Argument<'c>,
+    ) -> Result<(Value<'c>, Vec<Value<'c>>), Problem> {
+        let value = self.next();
+        let primal = self.converted(index, value, argument.of)?;
+        let shadows = match &argument.shadows {
+            Shadows::Each(shadows) => {
+                let mut values = Vec::new();
+                for _ in shadows {
+                    let shadow = self.next();
+                    values.push(self.converted(index, shadow, argument.of)?);
+                }
+                values
+            }
+            Shadows::Strided { .. } => {
+                let (first, stride) = (self.next(), self.next());
+                let stride = self.converted(index, stride, self.context.integer(64))?;
+                if !first.ty().is_pointer() {
+                    return Err(self.problem(format!(
+                        "the shadows of argument {} of '{}' must be memory",
+                        index + 1,
+                        plain_name(self.read.primal)
+                    )));
+                }
+                let mut values = Vec::new();
+                for lane in 0..self.read.width {
+                    let lane = self.context.integer(64).constant(i128::from(lane));
+                    let distance = self.builder.binary(Opcode::Mul, stride, lane);
+                    let address = self.builder.offset(first, distance, GepFlags::default());
+                    values.push(match argument.of.is_pointer() {
+                        true => address,
+                        false => self.builder.load(argument.of, address),
+                    });
+                }
+                values
+            }
+        };
+        Ok((primal, shadows))
+    }
+
+    /// Memory for the result of the primal, and its shadows, which are the result of forward mode.
+    fn result_memory(
+        &mut self,
+        output: &mut Output<'c>,
+        reverse: bool,
+    ) -> (Value<'c>, Vec<Value<'c>>) {
+        let of = memory_type(self.read.primal, 0, "sret").expect("that is what it is called for");
+        let primal = self.builder.alloca(of);
+        let mut shadows = Vec::new();
+        for _ in 0..self.read.width {
+            let shadow = self.builder.alloca(of);
+            self.builder.store(of.zero(), shadow);
+            if reverse && self.read.active_result != Some(false) {
+                self.store_ones(of, shadow, 0);
+            }
+            shadows.push(shadow);
+        }
+        let mut parts = Vec::new();
+        if self.read.with_primal {
+            parts.push(primal);
+        }
+        if !reverse {
+            parts.extend(&shadows);
+        }
+        if !parts.is_empty() {
+            output.structure = Some((of, parts));
+        }
+        (primal, shadows)
+    }
+
+    /// The seed of a result in memory.
+    fn store_ones(&self, of: Type<'c>, memory: Value<'c>, at: u64) {
+        match of.kind() {
+            TypeKind::Struct => {
+                for (index, field) in of.fields().into_iter().enumerate() {
+                    let offset = self.layout.field_offset(of, index as u32);
+                    self.store_ones(field, memory, at + offset);
+                }
+            }
+            TypeKind::Array => {
+                for index in 0..of.length() {
+                    let offset = index * self.layout.size(of.element());
+                    self.store_ones(of.element(), memory, at + offset);
+                }
+            }
+            _ if of.is_float() => {
+                let distance = self.context.integer(64).constant(i128::from(at));
+                let address = self.builder.offset(memory, distance, GepFlags::INBOUNDS);
+                self.builder.store(of.float_constant(1.0), address);
+            }
+            _ => {}
+        }
+    }
+
+    /// An argument with the type of the parameter: calls with variable arguments widen floats and integers.
+    fn converted(
+        &self,
+        index: usize,
+        value: Value<'c>,
+        to: Type<'c>,
+    ) -> Result<Value<'c>, Problem> {
+        convert(self.builder, &self.layout, value, to).ok_or_else(|| {
+            self.problem(format!(
+                "argument {} of '{}' is of type '{to}', but a value of type '{}' is given",
+                index + 1,
+                plain_name(self.read.primal),
+                value.ty()
+            ))
+        })
+    }
+}
+
+/// A value as another type, if it can be one.
+pub(super) fn convert<'c>(
+    builder: &Builder<'c>,
+    layout: &DataLayout,
+    value: Value<'c>,
+    to: Type<'c>,
+) -> Option<Value<'c>> {
+    let from = value.ty();
+    if from == to {
+        return Some(value);
+    }
+    let cast = |opcode| Some(builder.cast(opcode, value, to));
+    match (from.integer_width(), to.integer_width()) {
+        (Some(from), Some(to)) if from > to => return cast(Opcode::Trunc),
+        (Some(_), Some(_)) => return cast(Opcode::SExt),
+        (Some(_), None) if to.is_pointer() => return cast(Opcode::IntToPtr),
+        (None, Some(_)) if from.is_pointer() => return cast(Opcode::PtrToInt),
+        _ => {}
+    }
+    if from.is_float() && to.is_float() {
+        return match layout.bits(from) > layout.bits(to) {
+            true => cast(Opcode::FPTrunc),
+            false => cast(Opcode::FPExt),
+        };
+    }
+    // By reference.
+    (from.is_pointer() && to.is_sized()).then(|| builder.load(to, value))
+}
+
+/// The seed of a returned float.
+fn one<'c>(of: Type<'c>, context: &'c Context) -> Value<'c> {
+    match of.kind() {
+        TypeKind::Vector => context.vector_constant(&vec![
+            of.element().float_constant(1.0);
+            of.length() as usize
+        ]),
+        _ => of.float_constant(1.0),
+    }
+}

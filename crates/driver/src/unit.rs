@@ -1,0 +1,202 @@
+//! A translation unit of C or C++: its requests become calls, and its derivatives a part of it, if it holds all that they need.
+//!
+//! What it does not hold may be in other units; then the derivatives are made when the program is linked. That something is missing shows when a derivative cannot be made: a function without body may be called as long as
+//! nothing that carries a derivative goes through it.
+
+use crate::enzyme::{LOCAL_MARK, has_requests};
+use crate::finish::{drop_the_rest, optimise_derivatives};
+use crate::gather::{PROMOTED_PREFIX, gather};
+use crate::inputs::{Input, Inputs, Origin};
+use crate::options::{Level, Options};
+use crate::pipeline::{Clock, add_code, make_derivatives, unloadable};
+use crate::report::{Diagnostic, Report};
+use crate::requests::DERIVATIVE_PREFIX;
+use ferrozyme_llvm::{Context, Linkage, Module, Visibility};
+use std::borrow::Cow;
+
+/// What is done with a unit beside making its derivatives.
+#[derive(Clone, Debug, Default)]
+pub struct UnitOptions {
+    /// How derivatives are to be made.
+    pub strip_debug_information: bool,
+    /// Assembly that the unit gets besides its own.
+    pub assembly: String,
+}
+
+/// A unit without requests.
+#[derive(Clone, Debug)]
+pub struct Unit {
+    /// Its bitcode, not optimised. Derivatives are, if the unit is not to be.
+    pub bitcode: Vec<u8>,
+    /// What became of its requests.
+    pub requests: UnitRequests,
+    /// What was done.
+    pub report: Report,
+}
+
+/// What became of the requests of a unit.
+#[derive(Clone, Debug)]
+pub enum UnitRequests {
+    /// There are none.
+    None,
+    /// The derivatives are in the unit.
+    Made,
+    /// The derivatives are called, but not there; why they could not be made without the other units.
+    Deferred(Vec<Diagnostic>),
+}
+
+/// Makes the derivatives that a unit requests. `identity` tells it from all other units of any program.
+///
+/// # Errors
+/// All that the user has to know why one of them cannot be made.
+pub fn compile_unit(
+    name: &str,
+    identity: &str,
+    bitcode: &[u8],
+    options: &Options,
+    unit_options: &UnitOptions,
+) -> Result<Unit, Vec<Diagnostic>> {
+    let mut clock = Clock::start();
+    ferrozyme_llvm::load(&options.sysroot).map_err(unloadable)?;
+    let context = Context::new().map_err(unloadable)?;
+    clock.lap("load LLVM");
+    let unreadable = |error: &dyn std::fmt::Display| {
+        vec![Diagnostic {
+            notes: vec![error.to_string()],
+            remedy: Some("use a clang whose LLVM is not newer than that of rustc".to_owned()),
+            ..Diagnostic::error(format!("LLVM cannot read what clang made of '{name}'"))
+        }]
+    };
+    let module = context
+        .parse_bitcode(name, bitcode)
+        .map_err(|error| unreadable(&error))?;
+    let mut report = Report::default();
+    if !has_requests(module) {
+        return Ok(Unit {
+            bitcode: finished(module, unit_options),
+            requests: UnitRequests::None,
+            report,
+        });
+    }
+    module.dispose();
+
+    let inputs = OneUnit {
+        name,
+        identity,
+        bitcode,
+        missing: std::cell::Cell::new(false),
+    };
+    let mut gathered = gather(&context, &inputs)?;
+    clock.lap("gather");
+    let rewritten = gathered
+        .rewritten
+        .first()
+        .map(|(_, bitcode)| bitcode.clone())
+        .unwrap_or_default();
+    let module = context
+        .parse_bitcode(name, &rewritten)
+        .map_err(|error| unreadable(&error))?;
+    let made = make_derivatives(&context, &mut gathered, options, &mut clock);
+    let (machine, mut reports) = match made {
+        Ok(made) => made,
+        Err(problems) if inputs.missing.get() => {
+            return Ok(Unit {
+                bitcode: finished(module, unit_options),
+                requests: UnitRequests::Deferred(problems),
+                report,
+            });
+        }
+        Err(problems) => return Err(problems),
+    };
+    let derivatives = gathered.module;
+    // A unit that is optimised later is optimised with its derivatives.
+    match options.level {
+        Level::O2 | Level::O3 if options.explain.is_none() => drop_the_rest(derivatives),
+        _ => optimise_derivatives(derivatives, &machine, options.level),
+    }
+    .map_err(|problem| vec![problem])?;
+    clock.lap("optimise");
+    add_code(&mut reports, derivatives, &machine, options);
+    module.link(derivatives).map_err(|error| {
+        vec![Diagnostic {
+            notes: vec![error.to_string()],
+            ..Diagnostic::error("the derivatives could not be put into their unit")
+        }]
+    })?;
+    make_local(module);
+    report.derivatives = reports;
+    report.timings = clock.timings;
+    Ok(Unit {
+        bitcode: finished(module, unit_options),
+        requests: UnitRequests::Made,
+        report,
+    })
+}
+
+fn finished(module: Module<'_>, options: &UnitOptions) -> Vec<u8> {
+    if options.strip_debug_information {
+        module.strip_debug_information();
+    }
+    if !options.assembly.is_empty() {
+        let own = module.inline_assembly();
+        module.set_inline_assembly(&format!("{own}\n{}\n", options.assembly));
+    }
+    module.to_bitcode()
+}
+
+/// What only had to be visible to the working module is the unit's own again.
+fn make_local(module: Module<'_>) {
+    for symbol in module
+        .functions()
+        .chain(module.globals())
+        .collect::<Vec<_>>()
+    {
+        let name = symbol.name();
+        let ours = name.starts_with(DERIVATIVE_PREFIX) || name.starts_with(PROMOTED_PREFIX);
+        if ours && !symbol.is_declaration() {
+            symbol
+                .set_visibility(Visibility::Default)
+                .set_linkage(Linkage::Internal);
+        }
+        if let Some(end) = name.find(LOCAL_MARK) {
+            symbol.set_name(&name[..end]);
+        }
+    }
+}
+
+/// One unit as all there is.
+struct OneUnit<'a> {
+    name: &'a str,
+    identity: &'a str,
+    bitcode: &'a [u8],
+    /// Whether something was looked for that the unit does not define.
+    missing: std::cell::Cell<bool>,
+}
+
+impl Inputs for OneUnit<'_> {
+    fn requesting(&self) -> Vec<usize> {
+        vec![0]
+    }
+
+    fn registering(&self) -> Vec<usize> {
+        vec![0]
+    }
+
+    fn get(&self, _index: usize) -> Result<Input<'_>, String> {
+        Ok(Input {
+            name: self.name.to_owned(),
+            bitcode: Cow::Borrowed(self.bitcode),
+            origin: Origin::Unit,
+        })
+    }
+
+    fn defining(&self, _symbol: &str) -> Option<usize> {
+        // Whatever the unit defines came along with the requests.
+        self.missing.set(true);
+        None
+    }
+
+    fn identity(&self, _index: usize) -> String {
+        self.identity.to_owned()
+    }
+}
