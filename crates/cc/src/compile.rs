@@ -94,6 +94,7 @@ impl Compilation<'_> {
                 true => crate::embed::assembly(&record_file),
                 false => String::new(),
             },
+            visible_statics: false,
         };
         let name = self.path.to_string_lossy();
         let unit = compile_unit(&name, &identity, &bytes, &options, &unit_options)

@@ -15,6 +15,7 @@
 //! | `compile.rs` | from a source file to an object |
 //! | `embed.rs` | the copy of a unit in its object |
 //! | `link.rs` | what is left to do when a program is linked |
+//! | `units.rs` | the units that objects and libraries carry |
 //! | `render.rs` | messages in clang's style |
 
 mod arguments;
@@ -23,6 +24,7 @@ mod compile;
 mod embed;
 mod link;
 mod render;
+mod units;
 
 use arguments::{Arguments, Stage};
 use clang::Clang;

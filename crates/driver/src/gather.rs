@@ -393,7 +393,7 @@ impl<'c> Gathering<'c, '_> {
 }
 
 /// Makes local memory that is written visible under a name that only this module gives. Gives the names.
-fn promote_locals(source: Module<'_>, identity: &str) -> Vec<String> {
+pub(crate) fn promote_locals(source: Module<'_>, identity: &str) -> Vec<String> {
     let mut names = Vec::new();
     for global in source.globals().collect::<Vec<_>>() {
         let name = global.name();

@@ -5,7 +5,7 @@
 
 use crate::enzyme::{LOCAL_MARK, has_requests};
 use crate::finish::{drop_the_rest, optimise_derivatives};
-use crate::gather::{PROMOTED_PREFIX, gather};
+use crate::gather::{PROMOTED_PREFIX, gather, promote_locals};
 use crate::inputs::{Input, Inputs, Origin};
 use crate::options::{Level, Options};
 use crate::pipeline::{Clock, add_code, make_derivatives, unloadable};
@@ -17,10 +17,12 @@ use std::borrow::Cow;
 /// What is done with a unit beside making its derivatives.
 #[derive(Clone, Debug, Default)]
 pub struct UnitOptions {
-    /// How derivatives are to be made.
+    /// Whether debug information was only for messages.
     pub strip_debug_information: bool,
     /// Assembly that the unit gets besides its own.
     pub assembly: String,
+    /// Whether memory that only this unit knows gets names by which derivatives made elsewhere find it.
+    pub visible_statics: bool,
 }
 
 /// A unit without requests.
@@ -72,6 +74,9 @@ pub fn compile_unit(
         .map_err(|error| unreadable(&error))?;
     let mut report = Report::default();
     if !has_requests(module) {
+        if unit_options.visible_statics {
+            promote_locals(module, identity);
+        }
         return Ok(Unit {
             bitcode: finished(module, unit_options),
             requests: UnitRequests::None,
@@ -123,7 +128,7 @@ pub fn compile_unit(
             ..Diagnostic::error("the derivatives could not be put into their unit")
         }]
     })?;
-    make_local(module);
+    make_local(module, unit_options.visible_statics);
     report.derivatives = reports;
     report.timings = clock.timings;
     Ok(Unit {
@@ -145,14 +150,15 @@ fn finished(module: Module<'_>, options: &UnitOptions) -> Vec<u8> {
 }
 
 /// What only had to be visible to the working module is the unit's own again.
-fn make_local(module: Module<'_>) {
+fn make_local(module: Module<'_>, visible_statics: bool) {
     for symbol in module
         .functions()
         .chain(module.globals())
         .collect::<Vec<_>>()
     {
         let name = symbol.name();
-        let ours = name.starts_with(DERIVATIVE_PREFIX) || name.starts_with(PROMOTED_PREFIX);
+        let ours = name.starts_with(DERIVATIVE_PREFIX)
+            || (name.starts_with(PROMOTED_PREFIX) && !visible_statics);
         if ours && !symbol.is_declaration() {
             symbol
                 .set_visibility(Visibility::Default)

@@ -261,10 +261,7 @@ impl<'c> Writer<'_, 'c> {
     ) -> Result<(), Problem> {
         let reverse = values.mode == Mode::Reverse;
         let width = values.width as usize;
-        let memory = match self.read.result_memory {
-            Some((_, of)) => Some((self.next(), of)),
-            None => None,
-        };
+        let memory = self.read.result_memory.map(|(_, of)| (self.next(), of));
         let mut output = Output {
             call: self.read.call,
             memory,
