@@ -382,7 +382,8 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
         Ok(smallvec![self.writer.function.int(ty, size)])
     }
 
-    fn round_to_integer(&mut self, call: Value<'c>, opcode: Opcode) -> Result<Leaves> {
+    /// Rounds, and makes an integer of the result.
+    pub(super) fn round_to_integer(&mut self, call: Value<'c>, opcode: Opcode) -> Result<Leaves> {
         let value = self.value(call.arguments()[0])?;
         let ty = self.result_type(call)?;
         let mut builder = self.builder();

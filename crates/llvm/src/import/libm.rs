@@ -1,13 +1,14 @@
 //! Functions of C's mathematical library, by name: they are operations of the Loop IR.
 //!
-//! The name of the version for `f32` ends in `f`. A function counts only if it has the types that C's has.
+//! The name of the version for `f32` ends in `f`; `__exp_finite` is what older headers call `exp` where nothing is infinite. A function counts
+//! only if it has the types that C's has.
 
 use super::arithmetic::PLAIN;
 use super::body::{At, Leaves};
 use super::error::Result;
 use crate::signature::loop_type;
 use crate::value::Value;
-use ferrozyme_ir::{Alignment, IntPredicate, Opcode, Type};
+use ferrozyme_ir::{self as ir, Alignment, IntPredicate, MemoryEffect, Opcode, Type};
 use smallvec::smallvec;
 
 /// Functions from floats to one float.
@@ -24,6 +25,7 @@ const FUNCTIONS: &[(&str, Opcode)] = &[
     ("copysign", Opcode::Copysign),
     ("cos", Opcode::Cos),
     ("cosh", Opcode::Cosh),
+    ("drem", Opcode::Remainder),
     ("erf", Opcode::Erf),
     ("erfc", Opcode::Erfc),
     ("exp", Opcode::Exp),
@@ -35,18 +37,25 @@ const FUNCTIONS: &[(&str, Opcode)] = &[
     ("floor", Opcode::Floor),
     ("fma", Opcode::Fma),
     ("fmax", Opcode::Fmax),
+    ("fmaximum", Opcode::Fmaximum),
+    ("fmaximum_num", Opcode::Fmax),
     ("fmin", Opcode::Fmin),
+    ("fminimum", Opcode::Fminimum),
+    ("fminimum_num", Opcode::Fmin),
     ("fmod", Opcode::Frem),
+    ("gamma", Opcode::Lgamma),
     ("hypot", Opcode::Hypot),
     ("lgamma", Opcode::Lgamma),
     ("log", Opcode::Log),
     ("log10", Opcode::Log10),
     ("log1p", Opcode::Log1p),
     ("log2", Opcode::Log2),
+    ("logp1", Opcode::Log1p),
     ("logb", Opcode::Logb),
     ("nearbyint", Opcode::RoundEven),
     ("nextafter", Opcode::Nextafter),
     ("pow", Opcode::Pow),
+    ("pow10", Opcode::Exp10),
     ("remainder", Opcode::Remainder),
     ("rint", Opcode::RoundEven),
     ("round", Opcode::Round),
@@ -60,8 +69,17 @@ const FUNCTIONS: &[(&str, Opcode)] = &[
     ("trunc", Opcode::Trunc),
 ];
 
+/// Names that the C standard leaves to programs, which may mean something else by them.
+const NOT_RESERVED: &[&str] = &[
+    "drem", "gamma", "j0", "j1", "jn", "logp1", "pow10", "sincos", "y0", "y1", "yn",
+];
+
 /// The name without `f`, and the type that it says.
 fn base_name(name: &str) -> impl Iterator<Item = (&str, Type)> {
+    let finite = name
+        .strip_prefix("__")
+        .and_then(|name| name.strip_suffix("_finite"));
+    let name = finite.unwrap_or(name);
     let single = name.strip_suffix('f').map(|base| (base, Type::F32));
     [Some((name, Type::F64)), single].into_iter().flatten()
 }
@@ -76,7 +94,11 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
             .collect();
         let Some(types) = types else { return Ok(None) };
         let result = loop_type(call.ty());
+        let defined = super::call::called_function(call).is_some_and(|f| !f.is_declaration());
         for (base, ty) in base_name(name) {
+            if defined && NOT_RESERVED.contains(&base) {
+                continue;
+            }
             let known = FUNCTIONS.iter().find(|(known, _)| *known == base);
             if let Some(&(_, opcode)) = known
                 && types.iter().all(|&given| given == ty)
@@ -112,6 +134,34 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
             "ldexp" | "scalbn" if types == float_and_int && result == Some(ty) => {
                 let operands = [self.value(arguments[0])?, self.value(arguments[1])?];
                 self.library_operation(call, Opcode::Ldexp, &operands)?
+            }
+            "scalbln" if types == [ty, Type::I64] && result == Some(ty) => {
+                let (value, exponent) = (self.value(arguments[0])?, self.value(arguments[1])?);
+                // Beyond these no exponent makes a difference.
+                let mut builder = self.builder();
+                let (most, least) = (builder.i64(10_000), builder.i64(-10_000));
+                let exponent = builder.binary(Opcode::Smin, exponent, most);
+                let exponent = builder.binary(Opcode::Smax, exponent, least);
+                let exponent = builder.cast(Opcode::TruncInt, exponent, Type::I32);
+                self.library_operation(call, Opcode::Ldexp, &[value, exponent])?
+            }
+            "lround" | "llround" if types == [ty] && result.is_some_and(Type::is_int) => {
+                self.round_to_integer(call, Opcode::Round)?
+            }
+            "lrint" | "llrint" if types == [ty] && result.is_some_and(Type::is_int) => {
+                self.round_to_integer(call, Opcode::RoundEven)?
+            }
+            "cabs" | "carg" if result == Some(ty) => {
+                let Some([re, im]) = self.complex_argument(call, ty, types)? else {
+                    return Ok(None);
+                };
+                match base {
+                    "cabs" => self.library_operation(call, Opcode::Hypot, &[re, im])?,
+                    _ => self.library_operation(call, Opcode::Atan2, &[im, re])?,
+                }
+            }
+            "remquo" if types == [ty, ty, Type::PTR] && result == Some(ty) => {
+                self.remainder_and_quotient(call)?
             }
             "jn" | "yn" if types == [Type::I32, ty] && result == Some(ty) => {
                 let opcode = if base == "jn" { Opcode::Jn } else { Opcode::Yn };
@@ -161,6 +211,47 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
         }))
     }
 
+    /// The parts of a complex number, which is passed as two floats or as a vector of two.
+    fn complex_argument(
+        &mut self,
+        call: Value<'c>,
+        ty: Type,
+        types: &[Type],
+    ) -> Result<Option<[ir::Value; 2]>> {
+        let arguments = call.arguments();
+        if types == [ty, ty] {
+            return Ok(Some([self.value(arguments[0])?, self.value(arguments[1])?]));
+        }
+        if types.len() != 1 || types[0].lanes() != 2 || types[0].scalar() != ty.scalar() {
+            return Ok(None);
+        }
+        let both = self.value(arguments[0])?;
+        let mut builder = self.builder();
+        Ok(Some([0, 1].map(|lane| {
+            let lane = builder.i64(lane);
+            builder.value(Opcode::Extract, &[both, lane], PLAIN, ty)
+        })))
+    }
+
+    /// `remquo`: the remainder is an operation; the function itself is called for the bits of the quotient that it stores, which have no derivative.
+    fn remainder_and_quotient(&mut self, call: Value<'c>) -> Result<Leaves> {
+        let mut operands = Vec::new();
+        for argument in call.arguments() {
+            operands.push(self.value(argument)?);
+        }
+        let importer = &mut *self.translator.importer;
+        if let Some(function) = call.called_function() {
+            let callee = importer.function(function);
+            let facts = &mut importer.module.functions[callee].facts;
+            facts.inactive = true;
+            facts.memory = MemoryEffect::Args;
+            facts.willreturn = true;
+            let result = self.writer.function.ty(operands[0]);
+            self.builder().call(callee, &operands, &[result]);
+        }
+        self.library_operation(call, Opcode::Remainder, &operands[..2])
+    }
+
     /// `lgamma_r` (of `f32`, `lgammaf_r`), which also tells the sign of the gamma function: Rust's `ln_gamma`.
     fn log_gamma_with_sign(
         &mut self,
@@ -187,9 +278,9 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
         let half = builder.float(ty, 0.5);
         let halved = builder.binary(Opcode::Fmul, floor, half);
         let whole = builder.unary(Opcode::Floor, halved);
-        let odd = builder.fcmp(ferrozyme_ir::FloatPredicate::One, halved, whole);
-        let below = builder.fcmp(ferrozyme_ir::FloatPredicate::Olt, value, zero);
-        let bits = ty.with_scalar(ferrozyme_ir::Scalar::Int(ty.scalar().bits() as u8));
+        let odd = builder.fcmp(ir::FloatPredicate::One, halved, whole);
+        let below = builder.fcmp(ir::FloatPredicate::Olt, value, zero);
+        let bits = ty.with_scalar(ir::Scalar::Int(ty.scalar().bits() as u8));
         let word = builder.cast(Opcode::Bitcast, value, bits);
         let minus_zero = builder.function.int(bits, 1 << (ty.scalar().bits() - 1));
         let at_minus_zero = builder.icmp(IntPredicate::Eq, word, minus_zero);
@@ -207,8 +298,8 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
 
 fn operand_count(opcode: Opcode) -> usize {
     match opcode.form() {
-        ferrozyme_ir::Form::FloatTernary => 3,
-        ferrozyme_ir::Form::FloatBinary => 2,
+        ir::Form::FloatTernary => 3,
+        ir::Form::FloatBinary => 2,
         _ => 1,
     }
 }

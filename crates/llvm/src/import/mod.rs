@@ -17,6 +17,7 @@
 //! | `arithmetic.rs`, `memory.rs`, `vector.rs` | instructions by kind |
 //! | `call.rs`, `cleanup.rs`, `allocation.rs` | calls, panics, what is done when a callee unwinds, allocation |
 //! | `intrinsic.rs`, `overflow.rs`, `float_class.rs`, `libm.rs` | functions that the Loop IR has operations for |
+//! | `library.rs`, `library.fz` | functions that it has none for, and that have derivatives: rules for them, as Loop IR |
 //! | `constant.rs`, `globals.rs` | constants and global variables |
 //! | `facts.rs` | attributes |
 //! | `opaque.rs`, `pointers.rs` | what is changed in LLVM's function before: instructions that move into functions of their own, pointers that were integers |
@@ -34,6 +35,7 @@ mod float_class;
 mod globals;
 mod intrinsic;
 mod libm;
+mod library;
 mod location;
 mod memory;
 mod opaque;
@@ -94,6 +96,7 @@ pub fn import<'c>(
         queue: VecDeque::new(),
         opaque: FxHashMap::default(),
         locations: Locations::default(),
+        brought: FxHashMap::default(),
     };
     let mut wanted = Vec::new();
     for root in roots {
@@ -142,6 +145,8 @@ struct Importer<'c, 'o> {
     queue: VecDeque<(Value<'c>, FunctionId)>,
     opaque: FxHashMap<FunctionId, ImportError>,
     locations: Locations<'c>,
+    /// Functions that came along as Loop IR, by name.
+    brought: FxHashMap<String, FunctionId>,
 }
 
 impl<'c> Importer<'c, '_> {
@@ -182,6 +187,9 @@ impl<'c> Importer<'c, '_> {
                 let name = &self.module.functions[id].name;
                 let inactive = (self.options.is_inactive)(name) || opaque::is_inactive(function);
                 self.module.functions[id].facts.inactive |= inactive;
+                if !inactive {
+                    self.add_library_rule(id);
+                }
             }
         }
         id

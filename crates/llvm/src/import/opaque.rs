@@ -23,29 +23,102 @@ const ARGUMENTS_ONLY: &str = "ferrozyme-memory-args";
 /// The attribute of all such functions.
 const MADE_HERE: &str = "ferrozyme-opaque";
 
-/// Functions of libraries that compute nothing with a derivative.
+/// Functions of libraries that compute nothing with a derivative: output, input, text, time, random numbers, questions about numbers.
 const INACTIVE_FUNCTIONS: &[&str] = &[
+    "__assert_fail",
+    "__finite",
+    "__finitef",
+    "__fpclassify",
+    "__fpclassifyf",
+    "__fprintf_chk",
+    "__isinf",
+    "__isinff",
+    "__isnan",
+    "__isnanf",
+    "__printf_chk",
+    "__signbit",
+    "__signbitf",
+    "__snprintf_chk",
+    "__sprintf_chk",
     "abort",
+    "atof",
+    "atoi",
     "bcmp",
+    "clock",
+    "clock_gettime",
+    "drand48",
     "exit",
+    "fclose",
+    "fflush",
+    "finite",
+    "finitef",
+    "fopen",
+    "fprintf",
+    "fputc",
     "fputs",
     "fwrite",
     "getenv",
+    "gettimeofday",
+    "isinf",
+    "isinff",
+    "isnan",
+    "isnanf",
+    "lrand48",
     "memchr",
     "memcmp",
+    "omp_get_max_threads",
+    "omp_get_num_threads",
+    "omp_get_thread_num",
+    "omp_get_wtime",
+    "perror",
     "printf",
+    "putc",
     "putchar",
     "puts",
+    "rand",
+    "random",
     "rust_eh_personality",
+    "snprintf",
+    "sprintf",
+    "srand",
+    "srand48",
+    "strchr",
     "strcmp",
     "strlen",
+    "strncmp",
+    "strtod",
+    "strtol",
+    "time",
+    "usleep",
+    "vfprintf",
+    "vprintf",
     "write",
 ];
+
+/// Functions of C++'s streams, by how their symbols start.
+const STREAMS: &[&str] = &[
+    "_ZNKSt5ctype",
+    "_ZNKSt9basic_ios",
+    "_ZNSi",
+    "_ZNSo",
+    "_ZNSt13basic_ostream",
+    "_ZNSt8ios_base",
+    "_ZNSt9basic_ios",
+    "_ZSt16__ostream_insert",
+    "_ZSt4endl",
+    "_ZSt5flush",
+    "_ZStlsI",
+];
+
+/// Whether a function of this name is one of a library that computes nothing with a derivative.
+fn is_inactive_name(name: &str) -> bool {
+    INACTIVE_FUNCTIONS.contains(&name) || STREAMS.iter().any(|start| name.starts_with(start))
+}
 
 /// Whether nothing that goes through a function without a body carries a derivative.
 pub(super) fn is_inactive(function: Value<'_>) -> bool {
     function.text_attribute(Place::Function, INACTIVE).is_some()
-        || INACTIVE_FUNCTIONS.contains(&function.name().as_str())
+        || is_inactive_name(&function.name())
 }
 
 /// Whether a function was made here.
@@ -93,7 +166,7 @@ impl<'c> Importer<'c, '_> {
                 moved.add_attribute(Place::Function, self.context.text_attribute(key, &value));
             }
         }
-        if !carries_floats(instruction) {
+        if self.calls_inactive(instruction) || !carries_floats(instruction) {
             moved.add_attribute(Place::Function, self.context.text_attribute(INACTIVE, ""));
         }
         if is_access(instruction) {
@@ -139,6 +212,14 @@ impl<'c> Importer<'c, '_> {
             instruction.replace_uses_with(call);
         }
         instruction.erase();
+    }
+
+    /// Whether an instruction calls a function that computes nothing with a derivative, such as `printf`.
+    fn calls_inactive(&self, instruction: Value<'c>) -> bool {
+        let is_one = |function: Value<'c>| {
+            is_inactive(function) || (self.options.is_inactive)(&function.name())
+        };
+        instruction.is(Opcode::Call) && instruction.called_function().is_some_and(is_one)
     }
 
     /// What the Loop IR is told of the memory that a function of this kind touches.

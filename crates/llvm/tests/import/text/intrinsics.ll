@@ -74,3 +74,49 @@ define { i128, i1 } @wide(i128 %x, i128 %y) {
   %1 = call { i128, i1 } @llvm.smul.with.overflow.i128(i128 %x, i128 %y)
   ret { i128, i1 } %1
 }
+
+define double @library(double %x, double %y, ptr %p) {
+  %1 = call double @__exp_finite(double %x)
+  %2 = call double @scalbln(double %1, i64 4)
+  %3 = call i64 @lround(double %2)
+  %4 = sitofp i64 %3 to double
+  %5 = call double @remquo(double %4, double %y, ptr %p)
+  %6 = call double @cabs(double %5, double %y)
+  %7 = fptrunc double %6 to float
+  %8 = insertelement <2 x float> poison, float %7, i64 0
+  %9 = insertelement <2 x float> %8, float %7, i64 1
+  %10 = call float @cargf(<2 x float> %9)
+  %11 = fpext float %10 to double
+  %12 = call double @drem(double %11, double %y)
+  %13 = call i32 @isnan(double %12)
+  %14 = sitofp i32 %13 to double
+  %15 = call i32 (ptr, ...) @printf(ptr %p, double %14)
+  ret double %14
+}
+
+define { double, double } @complex(double %x, double %y) {
+  %1 = call { double, double } @cexp(double %x, double %y)
+  ret { double, double } %1
+}
+
+declare double @__exp_finite(double)
+declare double @scalbln(double, i64)
+declare i64 @lround(double)
+declare double @remquo(double, double, ptr)
+declare double @cabs(double, double)
+declare float @cargf(<2 x float>)
+declare double @drem(double, double)
+declare i32 @isnan(double)
+declare i32 @printf(ptr, ...)
+declare { double, double } @cexp(double, double)
+
+; A program may have a function of its own by a name that C does not reserve.
+define double @drem2(double %x) {
+  %1 = call double @j1(double %x)
+  ret double %1
+}
+
+define double @j1(double %x) {
+  %1 = fmul double %x, 2.0
+  ret double %1
+}
