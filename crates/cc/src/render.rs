@@ -48,10 +48,21 @@ pub(crate) fn text(diagnostic: &Diagnostic) -> String {
 }
 
 fn place(location: &Location) -> String {
+    let file = shown_file(&location.file);
     match location.column {
-        0 => format!("{}:{}: ", location.file, location.line),
-        column => format!("{}:{}:{column}: ", location.file, location.line),
+        0 => format!("{file}:{}: ", location.line),
+        column => format!("{file}:{}:{column}: ", location.line),
     }
+}
+
+/// A file as the user named it, most likely: debug information makes paths absolute.
+fn shown_file(file: &str) -> &str {
+    let here = std::env::current_dir().unwrap_or_default();
+    let within = std::path::Path::new(file)
+        .strip_prefix(&here)
+        .ok()
+        .and_then(|path| path.to_str());
+    within.unwrap_or(file)
 }
 
 /// The line, with a mark below the column.

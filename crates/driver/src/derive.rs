@@ -352,10 +352,29 @@ impl Derivation<'_> {
             construct: error.operation.as_deref().map(without_locations),
             chain,
             notes,
-            remedy: Some(error.remedy),
-            ..Diagnostic::error(error.message)
+            remedy: Some(name_symbols(request, &error.remedy)),
+            ..Diagnostic::error(name_symbols(request, &error.message))
         }
     }
+}
+
+/// In messages about C, functions are called as in the program: `@f` is `'f'`.
+fn name_symbols(request: &FoundRequest, text: &str) -> String {
+    if matches!(request.interface, Interface::Slots(_)) {
+        return text.to_owned();
+    }
+    let mut named = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('@') {
+        let end = after
+            .find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.' | '$')))
+            .unwrap_or(after.len());
+        let symbol = after[..end].trim_end_matches('.');
+        named.push_str(before);
+        named.push_str(&format!("'{}'", demangle(symbol)));
+        rest = &after[symbol.len()..];
+    }
+    named + rest
 }
 
 fn parse_location(text: &str) -> Option<Location> {

@@ -2,7 +2,7 @@
 //!
 //! Import and export agree on this file. A *family* is a set of functions whose memory belongs together: LLVM's attribute `"alloc-family"` names it. The importer turns a
 //! call of a function that [`recognise`] knows into `alloc … family "name"` or `free … family "name"`, with the family's name as it stands in the attribute. The exporter finds the
-//! functions of that family again in the module ([`Families`]). The family with the empty name is Ferrozyme's own (tapes, shadows): C's `malloc`, `calloc`, `aligned_alloc` and `free`, which
+//! functions of that family again in the module ([`Families`]). The family `malloc`, and that with the empty name, which is Ferrozyme's own (tapes, shadows), are C's `malloc`, `calloc`, `aligned_alloc` and `free`, which
 //! are declared where they are missing.
 //!
 //! Rust's allocator has mangled names (`_RNvCs…_7___rustc12___rust_alloc`). A module that allocates may lack the declaration of, say, the zeroing variant; its name is made from
@@ -58,6 +58,9 @@ const ALIGNED: u64 = 32;
 pub fn recognise(function: Value<'_>) -> Option<AllocationFunction> {
     if !function.is_function() {
         return None;
+    }
+    if let Some(known) = by_name(function) {
+        return Some(known);
     }
     let kind = function.attribute_value(Place::Function, "allockind")?;
     let family = function
@@ -121,6 +124,61 @@ pub fn recognise(function: Value<'_>) -> Option<AllocationFunction> {
     })
 }
 
+/// The families of C++'s operators by the function that allocates, and that which releases.
+const OPERATORS: &[(&str, &str)] = &[
+    ("_Znwm", "_ZdlPv"),
+    ("_Znam", "_ZdaPv"),
+    ("_ZnwmSt11align_val_t", "_ZdlPvSt11align_val_t"),
+    ("_ZnamSt11align_val_t", "_ZdaPvSt11align_val_t"),
+];
+
+/// The functions of C and C++, whose declarations say nothing of what they do, unless LLVM looked at them.
+fn by_name(function: Value<'_>) -> Option<AllocationFunction> {
+    let name = function.name();
+    let (role, size, count, family, alignment) = match name.as_str() {
+        "malloc" => (ALLOCATES, Some(0), None, "malloc", None),
+        "calloc" => (ALLOCATES_ZEROED, Some(1), Some(0), "malloc", None),
+        "aligned_alloc" | "memalign" => (ALLOCATES, Some(1), None, "malloc", Some(0)),
+        "realloc" => (AllocationRole::Reallocate, Some(1), None, "malloc", None),
+        "free" => (AllocationRole::Release, None, None, "malloc", None),
+        name => {
+            // With or without a size behind the pointer, an alignment, and `std::nothrow`.
+            let plain = name.strip_suffix("RKSt9nothrow_t").unwrap_or(name);
+            let unsized_name = plain.replacen("Pvm", "Pv", 1);
+            let &(family, _) = OPERATORS
+                .iter()
+                .find(|(new, delete)| *new == plain || *delete == unsized_name)?;
+            let aligned = family.ends_with("St11align_val_t");
+            match plain == family {
+                true => (ALLOCATES, Some(0), None, family, aligned.then_some(1)),
+                false => {
+                    let behind = 1 + u32::from(plain != unsized_name);
+                    let alignment = aligned.then_some(behind);
+                    (AllocationRole::Release, None, None, family, alignment)
+                }
+            }
+        }
+    };
+    let pointer = match role {
+        AllocationRole::Allocate { .. } => None,
+        _ => Some(0),
+    };
+    let taken = [size, count, alignment, pointer].into_iter().flatten();
+    let wanted = taken.max().map_or(0, |last| last + 1);
+    (function.value_type().parameters().len() as u32 >= wanted).then(|| AllocationFunction {
+        family: family.to_owned(),
+        role,
+        size,
+        count,
+        alignment,
+        pointer,
+        old_size: None,
+    })
+}
+
+const ALLOCATES: AllocationRole = AllocationRole::Allocate { zeroed: false };
+const ALLOCATES_ZEROED: AllocationRole = AllocationRole::Allocate { zeroed: true };
+
 /// The functions of one family.
 #[derive(Clone, Default, Debug)]
 pub struct Family<'c> {
@@ -146,6 +204,9 @@ impl<'c> Families<'c> {
             let Some(known) = recognise(function) else {
                 continue;
             };
+            if is_variant(&function.name()) {
+                continue;
+            }
             let family = families.entry(known.family.clone()).or_default();
             let place = match known.role {
                 AllocationRole::Allocate { zeroed: false } => &mut family.allocate,
@@ -164,12 +225,43 @@ impl<'c> Families<'c> {
         for family in families.values_mut() {
             complete(module, family);
         }
+        for (name, family) in &mut families {
+            complete_operators(module, name, family);
+        }
         Families { families }
     }
 
     /// The functions of a family.
     pub fn get(&self, family: &str) -> Option<&Family<'c>> {
         self.families.get(family)
+    }
+}
+
+/// Whether a function does what another of its family does, but wants to be told more.
+fn is_variant(name: &str) -> bool {
+    name.starts_with("_Zd") && name.contains("Pvm") || name.ends_with("RKSt9nothrow_t")
+}
+
+/// Declares the operators of C++ that the module happens not to mention.
+fn complete_operators<'c>(module: Module<'c>, name: &str, family: &mut Family<'c>) {
+    let declared = |function: Value<'c>| Some((function, recognise(function)?));
+    let Some((new, delete)) = OPERATORS.iter().find(|(new, _)| *new == name) else {
+        return;
+    };
+    let context = module.context();
+    let (pointer, word) = (context.pointer(), context.integer(64));
+    let aligned = new.ends_with("St11align_val_t");
+    let with_alignment = |first| match aligned {
+        true => vec![first, word],
+        false => vec![first],
+    };
+    if family.allocate.is_none() {
+        let ty = pointer.function(&with_alignment(word), false);
+        family.allocate = declared(module.declare(new, ty));
+    }
+    if family.release.is_none() {
+        let ty = context.void().function(&with_alignment(pointer), false);
+        family.release = declared(module.declare(delete, ty));
     }
 }
 

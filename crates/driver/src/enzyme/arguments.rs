@@ -31,6 +31,8 @@ pub(super) struct Argument<'c> {
     /// The value, unless the parameter is memory for the result that nobody gives.
     pub(super) primal: Option<Value<'c>>,
     pub(super) shadows: Shadows<'c>,
+    /// Whether value and shadows are behind the addresses that are given.
+    pub(super) by_reference: bool,
 }
 
 /// What an argument means.
@@ -89,10 +91,13 @@ pub(super) fn read_call<'c>(
     };
     let primal = trace(function);
     if !primal.is_function() {
-        return Err(problem(format!(
-            "the first argument of '{}' is not a function that is known when the program is compiled",
-            entry.name()
-        )));
+        return Err(Box::new(Diagnostic {
+            remedy: Some(
+                "name the function in the call, or let the functions through which it comes be inlined"
+                    .to_owned(),
+            ),
+            ..*problem("what is to be differentiated is not a known function".to_owned())
+        }));
     }
     let mut reader = Reader {
         entry,
@@ -170,12 +175,14 @@ impl<'c> Reader<'c, '_> {
         let mut rest = operands.iter().map(|(_, operand)| *operand);
         let mut said = None;
         let mut stride = None;
+        let mut by_reference = false;
         if memory_type(self.primal, 0, "sret").is_some() {
             self.arguments.push(Argument {
                 of: parameters[0],
                 activity: ArgumentActivity::Result,
                 primal: None,
                 shadows: Shadows::Each(Vec::new()),
+                by_reference: false,
             });
         }
         while let Some(operand) = rest.next() {
@@ -189,13 +196,18 @@ impl<'c> Reader<'c, '_> {
                     }
                 }
                 Some(Ok(Marker::Width)) => drop(rest.next()),
+                Some(Ok(Marker::ByReference)) => {
+                    by_reference = true;
+                    rest.next();
+                }
                 Some(_) => {}
                 None => {
                     let Some(&of) = parameters.get(self.arguments.len()) else {
                         if self.interleave && self.take_late_shadows(operand) {
                             continue;
                         }
-                        return Err(self.wrong_count(operands.len(), "too many"));
+                        let more = rest.filter(|rest| marker(*rest).is_none()).count();
+                        return Err(self.wrong_count(self.arguments.len() + 1 + more, "too many"));
                     };
                     let activity = said.take().unwrap_or_else(|| self.usual(of));
                     let stride = stride.take();
@@ -223,12 +235,13 @@ impl<'c> Reader<'c, '_> {
                         activity,
                         primal: Some(operand),
                         shadows,
+                        by_reference: std::mem::take(&mut by_reference),
                     });
                 }
             }
         }
         if self.arguments.len() != parameters.len() {
-            return Err(self.wrong_count(operands.len(), "too few"));
+            return Err(self.wrong_count(self.arguments.len(), "too few"));
         }
         let width = self.width as usize;
         let lacks = |argument: &Argument<'_>| {
@@ -269,13 +282,13 @@ impl<'c> Reader<'c, '_> {
         }
     }
 
-    fn wrong_count(&self, _given: usize, what: &str) -> Problem {
+    fn wrong_count(&self, given: usize, what: &str) -> Problem {
         let name = demangle(&self.primal.name());
-        let wanted = self.primal.parameter_count();
-        let plural = if wanted == 1 { "" } else { "s" };
+        let hidden = u32::from(memory_type(self.primal, 0, "sret").is_some());
         (self.problem)(format!(
-            "{what} arguments for '{}' of '{name}', which has {wanted} parameter{plural}",
-            self.entry.name()
+            "{what} arguments to the derivative of '{name}': it takes {}, this call gives {}",
+            self.primal.parameter_count() - hidden,
+            given - hidden as usize
         ))
     }
 

@@ -52,45 +52,55 @@ pub(crate) fn has_requests(module: Module<'_>) -> bool {
     })
 }
 
-/// All calls of entry points in a module.
-pub(super) fn calls<'c>(
-    context: &'c Context,
-    module: Module<'c>,
-    problems: &mut Vec<Diagnostic>,
-) -> Vec<(Entry, Value<'c>)> {
+/// The calls of entry points in a module, as far as they are direct.
+pub(super) fn entry_calls(module: Module<'_>) -> Vec<(Entry, Value<'_>)> {
     let mut calls = Vec::new();
-    for function in module
-        .functions()
-        .filter(|function| function.is_declaration())
-    {
+    for function in module.functions().filter(|one| one.is_declaration()) {
         let name = function.name();
-        let known = ENTRIES.iter().find(|(entry, _)| name.contains(entry));
-        let unknown = UNKNOWN_ENTRIES.iter().find(|entry| name.contains(*entry));
-        if known.is_none() && unknown.is_none() {
+        let Some((_, entry)) = ENTRIES.iter().find(|(entry, _)| name.contains(entry)) else {
             continue;
-        }
-        for user in function.users() {
-            if !user.is_instruction() || !user.is_call() || user.called() != function {
-                problems.push(Diagnostic {
-                    location: user
-                        .is_instruction()
-                        .then(|| location_of(context, user))
-                        .flatten(),
-                    ..Diagnostic::error(format!(
-                        "the address of '{name}' is taken, which stands for no function"
-                    ))
-                });
-            } else if let Some((_, entry)) = known {
-                calls.push((*entry, user));
-            } else if let Some(unknown) = unknown {
-                problems.push(Diagnostic {
-                    location: location_of(context, user),
-                    ..Diagnostic::error(format!("'{unknown}' is not supported"))
-                });
-            }
-        }
+        };
+        calls.extend(
+            function
+                .users()
+                .into_iter()
+                .filter(|user| is_call_of(*user, function))
+                .map(|user| (*entry, user)),
+        );
     }
     calls
+}
+
+/// What is done with entry points besides calling them, and calls of those that there are none of here.
+pub(super) fn misuses<'c>(context: &'c Context, module: Module<'c>) -> Vec<Diagnostic> {
+    let mut problems = Vec::new();
+    for function in module.functions().filter(|one| one.is_declaration()) {
+        let name = function.name();
+        let unknown = UNKNOWN_ENTRIES.iter().find(|entry| name.contains(*entry));
+        let known = ENTRIES.iter().any(|(entry, _)| name.contains(entry));
+        for user in function.users() {
+            let location = || match user.is_instruction() {
+                true => location_of(context, user),
+                false => None,
+            };
+            let message = match unknown {
+                Some(unknown) => format!("'{unknown}' is not supported"),
+                None if known && !is_call_of(user, function) => {
+                    format!("the address of '{name}' is taken, which stands for no function")
+                }
+                None => continue,
+            };
+            problems.push(Diagnostic {
+                location: location(),
+                ..Diagnostic::error(message)
+            });
+        }
+    }
+    problems
+}
+
+fn is_call_of(user: Value<'_>, function: Value<'_>) -> bool {
+    user.is_instruction() && user.is_call() && user.called() == function
 }
 
 /// What a marker says of the argument behind it, or of the whole call.
@@ -114,6 +124,8 @@ pub(super) enum Marker {
     PrimalReturn,
     /// It does not come back.
     NoReturn,
+    /// The argument behind it is given by its address: its size follows.
+    ByReference,
     /// Nothing that has to be done differently here.
     Hint,
 }
@@ -150,6 +162,7 @@ const MARKERS: &[(&str, Marker)] = &[
         },
     ),
     ("enzyme_width", Marker::Width),
+    ("enzyme_byref", Marker::ByReference),
     ("enzyme_interleave", Marker::Interleave),
     ("enzyme_const_return", Marker::ConstReturn),
     ("enzyme_active_return", Marker::ActiveReturn),

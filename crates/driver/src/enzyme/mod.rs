@@ -15,12 +15,14 @@
 //! | `entries.rs` | which functions are entry points, which globals markers |
 //! | `arguments.rs` | reads a call: the primal, and what is given for each of its parameters |
 //! | `trace.rs` | what a value is, seen through casts and memory that is written once |
+//! | `resolve.rs` | inlines functions that are told by their callers what to differentiate |
 //! | `thunk.rs` | the function that takes the place of the entry point in one call |
 //! | `results.rs` | the results of a derivative in the form that the call wants |
 //! | `root.rs` | the function that is differentiated |
 
 mod arguments;
 mod entries;
+mod resolve;
 mod results;
 mod root;
 mod thunk;
@@ -86,8 +88,10 @@ pub(crate) fn replace_calls<'c>(
     module: Module<'c>,
     unit: &str,
 ) -> Result<Vec<FoundRequest>, Vec<Diagnostic>> {
-    let (mut found, mut problems): (Vec<FoundRequest>, _) = (Vec::new(), Vec::new());
-    for (entry, call) in entries::calls(context, module, &mut problems) {
+    resolve::resolve_functions(context, module);
+    let mut found: Vec<FoundRequest> = Vec::new();
+    let mut problems = entries::misuses(context, module);
+    for (entry, call) in entries::entry_calls(module) {
         match arguments::read_call(context, module, entry, call)
             .and_then(|read| thunk::replace_call(context, module, unit, &read))
         {

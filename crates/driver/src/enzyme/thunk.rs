@@ -351,13 +351,19 @@ impl<'c> Writer<'_, 'c> {
         index: usize,
         argument: &Argument<'c>,
     ) -> Result<(Value<'c>, Vec<Value<'c>>), Problem> {
-        let value = self.next();
+        let mut value = self.next();
+        if argument.by_reference && value.ty().is_pointer() {
+            value = self.builder.load(argument.of, value);
+        }
         let primal = self.converted(index, value, argument.of)?;
         let shadows = match &argument.shadows {
             Shadows::Each(shadows) => {
                 let mut values = Vec::new();
                 for _ in shadows {
-                    let shadow = self.next();
+                    let mut shadow = self.next();
+                    if argument.by_reference && shadow.ty().is_pointer() {
+                        shadow = self.builder.load(argument.of, shadow);
+                    }
                     values.push(self.converted(index, shadow, argument.of)?);
                 }
                 values

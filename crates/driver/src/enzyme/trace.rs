@@ -1,9 +1,15 @@
 //! What a value is, seen through casts, variables that are set once, and functions that only return something: in unoptimised code even constants travel through memory.
 
-use ferrozyme_llvm::{Opcode, Value, ValueKind};
+use ferrozyme_llvm::{Opcode, Place, Value, ValueKind};
 
 /// How far a value is followed.
 const MAX_STEPS: usize = 64;
+
+/// The function that a call of an entry point is about, as it stands there: behind the memory for the result.
+pub(super) fn first_argument(call: Value<'_>) -> Option<Value<'_>> {
+    let memory = call.attribute(Place::Parameter(0), "sret").is_some();
+    call.arguments().get(usize::from(memory)).copied()
+}
 
 /// The value behind casts, through memory that holds one value ever.
 pub(super) fn trace(mut value: Value<'_>) -> Value<'_> {
@@ -85,4 +91,47 @@ fn only_store_to(variable: Value<'_>) -> Option<Value<'_>> {
         }
     }
     stored
+}
+
+/// Whether anybody can see what is in a variable, or what a value is: unoptimised code stores results that nobody wants.
+pub(super) fn is_looked_at(value: Value<'_>) -> bool {
+    value.users().into_iter().any(|user| match user.opcode() {
+        Some(Opcode::ExtractValue) => is_looked_at(user),
+        Some(Opcode::Store) if user.operand(0) == value => is_read(user.operand(1)),
+        _ => true,
+    })
+}
+
+/// Whether memory is read, as far as that shows from where its address goes.
+pub(super) fn is_read(address: Value<'_>) -> bool {
+    if !address.is_instruction() {
+        return true;
+    }
+    match address.opcode() {
+        Some(Opcode::GetElementPtr) => is_read(address.operand(0)),
+        Some(Opcode::Alloca) => address_is_read(address),
+        _ => true,
+    }
+}
+
+fn address_is_read(address: Value<'_>) -> bool {
+    address.users().into_iter().any(|user| match user.opcode() {
+        Some(Opcode::GetElementPtr) => address_is_read(user),
+        Some(Opcode::Store) => user.operand(0) == address,
+        Some(Opcode::Call | Opcode::Invoke) => {
+            let result = user.attribute(Place::Parameter(0), "sret").is_some()
+                && user
+                    .arguments()
+                    .iter()
+                    .filter(|one| **one == address)
+                    .count()
+                    == 1
+                && user.arguments()[0] == address;
+            let mark = user
+                .called_intrinsic()
+                .is_some_and(|name| name.starts_with("llvm.lifetime."));
+            !result && !mark
+        }
+        _ => true,
+    })
 }

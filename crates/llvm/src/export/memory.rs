@@ -13,6 +13,11 @@ use crate::value::Value;
 /// What `malloc` aligns to on 64-bit machines.
 const MALLOC_ALIGNMENT: u64 = 16;
 
+/// Whether a family is C's allocator.
+fn is_of_c(family: &str) -> bool {
+    family.is_empty() || family == "malloc"
+}
+
 impl<'c> Body<'_, '_, 'c> {
     /// An operation on memory.
     pub(super) fn memory(&mut self, data: &ir::OpData) -> Result<(), ExportError> {
@@ -151,7 +156,7 @@ impl<'c> Body<'_, '_, 'c> {
         zeroed: bool,
         family: &str,
     ) -> Result<Value<'c>, ExportError> {
-        if family.is_empty() {
+        if is_of_c(family) {
             return Ok(self.allocate_from_c(size, align, zeroed));
         }
         let Some(known) = self.exporter.families.get(family) else {
@@ -236,7 +241,7 @@ impl<'c> Body<'_, '_, 'c> {
         align: u64,
         family: &str,
     ) -> Result<(), ExportError> {
-        if family.is_empty() {
+        if is_of_c(family) {
             let free = c_function(self.exporter.into, "free");
             self.exporter.builder.call_function(free, &[pointer]);
             return Ok(());

@@ -17,7 +17,10 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
         call: Value<'c>,
         function: Value<'c>,
     ) -> Result<Option<Leaves>> {
-        let Some(known) = recognise(function).or_else(|| by_name(&function.name())) else {
+        if function.name() == "posix_memalign" {
+            return self.aligned_memory(call).map(Some);
+        }
+        let Some(known) = recognise(function) else {
             return Ok(None);
         };
         let request = self.read_request(call, known)?;
@@ -37,6 +40,37 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
             }
         };
         Ok(Some(memory.into_iter().collect()))
+    }
+
+    /// `posix_memalign`: writes the address to where its first argument says, and gives 0. Where there is no memory left, the program stops as it does for all allocations.
+    fn aligned_memory(&mut self, call: Value<'c>) -> Result<Leaves> {
+        let known = AllocationFunction {
+            family: "malloc".to_owned(),
+            role: AllocationRole::Allocate { zeroed: false },
+            size: Some(2),
+            count: None,
+            alignment: Some(1),
+            pointer: None,
+            old_size: None,
+        };
+        let place = self.allocation_argument(call, Some(0))?;
+        let given = call
+            .arguments()
+            .get(1)
+            .and_then(|given| given.as_unsigned());
+        let request = self.read_request(call, known)?;
+        let memory = match given.and_then(Alignment::new) {
+            Some(align) => request.build(&mut self.builder(), align),
+            None => {
+                let align = self.allocation_argument(call, Some(1))?;
+                build_for_any_alignment(&mut self.builder(), &request, align)
+            }
+        };
+        let memory = memory.ok_or_else(|| Problem::new("memory without a size"))?;
+        let mut builder = self.builder();
+        builder.store(memory, place, Alignment::natural(Type::PTR));
+        let success = builder.zero(Type::I32);
+        Ok([success].into_iter().collect())
     }
 
     fn read_request(&mut self, call: Value<'c>, known: AllocationFunction) -> Result<Request> {
@@ -170,24 +204,3 @@ fn build_for_any_alignment(
 
 /// Memory is aligned to pages at most.
 const LARGEST_ALIGNMENT_BITS: u32 = 12;
-
-/// C's functions, where a declaration does not say what they do.
-fn by_name(name: &str) -> Option<AllocationFunction> {
-    let (role, size, count) = match name {
-        "malloc" => (AllocationRole::Allocate { zeroed: false }, Some(0), None),
-        "calloc" => (AllocationRole::Allocate { zeroed: true }, Some(1), Some(0)),
-        "realloc" => (AllocationRole::Reallocate, Some(1), None),
-        "free" => (AllocationRole::Release, None, None),
-        _ => return None,
-    };
-    let pointer = matches!(name, "free" | "realloc").then_some(0);
-    Some(AllocationFunction {
-        family: "malloc".to_owned(),
-        role,
-        size,
-        count,
-        alignment: None,
-        pointer,
-        old_size: None,
-    })
-}

@@ -26,6 +26,7 @@ const MADE_HERE: &str = "ferrozyme-opaque";
 /// Functions of libraries that compute nothing with a derivative: output, input, text, time, random numbers, questions about numbers.
 const INACTIVE_FUNCTIONS: &[&str] = &[
     "__assert_fail",
+    "__errno_location",
     "__finite",
     "__finitef",
     "__fpclassify",
@@ -41,6 +42,7 @@ const INACTIVE_FUNCTIONS: &[&str] = &[
     "__snprintf_chk",
     "__sprintf_chk",
     "abort",
+    "atexit",
     "atof",
     "atoi",
     "bcmp",
@@ -49,6 +51,8 @@ const INACTIVE_FUNCTIONS: &[&str] = &[
     "drand48",
     "exit",
     "fclose",
+    "feof",
+    "ferror",
     "fflush",
     "finite",
     "finitef",
@@ -67,6 +71,7 @@ const INACTIVE_FUNCTIONS: &[&str] = &[
     "memchr",
     "memcmp",
     "omp_get_max_threads",
+    "omp_get_num_procs",
     "omp_get_num_threads",
     "omp_get_thread_num",
     "omp_get_wtime",
@@ -86,12 +91,14 @@ const INACTIVE_FUNCTIONS: &[&str] = &[
     "strcmp",
     "strlen",
     "strncmp",
+    "strrchr",
     "strtod",
     "strtol",
     "time",
     "usleep",
     "vfprintf",
     "vprintf",
+    "vsnprintf",
     "write",
 ];
 

@@ -1,0 +1,173 @@
+//! Compiles and runs every program of `tests/c`, at several optimisation levels: `cargo test -p ferrozyme-cc --test programs -- square`. Its README says what the first lines of
+//! the files mean.
+//!
+//! `FERROZYME_LEVELS=0123` chooses the levels. Programs that `pending.txt` names are known not to work yet; the feature `pending` runs them too.
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Output};
+use std::{env, fs, io};
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/c");
+    if !has_clang() {
+        eprintln!(
+            "note: no clang 22: the C and C++ programs are left out (Debian: apt-get install clang-22)"
+        );
+        return ExitCode::SUCCESS;
+    }
+    let files = match find_files(&root) {
+        Ok(files) => files,
+        Err(error) => {
+            eprintln!("{}: {error}", root.display());
+            return ExitCode::FAILURE;
+        }
+    };
+    let levels = env::var("FERROZYME_LEVELS").unwrap_or_else(|_| "02".to_owned());
+    let mut trials = Vec::new();
+    for path in files {
+        for level in levels.chars() {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let path = path.clone();
+            trials.push(Trial::test(format!("{name} -O{level}"), move || {
+                run_program(&path, level)
+            }));
+        }
+    }
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+fn has_clang() -> bool {
+    let named = env::var_os("FERROZYME_CLANG");
+    let names = named.map_or_else(
+        || vec!["clang-22".into(), "clang".into()],
+        |name| vec![name],
+    );
+    names.iter().any(|name| {
+        let version = Command::new(name).arg("--version").output();
+        version.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("version 22."))
+    })
+}
+
+fn find_files(root: &Path) -> io::Result<Vec<PathBuf>> {
+    let pending = fs::read_to_string(root.join("pending.txt")).unwrap_or_default();
+    let pending: HashSet<&str> = match cfg!(feature = "pending") {
+        true => HashSet::new(),
+        false => pending
+            .lines()
+            .filter_map(|line| line.split_whitespace().next())
+            .collect(),
+    };
+    let mut files = Vec::new();
+    for entry in fs::read_dir(root)? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let is_program = name.ends_with(".c") || name.ends_with(".cpp");
+        if is_program && !pending.contains(name.as_ref()) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// What the first line of a program says.
+struct Header {
+    flags: Vec<String>,
+    with: Vec<String>,
+    output: Option<String>,
+    refused: Option<String>,
+}
+
+fn read_header(text: &str) -> Result<Header, Failed> {
+    let line = text.lines().next().unwrap_or_default();
+    let line = line
+        .strip_prefix("// ")
+        .ok_or("the first line must say how to build the program")?;
+    let mut header = Header {
+        flags: Vec::new(),
+        with: Vec::new(),
+        output: None,
+        refused: None,
+    };
+    if let Some(refused) = line.strip_prefix("refused: ") {
+        header.refused = Some(refused.to_owned());
+        return Ok(header);
+    }
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect();
+    for part in line.split("; ") {
+        match part.split_once(": ") {
+            Some(("flags", flags)) => header.flags = words(flags),
+            Some(("with", files)) => header.with = words(files),
+            Some(("output", output)) => header.output = Some(output.to_owned()),
+            _ if part == "flags:" => {}
+            _ => return Err(format!("the first line says `{part}`, which means nothing").into()),
+        }
+    }
+    Ok(header)
+}
+
+fn run_program(path: &Path, level: char) -> Result<(), Failed> {
+    let text = fs::read_to_string(path)?;
+    let header = read_header(&text)?;
+    let compiler = match path.extension().is_some_and(|extension| extension == "c") {
+        true => env!("CARGO_BIN_EXE_ferrozyme-cc"),
+        false => env!("CARGO_BIN_EXE_ferrozyme-cxx"),
+    };
+    let folder = tempfile::tempdir()?;
+    let program = folder.path().join("program");
+    let sources = path.parent().unwrap_or(Path::new("."));
+    let name = path.file_name().unwrap_or_default();
+    let compiled = Command::new(compiler)
+        .current_dir(sources)
+        .arg(format!("-O{level}"))
+        .arg(name)
+        .args(&header.with)
+        .args(&header.flags)
+        .arg("-o")
+        .arg(&program)
+        .output()?;
+    if let Some(refused) = &header.refused {
+        return check_refused(&text, &name.to_string_lossy(), refused, &compiled);
+    }
+    check_success("compiling", &compiled)?;
+    let ran = Command::new(&program).current_dir(sources).output()?;
+    check_success("running", &ran)?;
+    let printed = String::from_utf8_lossy(&ran.stdout);
+    match header.output {
+        Some(expected) if printed.trim_end() != expected => {
+            Err(format!("it printed `{}`, expected `{expected}`", printed.trim_end()).into())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_success(what: &str, output: &Output) -> Result<(), Failed> {
+    if output.status.success() {
+        return Ok(());
+    }
+    let text = String::from_utf8_lossy(&output.stderr);
+    Err(format!("{what} ended with {}:\n{text}", output.status).into())
+}
+
+/// The diagnostic must be there, at the line marked `// here`.
+fn check_refused(text: &str, name: &str, refused: &str, compiled: &Output) -> Result<(), Failed> {
+    let said = String::from_utf8_lossy(&compiled.stderr);
+    if compiled.status.code() != Some(1) {
+        return Err(format!("it ended with {}:\n{said}", compiled.status).into());
+    }
+    let line = text
+        .lines()
+        .position(|line| line.trim_end().ends_with("// here"))
+        .ok_or("no line ends in `// here`")?
+        + 1;
+    let fits = said.lines().any(|message| {
+        message.starts_with(&format!("{name}:{line}:")) && message.ends_with(refused)
+    });
+    match fits {
+        true => Ok(()),
+        false => Err(format!("expected `{name}:{line}:…: {refused}`, but it said:\n{said}").into()),
+    }
+}

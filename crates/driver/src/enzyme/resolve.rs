@@ -1,0 +1,96 @@
+//! Makes known which function is meant where a call of an entry point stands in a function that is told so by its callers.
+//!
+//! ```text
+//! double gradient_of(double (*f)(double), double x) { return __enzyme_autodiff(f, x); }
+//! ```
+//!
+//! Such functions are inlined, until the function is known or nobody is left to inline into. Only they and their callers are touched.
+
+use super::entries::entry_calls;
+use super::trace::{first_argument, trace};
+use ferrozyme_llvm::{Context, Linkage, Module, PassOptions, Place, Value};
+use std::collections::HashSet;
+
+/// How often callers are asked.
+const MAX_ROUNDS: usize = 16;
+
+/// What makes constants known that travel through memory.
+const PASSES: &str = "sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg";
+
+/// Inlines functions that call entry points with a function that they do not know.
+pub(super) fn resolve_functions<'c>(context: &'c Context, module: Module<'c>) {
+    for _ in 0..MAX_ROUNDS {
+        let unresolved = functions_with_unresolved(module);
+        if unresolved.is_empty() {
+            return;
+        }
+        for function in &unresolved {
+            // At worst the function stays as it is, and is complained about.
+            let _ = function.run_passes(PASSES, None, PassOptions::default());
+        }
+        let mut inlined = false;
+        for function in functions_with_unresolved(module) {
+            // Either its callers know, or something that it calls gives the function.
+            let known_by_callers = called_elsewhere(function).then_some(function);
+            for other in known_by_callers.into_iter().chain(helpers_of(function)) {
+                if other.has_attribute(Place::Function, "alwaysinline") {
+                    continue;
+                }
+                other.remove_attribute(Place::Function, "noinline");
+                other.remove_attribute(Place::Function, "optnone");
+                other.add_attribute(Place::Function, context.attribute("alwaysinline", 0));
+                inlined = true;
+            }
+        }
+        if !inlined {
+            return;
+        }
+        let _ = module.run_passes("always-inline", None, PassOptions::default());
+        for function in functions_with_unresolved(module) {
+            if is_droppable(function) && !function.is_used() {
+                function.erase();
+            }
+        }
+    }
+}
+
+fn functions_with_unresolved(module: Module<'_>) -> Vec<Value<'_>> {
+    let mut seen = HashSet::new();
+    entry_calls(module)
+        .into_iter()
+        .filter(|(_, call)| {
+            first_argument(*call).is_some_and(|function| !trace(function).is_function())
+        })
+        .filter_map(|(_, call)| Some(call.block()?.function()))
+        .filter(|function| seen.insert(*function))
+        .collect()
+}
+
+/// Whether another function calls it.
+fn called_elsewhere(function: Value<'_>) -> bool {
+    function.users().into_iter().any(|user| {
+        user.is_instruction()
+            && user.is_call()
+            && user.called() == function
+            && user
+                .block()
+                .is_some_and(|block| block.function() != function)
+    })
+}
+
+/// The functions that it calls and that need not stay when nobody calls them any more.
+fn helpers_of(function: Value<'_>) -> Vec<Value<'_>> {
+    function
+        .instructions()
+        .filter(|instruction| instruction.is_call())
+        .filter_map(|call| call.called_function())
+        .filter(|callee| !callee.is_declaration() && *callee != function && is_droppable(*callee))
+        .collect()
+}
+
+fn is_droppable(function: Value<'_>) -> bool {
+    matches!(
+        function.linkage(),
+        Linkage::Internal | Linkage::Private | Linkage::LinkOnceOdr | Linkage::LinkOnceAny
+    )
+}
