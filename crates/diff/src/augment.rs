@@ -382,7 +382,7 @@ impl Augmenter<'_> {
                 return Err(self.error(
                     op,
                     "a pointer to active memory comes from where its shadow cannot be found",
-                    "keep the pointer as a pointer (not as an integer), or describe the argument it comes from",
+                    "describe the type of the argument that the pointer comes from (in Rust: `#[derive(Differentiable)]`), and do not keep pointers as integers",
                 ));
             }
             None => return Ok(value),
@@ -572,7 +572,7 @@ impl Augmenter<'_> {
             return Err(self.error(
                 op,
                 "cannot tell whether these bytes are floats or integers, and derivatives depend on it",
-                "describe the layout of the argument that this memory comes from",
+                "keep floats and integers in memory of their own, or describe the type of the argument that holds this memory (in Rust: `#[derive(Differentiable)]`)",
             ));
         }
         if !ty.is_float() && !matches!(what, ValueKind::CarriesFloat(_)) {
@@ -872,7 +872,7 @@ impl Augmenter<'_> {
             self.error(
                 op,
                 &format!("cannot tell what the bytes of active memory are: {problem}"),
-                "describe the layout of the argument that this memory comes from",
+                "keep floats and integers in memory of their own, or describe the type of the argument that holds this memory (in Rust: `#[derive(Differentiable)]`)",
             )
         })
     }

@@ -1,6 +1,6 @@
 //! Why something cannot be differentiated, in words for the user: where, which construct, and what to do about it.
 
-use ferrozyme_ir::{Function, Module, Op, print};
+use ferrozyme_ir::{Function, Location, Module, Op, Opcode, print};
 use std::fmt;
 
 /// Why a derivative could not be made.
@@ -12,12 +12,25 @@ pub struct Error {
     pub function: String,
     /// The text of the operation, if it is about one.
     pub operation: Option<String>,
+    /// What kind of operation that is.
+    pub opcode: Option<Opcode>,
     /// Where that stands in the source: `file:line:column`.
     pub location: Option<String>,
+    /// The same in the module's table, which knows where it was inlined to.
+    pub place: Option<Location>,
     /// What the user can do.
     pub remedy: String,
     /// The calls that led there, the outermost first.
-    pub chain: Vec<String>,
+    pub chain: Vec<Caller>,
+}
+
+/// A call on the way to what cannot be differentiated.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Caller {
+    /// The function that calls.
+    pub function: String,
+    /// Where it calls, if that is known.
+    pub place: Option<Location>,
 }
 
 impl Error {
@@ -33,9 +46,11 @@ impl Error {
             message: message.into(),
             function: function.name.clone(),
             operation: Some(print::print_op(module, function, op)),
+            opcode: Some(function.ops[op].opcode),
             location: function.ops[op]
                 .location
                 .map(|location| module.describe_location(location)),
+            place: function.ops[op].location,
             remedy: remedy.into(),
             chain: Vec::new(),
         }
@@ -51,15 +66,21 @@ impl Error {
             message: message.into(),
             function: function.name.clone(),
             operation: None,
+            opcode: None,
             location: None,
+            place: None,
             remedy: remedy.into(),
             chain: Vec::new(),
         }
     }
 
     /// Records that the error was met on the way through a call in `caller`.
-    pub fn called_from(mut self, caller: &str) -> Error {
-        self.chain.insert(0, caller.to_owned());
+    pub fn called_from(mut self, caller: &str, place: Option<Location>) -> Error {
+        let caller = Caller {
+            function: caller.to_owned(),
+            place,
+        };
+        self.chain.insert(0, caller);
         self
     }
 }
@@ -75,7 +96,7 @@ impl fmt::Display for Error {
             write!(f, ": {}", operation.trim())?;
         }
         for caller in self.chain.iter().rev() {
-            write!(f, "\n  called from @{caller}")?;
+            write!(f, "\n  called from @{}", caller.function)?;
         }
         write!(f, "\n  help: {}", self.remedy)
     }

@@ -59,7 +59,9 @@ pub fn differentiate_forward(module: &mut Module, request: &Request) -> Result<F
             message: format!("there is no function {} to differentiate", request.function),
             function: request.function.to_string(),
             operation: None,
+            opcode: None,
             location: None,
+            place: None,
             remedy: "name a function of the module".to_owned(),
             chain: Vec::new(),
         });
@@ -264,7 +266,7 @@ impl Session<'_> {
             let Derivative {
                 key, caller: next, ..
             } = &self.derivatives[index];
-            error = error.called_from(&self.module.functions[key.function].name);
+            error = error.called_from(&self.module.functions[key.function].name, None);
             caller = *next;
         }
         error

@@ -112,7 +112,9 @@ fn find_or_add(
             ),
             function: primal.name.clone(),
             operation: None,
+            opcode: None,
             location: None,
+            place: None,
             remedy: format!(
                 "make the contents of @{} available, or declare it inactive",
                 primal.name

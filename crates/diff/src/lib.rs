@@ -23,7 +23,7 @@ mod tape;
 
 pub use activity::{Activities, analyse_activity};
 pub use differentiate::{Split, differentiate_reverse, differentiate_split};
-pub use error::Error;
+pub use error::{Caller, Error};
 pub use explain::{explain_activity, explain_plan};
 pub use forward::differentiate_forward;
 pub use request::{Activity, Request};

@@ -2,11 +2,11 @@
 
 use crate::descriptor::Mode;
 use crate::enzyme::forward_to;
-use crate::explain::{show_locations, summarise, without_locations};
-use crate::opaque::demangle;
+use crate::explain::{show_locations, summarise};
 use crate::options::{Explain, Options, Stage};
 use crate::passing::{Passing, passing_of};
-use crate::report::{DerivativeReport, Diagnostic, Frame, Location};
+use crate::refusal::{Reasons, describe_refusal};
+use crate::report::{DerivativeReport, Diagnostic};
 use crate::requests::{DERIVATIVE_PREFIX, FoundRequest, Interface};
 use crate::root::root_symbol;
 use crate::wrap::wrap_derivative;
@@ -16,9 +16,6 @@ use ferrozyme_diff::{
 use ferrozyme_ir::{FunctionId, Module, Payload, Range, Scalar, print};
 use ferrozyme_opt::{OptimiseOptions, optimise_with};
 use std::collections::{HashMap, HashSet};
-
-/// Why functions with a body are only declared in the Loop IR, by name.
-pub(crate) type Reasons = HashMap<String, String>;
 
 /// What differentiation leaves behind in the module.
 pub(crate) struct Derived {
@@ -204,7 +201,7 @@ impl Derivation<'_> {
             Mode::Reverse => differentiate_reverse(self.module, &asked),
             Mode::Forward => differentiate_forward(self.module, &asked),
         };
-        let derivative = derivative.map_err(|error| self.diagnostic(request, error))?;
+        let derivative = derivative.map_err(|error| self.refusal(request, &report, &error))?;
         let made: Vec<FunctionId> = self.module.functions.keys().skip(before).collect();
         for id in made {
             optimise_with(self.module, id, &OptimiseOptions::default());
@@ -298,6 +295,23 @@ impl Derivation<'_> {
         report
     }
 
+    /// Why there is no derivative. Who asked for stages gets those that were reached.
+    fn refusal(
+        &self,
+        request: &FoundRequest,
+        report: &DerivativeReport,
+        error: &diff::Error,
+    ) -> Diagnostic {
+        let mut refusal = describe_refusal(self.module, request, self.reasons, error);
+        for (stage, text) in &report.stages {
+            let text = show_locations(&self.module.files, text);
+            refusal
+                .notes
+                .push(format!("stage {}:\n{text}", stage.name()));
+        }
+        refusal
+    }
+
     fn print_reached(&self, root: FunctionId) -> String {
         let functions = reached_from(self.module, root)
             .into_iter()
@@ -305,87 +319,6 @@ impl Derivation<'_> {
             .map(|id| print::print_function(self.module, id));
         functions.collect::<Vec<_>>().join("\n")
     }
-
-    fn diagnostic(&self, request: &FoundRequest, error: diff::Error) -> Diagnostic {
-        let root = root_symbol(request);
-        let name = |function: &str| match function == root {
-            true => request.primal_name().to_owned(),
-            false => demangle(function),
-        };
-        let location = error.location.as_deref().and_then(parse_location);
-        let mut chain: Vec<Frame> = error
-            .chain
-            .iter()
-            .map(|function| Frame {
-                function: name(function),
-                location: None,
-            })
-            .collect();
-        chain.push(Frame {
-            function: name(&error.function),
-            location: location.clone(),
-        });
-        let at = request
-            .location()
-            .map(|at| format!(", requested at {}:{}", at.file, at.line));
-        let mut notes = vec![format!(
-            "needed for the derivative `{}` of `{}`{}",
-            request.derivative_name(),
-            request.primal_name(),
-            at.unwrap_or_default(),
-        )];
-        for (function, reason) in self.reasons {
-            let called = format!("@{function}(");
-            if error
-                .operation
-                .as_ref()
-                .is_some_and(|text| text.contains(&called))
-            {
-                notes.push(format!(
-                    "`{}` has no derivative because {reason}",
-                    demangle(function)
-                ));
-            }
-        }
-        Diagnostic {
-            location: location.or_else(|| request.location()),
-            construct: error.operation.as_deref().map(without_locations),
-            chain,
-            notes,
-            remedy: Some(name_symbols(request, &error.remedy)),
-            ..Diagnostic::error(name_symbols(request, &error.message))
-        }
-    }
-}
-
-/// In messages about C, functions are called as in the program: `@f` is `'f'`.
-fn name_symbols(request: &FoundRequest, text: &str) -> String {
-    if matches!(request.interface, Interface::Slots(_)) {
-        return text.to_owned();
-    }
-    let mut named = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once('@') {
-        let end = after
-            .find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.' | '$')))
-            .unwrap_or(after.len());
-        let symbol = after[..end].trim_end_matches('.');
-        named.push_str(before);
-        named.push_str(&format!("'{}'", demangle(symbol)));
-        rest = &after[symbol.len()..];
-    }
-    named + rest
-}
-
-fn parse_location(text: &str) -> Option<Location> {
-    let mut parts = text.rsplitn(3, ':');
-    let column = parts.next()?.parse().ok()?;
-    let line = parts.next()?.parse().ok()?;
-    Some(Location {
-        file: parts.next()?.to_owned(),
-        line,
-        column,
-    })
 }
 
 /// The functions that a function mentions: calls, and addresses of functions.

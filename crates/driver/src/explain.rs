@@ -127,17 +127,6 @@ pub(crate) fn show_locations(files: &[String], text: &str) -> String {
     shown
 }
 
-/// A text of Loop IR without its locations.
-pub(crate) fn without_locations(text: &str) -> String {
-    let mut plain = String::new();
-    let mut rest = text;
-    while let Some((before, _, after)) = split_location(rest) {
-        plain.push_str(before);
-        rest = after;
-    }
-    plain + rest
-}
-
 /// What stands before the first location, in it and behind it.
 fn split_location(text: &str) -> Option<(&str, &str, &str)> {
     let start = text.find(" loc(")?;
@@ -176,8 +165,6 @@ mod tests {
             show_locations(&files, text),
             "  %1 = load f64 %0 align 8: 8 bytes  ; src/main.rs:5\n  %2 = zero  ; /rustc/1/library/core/src/iter.rs:3:4\nend\n"
         );
-        assert_eq!(without_locations("a loc(1:2:3) b loc(1:1:1)"), "a b");
-        assert_eq!(without_locations("a loc(1:2"), "a loc(1:2");
     }
 
     #[test]

@@ -368,6 +368,13 @@ impl<'c> Gathering<'c, '_> {
                 continue;
             }
             specialise_layouts(self.context, function);
+            // The machinery of the runtime stays outside: its body must not come in through the inliner.
+            let name = function.name();
+            if self.from_std.contains_key(&name) && is_opaque(&name, function) {
+                function.remove_attribute(Place::Function, "alwaysinline");
+                function.remove_attribute(Place::Function, "inlinehint");
+                function.add_attribute(Place::Function, self.context.attribute("noinline", 0));
+            }
             let linkage = match kept.contains(function.name().as_str()) {
                 true => Linkage::External,
                 false => Linkage::Internal,

@@ -1,15 +1,16 @@
 //! The way from bitcode with requests to the object code of derivatives, stage by stage.
 
 use crate::Output;
-use crate::derive::{Reasons, derive};
+use crate::derive::derive;
 use crate::finish::{emit, optimise_derivatives};
 use crate::gather::{Gathered, gather};
 use crate::inputs::Inputs;
 use crate::opaque::{demangle, is_inactive, is_opaque};
 use crate::options::{Level, Options, Relocation, Stage};
 use crate::prepare::prepare;
+use crate::refusal::{Reasons, describe_import_error};
 use crate::registrations::{Registration, RegistrationKind, RuleFunction};
-use crate::report::{DerivativeReport, Diagnostic, Location, Report, Timing};
+use crate::report::{DerivativeReport, Diagnostic, Report, Timing};
 use crate::root::{build_root, root_symbol};
 use crate::rules::return_results;
 use ferrozyme_ir as ir;
@@ -128,16 +129,9 @@ fn bring_in<'c>(
         },
     };
     let imported = import(context, module, &names, &options).map_err(|error| {
-        vec![Diagnostic {
-            construct: error.instruction.clone(),
-            location: error.place.as_ref().map(|place| Location {
-                file: place.file.clone(),
-                line: place.line,
-                column: place.column,
-            }),
-            remedy: error.remedy.clone(),
-            ..Diagnostic::error(format!("{}: {}", demangle(&error.function), error.reason))
-        }]
+        let mut requests = gathered.requests.iter();
+        let request = requests.find(|request| root_symbol(request) == error.function);
+        vec![describe_import_error(request, &error)]
     })?;
     let mut loops = imported.module;
     for registration in &gathered.registrations {
@@ -146,7 +140,7 @@ fn bring_in<'c>(
     let reasons = imported
         .opaque
         .into_iter()
-        .map(|(function, error)| (loops.functions[function].name.clone(), error.to_string()))
+        .map(|(function, error)| (loops.functions[function].name.clone(), error))
         .collect();
     Ok((loops, reasons))
 }

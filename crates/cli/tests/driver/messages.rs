@@ -68,6 +68,88 @@ fn errors_look_like_those_of_rustc() {
     assert_eq!(span["line_start"], 10);
 }
 
+/// What needs threads, or is made for them: the program, the line of its source that is shown, the error and the remedy.
+const SHARING: [(&str, &str, &str, &str); 3] = [
+    (
+        "\
+use ferrozyme::autodiff_reverse;
+
+#[autodiff_reverse(d_spawned, Duplicated, Active)]
+fn spawned(x: &[f64]) -> f64 {
+    std::thread::scope(|scope| {
+        let half = scope.spawn(|| x[0] * x[0]);
+        x[1] * half.join().unwrap()
+    })
+}
+
+fn main() {
+    println!(\"{}\", d_spawned(&[1.5, 2.5], &mut [0.0; 2], 1.0));
+}
+",
+        "6 |         let half = scope.spawn(|| x[0] * x[0]);",
+        "has no derivative: it starts a thread, which is not supported inside of what is differentiated",
+        "differentiate what each thread computes, and add up the gradients",
+    ),
+    (
+        "\
+use std::sync::atomic::{AtomicU64, Ordering};
+
+fn counted(x: &[f64]) -> f64 {
+    let sum = AtomicU64::new(0f64.to_bits());
+    for x in x {
+        let add = |old| Some((f64::from_bits(old) + x * x).to_bits());
+        sum.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).unwrap();
+    }
+    f64::from_bits(sum.into_inner())
+}
+
+fn main() {
+    println!(\"{:?}\", ferrozyme::grad(counted, &[1.5, 2.5]));
+}
+",
+        "7 |         sum.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).unwrap();",
+        "error: derivatives cannot go through an atomic operation",
+        "keep numbers that carry derivatives out of atomic variables",
+    ),
+    (
+        "\
+fn sent(x: &[f64]) -> f64 {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    for x in x {
+        sender.send(x * x).unwrap();
+    }
+    drop(sender);
+    receiver.iter().sum()
+}
+
+fn main() {
+    println!(\"{:?}\", ferrozyme::grad(sent, &[1.5, 2.5]));
+}
+",
+        "4 |         sender.send(x * x).unwrap();",
+        "error: derivatives cannot go through an atomic operation",
+        "threads are not supported inside of what is differentiated",
+    ),
+];
+
+#[test]
+fn threads_are_refused_at_the_line_that_needs_them() {
+    for (program, line, message, help) in SHARING {
+        let project = Project::program("sharing", program);
+        for profile in ["dev", "release"] {
+            let run = project.ferrozyme(&["build", "--profile", profile]);
+            let errors = run.expect_failure();
+            for part in [line, message, help] {
+                assert!(errors.contains(part), "{profile}: {part}\n{errors}");
+            }
+            // Nothing of the compiler's own language.
+            for part in [" load ", " store ", "@_", "moved_", "__ferrozyme"] {
+                assert!(!errors.contains(part), "{profile}: {part}\n{errors}");
+            }
+        }
+    }
+}
+
 #[test]
 fn plain_cargo_says_what_to_use() {
     let project = Project::program("plainly", SQUARES);

@@ -100,7 +100,7 @@ impl Analysis<'_> {
                 function,
                 op,
                 "cannot tell whether these bytes are floats or integers, and derivatives depend on it",
-                "describe the layout of the argument that this memory comes from",
+                "keep floats and integers in memory of their own, or describe the type of the argument that holds this memory (in Rust: `#[derive(Differentiable)]`)",
             ));
         }
         let (value, address) = match data.opcode {
@@ -130,7 +130,7 @@ impl Analysis<'_> {
                 function,
                 op,
                 "active memory is used as floats of different types, or as float and pointer",
-                "use separate memory for values of different types",
+                "keep values of different types in memory of their own (variants of an enum share theirs)",
             ));
         }
         Ok(())
@@ -185,7 +185,7 @@ impl Analysis<'_> {
                 target.name
             ),
             format!(
-                "give a derivative rule for @{name}, make its body available, or declare it inactive",
+                "give a derivative rule for @{name}, make its body available, or declare it inactive (in Rust: `#[custom_derivative]`, `#[inactive]`)",
                 name = target.name
             ),
         ))

@@ -62,10 +62,11 @@ impl Augmenter<'_> {
             _ => Lists::Caller,
         };
         let caller = self.augmented.function.name.clone();
+        let place = self.augmented.function.ops[op].location;
         let derivative = self
             .callees
             .split(callee, args, results, overwritten, layouts, lists)
-            .map_err(|error| error.called_from(&caller))?;
+            .map_err(|error| error.called_from(&caller, place))?;
         let mut operands = Vec::new();
         for &arg in &data.operands {
             operands.push(arg);

@@ -147,7 +147,7 @@ impl Sweep<'_, '_> {
         self.error(
             op,
             "cannot tell whether these bytes are floats or integers, and derivatives depend on it",
-            "describe the layout of the argument that this memory comes from",
+            "keep floats and integers in memory of their own, or describe the type of the argument that holds this memory (in Rust: `#[derive(Differentiable)]`)",
         )
     }
 
@@ -256,7 +256,7 @@ impl Sweep<'_, '_> {
         self.error(
             op,
             "a pointer to active memory comes from where its shadow cannot be found",
-            "keep the pointer as a pointer (not as an integer), or describe the argument it comes from",
+            "describe the type of the argument that the pointer comes from (in Rust: `#[derive(Differentiable)]`), and do not keep pointers as integers",
         )
     }
 

@@ -76,14 +76,17 @@ impl<'c> Importer<'c, '_> {
         instruction: Option<Value<'c>>,
         problem: Problem,
     ) -> ImportError {
-        let own = instruction.and_then(|at| at.source_places(self.context).into_iter().next());
+        let mut places = instruction
+            .map(|at| at.source_places(self.context))
+            .unwrap_or_default();
+        if places.is_empty() {
+            places.extend(function.function_place(self.context));
+        }
         ImportError {
             function: function.name(),
             reason: problem.reason,
             instruction: instruction.map(|instruction| instruction.to_string()),
-            place: own
-                .or_else(|| function.function_place(self.context))
-                .map(Box::new),
+            places,
             remedy: problem.remedy.map(str::to_owned),
         }
     }

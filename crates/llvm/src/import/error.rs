@@ -12,8 +12,8 @@ pub struct ImportError {
     pub reason: String,
     /// The instruction, as LLVM writes it.
     pub instruction: Option<String>,
-    /// Where it stands in the source.
-    pub place: Option<Box<SourcePlace>>,
+    /// Where it stands in the source: the innermost place first, then those that it was inlined to.
+    pub places: Vec<SourcePlace>,
     /// What can be done.
     pub remedy: Option<String>,
 }
@@ -24,7 +24,7 @@ impl fmt::Display for ImportError {
         if let Some(instruction) = &self.instruction {
             write!(f, "\n  in: {}", instruction.trim())?;
         }
-        if let Some(place) = &self.place {
+        if let Some(place) = self.places.first() {
             write!(f, "\n  at {}:{}:{}", place.file, place.line, place.column)?;
         }
         if let Some(remedy) = &self.remedy {

@@ -46,6 +46,7 @@ mod vector;
 
 pub(crate) use cleanup::{CLEANUP_END, is_cleanup};
 pub use error::ImportError;
+pub use opaque::MovedOut;
 
 use crate::context::Context;
 use crate::module::Module;
@@ -166,7 +167,7 @@ impl<'c> Importer<'c, '_> {
                         "the signature {} has a type that the Loop IR does not know",
                         function.value_type()
                     ),
-                    place: function.function_place(self.context).map(Box::new),
+                    places: function.function_place(self.context).into_iter().collect(),
                     remedy: Some(
                         "pass such values through memory, or as f64 or integers".to_owned(),
                     ),

@@ -161,7 +161,7 @@ impl<'c> Importer<'c, '_> {
         };
         let taken: Vec<Value<'c>> = operands.iter().copied().filter(is_local).collect();
         let types: Vec<Type<'c>> = taken.iter().map(|value| value.ty()).collect();
-        let name = format!("{}.opaque", function.name());
+        let name = format!("{}.{}", function.name(), kind_of(instruction).suffix());
         let moved = self
             .llvm
             .add_function(&name, instruction.ty().function(&types, false));
@@ -173,7 +173,7 @@ impl<'c> Importer<'c, '_> {
                 moved.add_attribute(Place::Function, self.context.text_attribute(key, &value));
             }
         }
-        if self.calls_inactive(instruction) || !carries_floats(instruction) {
+        if self.calls_inactive(instruction) || !carries_derivatives(instruction) {
             moved.add_attribute(Place::Function, self.context.text_attribute(INACTIVE, ""));
         }
         if is_access(instruction) {
@@ -277,6 +277,76 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
     }
 }
 
+/// What kind of instruction was moved into a function of its own, which tells by its name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MovedOut {
+    /// An atomic access or a fence.
+    Atomic,
+    /// A volatile access.
+    Volatile,
+    /// Inline assembly.
+    Assembly,
+    /// A call with variable arguments.
+    Variadic,
+    /// An instruction of the machine, by an intrinsic.
+    Machine,
+}
+
+impl MovedOut {
+    const ALL: [MovedOut; 5] = [
+        MovedOut::Atomic,
+        MovedOut::Volatile,
+        MovedOut::Assembly,
+        MovedOut::Variadic,
+        MovedOut::Machine,
+    ];
+
+    /// What stands in the function of this name, if it was made for an instruction that the Loop IR has no word for.
+    pub fn of_name(name: &str) -> Option<MovedOut> {
+        // LLVM puts a number behind names that were there already.
+        let name = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        let name = name.strip_suffix('.').unwrap_or(name);
+        MovedOut::ALL
+            .into_iter()
+            .find(|kind| name.ends_with(&format!(".{}", kind.suffix())))
+    }
+
+    fn suffix(self) -> &'static str {
+        match self {
+            MovedOut::Atomic => "moved_atomic",
+            MovedOut::Volatile => "moved_volatile",
+            MovedOut::Assembly => "moved_assembly",
+            MovedOut::Variadic => "moved_variadic",
+            MovedOut::Machine => "moved_machine",
+        }
+    }
+}
+
+impl std::fmt::Display for MovedOut {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            MovedOut::Atomic => "an atomic operation",
+            MovedOut::Volatile => "a volatile access to memory",
+            MovedOut::Assembly => "inline assembly",
+            MovedOut::Variadic => "a call with variable arguments",
+            MovedOut::Machine => "an instruction of this machine",
+        })
+    }
+}
+
+fn kind_of(instruction: Value<'_>) -> MovedOut {
+    match instruction.opcode() {
+        Some(Opcode::VAArg) => MovedOut::Variadic,
+        Some(Opcode::Load | Opcode::Store) if instruction.ordering() == Ordering::NotAtomic => {
+            MovedOut::Volatile
+        }
+        Some(Opcode::Call) if instruction.called().is_inline_assembly() => MovedOut::Assembly,
+        Some(Opcode::Call) if instruction.called_type().is_variadic() => MovedOut::Variadic,
+        Some(Opcode::Call) => MovedOut::Machine,
+        _ => MovedOut::Atomic,
+    }
+}
+
 /// Whether the Loop IR has no word for an instruction.
 fn is_inexpressible(instruction: Value<'_>) -> bool {
     match instruction.opcode() {
@@ -329,17 +399,27 @@ fn reads_allocation_mark(instruction: Value<'_>) -> bool {
             .contains("__rust_no_alloc_shim_is_unstable")
 }
 
-/// Whether floats go in or out, also as integers with their bits.
-fn carries_floats(instruction: Value<'_>) -> bool {
-    let is_float = |of: Type<'_>| match of.kind() {
-        TypeKind::Struct => of.fields().iter().any(|field| field.is_float()),
-        TypeKind::Vector | TypeKind::Array => of.element().is_float(),
-        _ => of.is_float(),
+/// Whether something that a derivative follows may go in or out: floats, also as integers with their bits, and pointers other than
+/// the address that is accessed, since they may lead to floats. What only counts or compares does not.
+fn carries_derivatives(instruction: Value<'_>) -> bool {
+    let followed = |of: Type<'_>| {
+        let is = |of: Type<'_>| of.is_float() || of.is_pointer();
+        match of.kind() {
+            TypeKind::Struct => of.fields().iter().any(|field| is(*field)),
+            TypeKind::Vector | TypeKind::Array => is(of.element()),
+            _ => is(of),
+        }
     };
-    let operands = instruction.operands();
-    if is_float(instruction.ty()) || operands.iter().any(|operand| is_float(operand.ty())) {
+    let mut operands = instruction.operands();
+    match address_of(instruction) {
+        Some(address) => operands.retain(|operand| *operand != address),
+        // Nobody but memory accesses is known to keep what a pointer leads to as it is; but most of them only look.
+        None => operands.retain(|operand| !operand.ty().is_pointer()),
+    }
+    if followed(instruction.ty()) || operands.iter().any(|operand| followed(operand.ty())) {
         return true;
     }
+    let wide = |value: Value<'_>| value.ty().integer_width().is_none_or(|bits| bits >= 64);
     // Back to where operands come from, and on to where the result goes.
     let mut seen = FxHashSet::default();
     let mut work: Vec<(Value<'_>, bool)> = operands
@@ -354,12 +434,18 @@ fn carries_floats(instruction: Value<'_>) -> bool {
         let next = if forward { value.users() } else { vec![value] };
         for at in next {
             match at.opcode() {
-                Some(Opcode::BitCast) => {
+                Some(Opcode::BitCast | Opcode::IntToPtr | Opcode::PtrToInt) => {
                     let other = if forward { at.ty() } else { at.operand(0).ty() };
-                    if is_float(other) {
+                    if followed(other) {
                         return true;
                     }
                 }
+                // Memory may hold the bits of floats. Locks and counters pass their 32 bits through memory as well: those that are
+                // floats turn into one right where they are loaded.
+                Some(Opcode::Store) if forward && at.operand(0) == value && wide(value) => {
+                    return true;
+                }
+                Some(Opcode::Load) if !forward && wide(value) => return true,
                 Some(Opcode::Phi | Opcode::Select | Opcode::Freeze | Opcode::ExtractValue)
                     if forward =>
                 {

@@ -17,6 +17,22 @@ define double @hidden_float(ptr %p) {
   ret double %2
 }
 
+; A pointer may lead to floats.
+define ptr @handed_over(ptr %place, ptr %box) {
+  store atomic ptr %box, ptr %place release, align 8
+  %1 = load atomic ptr, ptr %place acquire, align 8
+  ret ptr %1
+}
+
+; Memory may hold the bits of floats.
+define void @passed_on(ptr %p, ptr %q) {
+  %1 = load atomic i64, ptr %p monotonic, align 8
+  store i64 %1, ptr %q, align 8
+  %2 = load i64, ptr %q, align 8
+  store atomic i64 %2, ptr %p monotonic, align 8
+  ret void
+}
+
 define i64 @assembly(i64 %n) {
   %1 = call i64 asm sideeffect "bswap $0", "=r,0"(i64 %n)
   %2 = call i64 @llvm.readcyclecounter()

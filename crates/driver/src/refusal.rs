@@ -1,0 +1,331 @@
+//! Turns the reasons why a program cannot be differentiated into what its author reads: in words of the source language, at a line of their own.
+//!
+//! An error is found in code that was optimised and inlined, so its place is a chain: a line of the standard library, inlined to a line of some
+//! crate, inlined to a line of the user. The innermost line of the user is shown, the library's is a note.
+
+use crate::opaque::demangle;
+use crate::report::{Diagnostic, Frame, Location};
+use crate::requests::{FoundRequest, Interface};
+use crate::root::root_symbol;
+use ferrozyme_diff as diff;
+use ferrozyme_ir::{self as ir, Module, Opcode};
+use ferrozyme_llvm::SourcePlace;
+use ferrozyme_llvm::import::{ImportError, MovedOut};
+use std::collections::HashMap;
+
+/// Why functions with a body are only declared in the Loop IR, by name.
+pub(crate) type Reasons = HashMap<String, ImportError>;
+
+/// What is said of an error of the differentiator.
+pub(crate) fn describe_refusal(
+    module: &Module,
+    request: &FoundRequest,
+    reasons: &Reasons,
+    error: &diff::Error,
+) -> Diagnostic {
+    let wording = Wording { request };
+    if let Some(reason) = reason_of(reasons, error) {
+        return wording.of_import(reason, error, module);
+    }
+    let places = places_of(module, error.place);
+    let moved = called_symbol(error).and_then(MovedOut::of_name);
+    let (message, remedy) = match moved {
+        Some(kind) => (
+            format!("derivatives cannot go through {kind}"),
+            match request.interface {
+                Interface::Slots(_) => remedy_of(kind).to_owned(),
+                Interface::Values(_) => wording.in_words(&error.remedy),
+            },
+        ),
+        None => (
+            wording.in_words(&error.message),
+            wording.in_words(&error.remedy),
+        ),
+    };
+    Diagnostic {
+        construct: error.opcode.map(|opcode| label_of(opcode).to_owned()),
+        remedy: Some(remedy),
+        ..wording.place(message, &places, module, error)
+    }
+}
+
+/// What is said of a root that could not be imported.
+pub(crate) fn describe_import_error(
+    request: Option<&FoundRequest>,
+    error: &ImportError,
+) -> Diagnostic {
+    let places = locations(&error.places);
+    let own = choose(&places, request);
+    let (what, remedy) = explain_reason(error);
+    let name = match request {
+        Some(request) => Wording { request }.name(&error.function),
+        None => demangle(&error.function),
+    };
+    let mut notes = notes_of_places(&places, own);
+    notes.extend(request.map(|request| Wording { request }.purpose()));
+    Diagnostic {
+        location: own.map(|index| places[index].clone()),
+        remedy,
+        notes,
+        ..Diagnostic::error(format!("`{name}` has no derivative: {what}"))
+    }
+}
+
+/// What is not understood, and what can be done. Threads show as what their start is made of.
+fn explain_reason(error: &ImportError) -> (String, Option<String>) {
+    let of_threads = |place: &SourcePlace| place.file.contains("std/src/thread/");
+    match error.places.iter().any(of_threads) {
+        true => (
+            "it starts a thread, which is not supported inside of what is differentiated"
+                .to_owned(),
+            Some("differentiate what each thread computes, and add up the gradients".to_owned()),
+        ),
+        false => (error.reason.clone(), error.remedy.clone()),
+    }
+}
+
+struct Wording<'a> {
+    request: &'a FoundRequest,
+}
+
+impl Wording<'_> {
+    /// A function that was called, and of which the importer knows why it has no derivative.
+    fn of_import(&self, reason: &ImportError, error: &diff::Error, module: &Module) -> Diagnostic {
+        let (what, remedy) = explain_reason(reason);
+        let name = self.quote(&self.name(&reason.function));
+        let message = format!("{name} has no derivative: {what}");
+        let mut places = locations(&reason.places);
+        places.extend(places_of(module, error.place));
+        let remedy = remedy.unwrap_or_else(|| self.in_words(&error.remedy));
+        Diagnostic {
+            remedy: Some(remedy),
+            ..self.place(message, &places, module, error)
+        }
+    }
+
+    /// A diagnostic with its place, the way to it, and what it was needed for.
+    fn place(
+        &self,
+        message: String,
+        places: &[Location],
+        module: &Module,
+        error: &diff::Error,
+    ) -> Diagnostic {
+        let own = choose(places, Some(self.request));
+        let mut chain: Vec<Frame> = Vec::new();
+        for caller in &error.chain {
+            let places = places_of(module, caller.place);
+            let own = choose(&places, Some(self.request));
+            chain.push(Frame {
+                function: self.name(&caller.function),
+                location: own.map(|index| places[index].clone()),
+            });
+        }
+        chain.push(Frame {
+            function: self.name(&error.function),
+            location: None,
+        });
+        let mut notes = notes_of_places(places, own);
+        notes.push(self.purpose());
+        Diagnostic {
+            location: own
+                .map(|index| places[index].clone())
+                .or_else(|| self.request.location()),
+            chain,
+            notes,
+            ..Diagnostic::error(message)
+        }
+    }
+
+    fn purpose(&self) -> String {
+        let at = self.request.location();
+        let at = at.map(|at| format!(", requested at {}:{}", at.file, at.line));
+        match is_of_library(self.request) {
+            true => {
+                "needed for a derivative of the function interface (`grad`, `jvp` and their like)"
+                    .to_owned()
+            }
+            false => format!(
+                "needed for the derivative `{}` of `{}`{}",
+                self.request.derivative_name(),
+                self.request.primal_name(),
+                at.unwrap_or_default(),
+            ),
+        }
+    }
+
+    /// A function as its author calls it.
+    fn name(&self, symbol: &str) -> String {
+        if symbol != root_symbol(self.request) {
+            return demangle(symbol);
+        }
+        match is_of_library(self.request) {
+            true => "the function given to Ferrozyme".to_owned(),
+            false => self.request.primal_name().to_owned(),
+        }
+    }
+
+    /// A name as the compiler of the language quotes it.
+    fn quote(&self, name: &str) -> String {
+        match self.request.interface {
+            Interface::Slots(_) => format!("`{name}`"),
+            Interface::Values(_) => format!("'{name}'"),
+        }
+    }
+
+    /// Replaces `@symbol` by the path of what it names. What concerns Rust is left out for other languages.
+    fn in_words(&self, text: &str) -> String {
+        let mut words = String::new();
+        let mut rest = text;
+        let in_c;
+        if let Interface::Values(_) = self.request.interface
+            && let Some((before, note)) = text.split_once(" (in Rust: ")
+            && let Some((_, after)) = note.split_once(')')
+        {
+            in_c = format!("{before}{after}");
+            rest = &in_c;
+        }
+        while let Some(start) = rest.find('@') {
+            let (before, symbol) = rest.split_at(start);
+            let end = symbol[1..]
+                .find(|c: char| !(c.is_alphanumeric() || "_$.".contains(c)))
+                .map_or(symbol.len(), |end| end + 1);
+            let name = symbol[1..end].trim_end_matches('.');
+            words.push_str(before);
+            words.push_str(&self.quote(&self.name(name)));
+            rest = &symbol[1 + name.len()..];
+        }
+        words + rest
+    }
+}
+
+/// Whether a request is made by the library itself, for functions that it was given.
+fn is_of_library(request: &FoundRequest) -> bool {
+    request.primal_name().starts_with("ferrozyme::")
+}
+
+/// Why the function that an error is about is only declared, if that is known.
+fn reason_of<'r>(reasons: &'r Reasons, error: &diff::Error) -> Option<&'r ImportError> {
+    reasons.get(called_symbol(error)?)
+}
+
+/// The function that an operation calls.
+fn called_symbol(error: &diff::Error) -> Option<&str> {
+    let (_, call) = error.operation.as_deref()?.split_once("call @")?;
+    call.split_once('(').map(|(symbol, _)| symbol)
+}
+
+fn remedy_of(kind: MovedOut) -> &'static str {
+    match kind {
+        MovedOut::Atomic => {
+            "keep numbers that carry derivatives out of atomic variables; threads are not supported inside of what is differentiated: differentiate what each thread computes instead"
+        }
+        MovedOut::Volatile => "read and write such numbers plainly",
+        MovedOut::Assembly | MovedOut::Machine => {
+            "write it in plain Rust, or put it into a function with `#[custom_derivative]`"
+        }
+        MovedOut::Variadic => {
+            "call a function with fixed arguments, or put the call into a function with `#[custom_derivative]` or `#[inactive]`"
+        }
+    }
+}
+
+/// What stands below the place in the source.
+fn label_of(opcode: Opcode) -> &'static str {
+    match opcode {
+        Opcode::Load => "read here",
+        Opcode::Store | Opcode::Fill => "written here",
+        Opcode::Copy | Opcode::Move => "copied here",
+        Opcode::Call | Opcode::CallIndirect => "called here",
+        Opcode::Alloc | Opcode::Stack => "made here",
+        Opcode::Return | Opcode::Yield => "handed on here",
+        _ => "computed here",
+    }
+}
+
+fn places_of(module: &Module, place: Option<ir::Location>) -> Vec<Location> {
+    let next = |&location: &ir::Location| module.locations[location].inlined_at;
+    std::iter::successors(place, next)
+        .map(|location| {
+            let data = &module.locations[location];
+            let file = module.files.get(data.file as usize);
+            Location {
+                file: file.cloned().unwrap_or_else(|| "<unknown>".to_owned()),
+                line: data.line,
+                column: data.column,
+            }
+        })
+        .collect()
+}
+
+fn locations(places: &[SourcePlace]) -> Vec<Location> {
+    places
+        .iter()
+        .map(|place| Location {
+            file: match place.directory.is_empty() || place.file.starts_with('/') {
+                true => place.file.clone(),
+                false => format!("{}/{}", place.directory, place.file),
+            },
+            line: place.line,
+            column: place.column,
+        })
+        .collect()
+}
+
+/// Which of the places says most to the user: the innermost one in code of their own, or in a dependency, or at all.
+fn choose(places: &[Location], request: Option<&FoundRequest>) -> Option<usize> {
+    let known = |place: &Location| place.line > 0;
+    let origin = |place: &Location| origin_of(&place.file, request);
+    let first = |wanted: Origin| {
+        places
+            .iter()
+            .position(|place| known(place) && origin(place) == wanted)
+    };
+    first(Origin::User)
+        .or_else(|| first(Origin::Dependency))
+        .or_else(|| places.iter().position(known))
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    User,
+    Dependency,
+    Toolchain,
+}
+
+fn origin_of(file: &str, request: Option<&FoundRequest>) -> Origin {
+    let own_library = request
+        .filter(|request| is_of_library(request))
+        .and_then(FoundRequest::location)
+        .is_some_and(|at| {
+            let folder = at.file.rsplit_once("/functions/");
+            folder.is_some_and(|(folder, _)| file.contains(folder))
+        });
+    if file.contains("/rustc/") || file.contains("/rustlib/src/") || file.starts_with("library/") {
+        Origin::Toolchain
+    } else if own_library || file.contains("/registry/src/") || file.contains("/git/checkouts/") {
+        Origin::Dependency
+    } else {
+        Origin::User
+    }
+}
+
+/// Where the code really is, if it was inlined to the place that is shown.
+fn notes_of_places(places: &[Location], shown: Option<usize>) -> Vec<String> {
+    match (shown, places.first()) {
+        (Some(shown), Some(innermost)) if shown > 0 && innermost.line > 0 => vec![format!(
+            "the code itself is at {}:{}",
+            shorten(&innermost.file),
+            innermost.line
+        )],
+        _ => Vec::new(),
+    }
+}
+
+/// Files of the toolchain from `library/` on: what stands before it exists only where the toolchain was built.
+fn shorten(file: &str) -> &str {
+    match file.find("/library/") {
+        Some(start) if file.contains("/rustc/") => &file[start + 1..],
+        _ => file,
+    }
+}
