@@ -30,6 +30,8 @@ int main(void) {
       expected += (m[i][j] + m[j][i]) * x[j];
     }
     CHECK_CLOSE(dx[i], expected, 1e-12);
+  }
+  for (int i = 0; i < N; i++) {
     free(m[i]);
     free(dm[i]);
   }

@@ -159,9 +159,9 @@ impl Request {
                 .into_iter()
                 .flatten()
                 .collect();
-            let align = match self.old_size {
-                Some(_) => align,
-                None => Alignment::ONE,
+            let align = match (self.old_size, self.known.alignment) {
+                (None, None) => Alignment::ONE,
+                _ => align,
             };
             let payload = Payload::Free { align, family };
             builder.op(Opcode::Free, &operands, payload, &[]);

@@ -34,6 +34,7 @@ impl<'c> Importer<'c, '_> {
     ) -> Result<(), ImportError> {
         self.move_out_opaque(function);
         self.straighten_pointers(function);
+        self.replace_resizes(function);
         let declared = &self.module.functions[id];
         let mut body = Function::define(
             declared.name.clone(),

@@ -20,7 +20,7 @@
 //! | `library.rs`, `library.fz` | functions that it has none for, and that have derivatives: rules for them, as Loop IR |
 //! | `constant.rs`, `globals.rs` | constants and global variables |
 //! | `facts.rs` | attributes |
-//! | `opaque.rs`, `pointers.rs` | what is changed in LLVM's function before: instructions that move into functions of their own, pointers that were integers |
+//! | `opaque.rs`, `pointers.rs`, `resize.rs` | what is changed in LLVM's function before: instructions that move into functions of their own, pointers that were integers, `realloc` |
 //! | `location.rs` | source locations |
 
 mod allocation;
@@ -41,6 +41,7 @@ mod memory;
 mod opaque;
 mod overflow;
 mod pointers;
+mod resize;
 mod structure;
 mod vector;
 

@@ -107,3 +107,55 @@ define double @far(i64 %n) {
   %x = load double, ptr %p, align 8
   ret double %x
 }
+
+; C and C++ allocate in many ways; `realloc` is followed back to what gave the memory.
+define double @grow(i64 %n, double %x) {
+entry:
+  %first = call ptr @malloc(i64 8)
+  br label %loop
+loop:
+  %i = phi i64 [ 1, %entry ], [ %next, %loop ]
+  %p = phi ptr [ %first, %entry ], [ %q, %loop ]
+  %next = add i64 %i, 1
+  %size = shl i64 %next, 3
+  %q = call ptr @realloc(ptr %p, i64 %size)
+  %at = getelementptr double, ptr %q, i64 %i
+  store double %x, ptr %at
+  %more = icmp ult i64 %next, %n
+  br i1 %more, label %loop, label %exit
+exit:
+  %last = load double, ptr %at
+  call void @free(ptr %q)
+  ret double %last
+}
+
+define double @aligned(double %x) {
+  %place = alloca ptr
+  %status = call i32 @posix_memalign(ptr %place, i64 64, i64 128)
+  %p = load ptr, ptr %place
+  store double %x, ptr %p
+  %y = load double, ptr %p
+  call void @free(ptr %p)
+  ret double %y
+}
+
+define double @operators(double %x) {
+  %p = call ptr @_Znwm(i64 8)
+  %q = call ptr @_Znam(i64 80)
+  %r = call ptr @_ZnwmSt11align_val_t(i64 64, i64 64)
+  store double %x, ptr %p
+  %y = load double, ptr %p
+  call void @_ZdlPvm(ptr %p, i64 8)
+  call void @_ZdaPv(ptr %q)
+  call void @_ZdlPvmSt11align_val_t(ptr %r, i64 64, i64 64)
+  ret double %y
+}
+
+declare ptr @realloc(ptr, i64)
+declare i32 @posix_memalign(ptr, i64, i64)
+declare ptr @_Znwm(i64)
+declare ptr @_Znam(i64)
+declare ptr @_ZnwmSt11align_val_t(i64, i64)
+declare void @_ZdlPvm(ptr, i64)
+declare void @_ZdaPv(ptr)
+declare void @_ZdlPvmSt11align_val_t(ptr, i64, i64)
