@@ -1,4 +1,4 @@
-// refused: error: too few arguments for '__enzyme_autodiff' of 'product', which has 2 parameters
+// refused: error: too few arguments to the derivative of 'product': it takes 2, this call gives 1
 #include "check.h"
 
 double __enzyme_autodiff(void *, ...);

@@ -1,4 +1,4 @@
-// refused: error: too many arguments for '__enzyme_autodiff' of 'square', which has 1 parameter
+// refused: error: too many arguments to the derivative of 'square': it takes 1, this call gives 2
 #include "check.h"
 
 double __enzyme_autodiff(void *, ...);
