@@ -11,6 +11,12 @@ use ferrozyme_driver::{
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+/// Attributes of Enzyme's that clang does not know reach the driver as annotations.
+const ATTRIBUTES: [&str; 2] = [
+    "-Denzyme_inactive=annotate(\"enzyme_inactive\")",
+    "-Denzyme_function_like(name)=annotate(\"enzyme_function_like\",name)",
+];
+
 /// Compiles all sources; gives the object of each, in order.
 pub(crate) fn compile_all(
     clang: &Clang,
@@ -183,6 +189,7 @@ impl Compilation<'_> {
             "-Qunused-arguments",
         ];
         command.extend(fixed.map(OsString::from));
+        command.extend(ATTRIBUTES.map(OsString::from));
         if !self.arguments.debug {
             // For messages; it is removed again.
             command.push("-gline-tables-only".into());

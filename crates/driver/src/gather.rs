@@ -8,7 +8,7 @@
 //! their module, they are made visible under a name of their own there too ([`Gathered::promoted`]); in the standard library, whose
 //! machine code is finished, functions that use such globals are left out.
 
-use crate::enzyme::{has_requests, replace_calls};
+use crate::enzyme::{has_requests, read_enzyme_registrations, replace_calls};
 use crate::inputs::{Inputs, Origin};
 use crate::opaque::{demangle, is_opaque};
 use crate::registrations::{Registration, read_registrations};
@@ -151,6 +151,9 @@ impl<'c> Gathering<'c, '_> {
             let source = self.load(index, true)?;
             let found = read_registrations(source, index).map_err(Diagnostic::error)?;
             self.registrations.extend(found);
+            let identity = self.inputs.identity(index);
+            let found = read_enzyme_registrations(source, index, &identity);
+            self.registrations.extend(found.map_err(Diagnostic::error)?);
             source.dispose();
         }
         Ok(())
@@ -208,6 +211,11 @@ impl<'c> Gathering<'c, '_> {
             self.promoted.insert(name, index);
         }
         self.expose(source);
+        let registered: HashSet<String> = self
+            .registrations
+            .iter()
+            .map(|registration| registration.primal.clone())
+            .collect();
         for function in source.functions().collect::<Vec<_>>() {
             if function.is_declaration() {
                 continue;
@@ -219,6 +227,9 @@ impl<'c> Gathering<'c, '_> {
                 // Unoptimised code carries both everywhere.
                 function.remove_attribute(Place::Function, "optnone");
                 function.remove_attribute(Place::Function, "noinline");
+                if registered.contains(&function.name()) {
+                    function.add_attribute(Place::Function, self.context.attribute("noinline", 0));
+                }
             }
             if !is_local(function) {
                 function.set_linkage(Linkage::AvailableExternally);
@@ -413,9 +424,7 @@ pub(crate) fn promote_locals(source: Module<'_>, identity: &str) -> Vec<String> 
         if name.starts_with(PROMOTED_PREFIX) {
             names.push(name);
         } else if is_local(global) {
-            let mut hasher = DefaultHasher::new();
-            (source.name(), identity, &name).hash(&mut hasher);
-            let promoted = format!("{PROMOTED_PREFIX}{:016x}", hasher.finish());
+            let promoted = promoted_name(source, identity, &name);
             global.set_name(&promoted);
             global
                 .set_linkage(Linkage::External)
@@ -424,6 +433,13 @@ pub(crate) fn promote_locals(source: Module<'_>, identity: &str) -> Vec<String> 
         }
     }
     names
+}
+
+/// The name that local memory of a module gets.
+pub(crate) fn promoted_name(source: Module<'_>, identity: &str, name: &str) -> String {
+    let mut hasher = DefaultHasher::new();
+    (source.name(), identity, name).hash(&mut hasher);
+    format!("{PROMOTED_PREFIX}{:016x}", hasher.finish())
 }
 
 pub(crate) const PROMOTED_PREFIX: &str = "__ferrozyme_static_";

@@ -2,6 +2,7 @@
 
 use crate::Output;
 use crate::derive::derive;
+use crate::enzyme::adapt_registrations;
 use crate::finish::{emit, optimise_derivatives};
 use crate::gather::{Gathered, gather};
 use crate::inputs::Inputs;
@@ -67,6 +68,8 @@ pub(crate) fn make_derivatives<'c>(
         build_root(context, module, request);
     }
     return_results(context, module, &mut gathered.registrations);
+    adapt_registrations(context, module, &mut gathered.registrations)
+        .map_err(|problem| vec![problem])?;
     let machine = target_machine(&module.triple(), options).map_err(|problem| vec![problem])?;
     prepare(module, &machine).map_err(|problem| vec![problem])?;
     let outlined = outline_cold_code(context, module, &|function| {
@@ -109,6 +112,7 @@ fn bring_in<'c>(
     let rules: Vec<&str> = gathered
         .registrations
         .iter()
+        .filter(|registration| matches!(registration.kind, RegistrationKind::Rule { .. }))
         .flat_map(Registration::symbols)
         .filter(|symbol| {
             module
@@ -157,6 +161,12 @@ fn only_calls_inactive(module: Module<'_>, name: &str) -> bool {
 }
 
 fn register(module: &mut ir::Module, registration: &Registration) -> Result<(), Diagnostic> {
+    if registration.kind == RegistrationKind::InactiveGlobal {
+        for global in module.globals.values_mut() {
+            global.inactive |= global.name == registration.primal;
+        }
+        return Ok(());
+    }
     let Some(primal) = module.function_named(&registration.primal) else {
         return Ok(());
     };
@@ -186,8 +196,16 @@ fn register(module: &mut ir::Module, registration: &Registration) -> Result<(), 
                 augment: id(augment)?,
                 reverse: id(reverse)?,
             };
+            // Forward and reverse mode may be registered separately.
+            let before = module.rules.remove(&primal).unwrap_or_default();
+            let rule = ir::Rule {
+                forward: rule.forward.or(before.forward),
+                augment: rule.augment.or(before.augment),
+                reverse: rule.reverse.or(before.reverse),
+            };
             module.rules.insert(primal, rule);
         }
+        _ => return Ok(()),
     }
     module.functions[primal].facts.noinline = true;
     Ok(())

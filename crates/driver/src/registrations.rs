@@ -31,6 +31,21 @@ pub(crate) enum RegistrationKind {
         augment: Option<RuleFunction>,
         reverse: Option<RuleFunction>,
     },
+    /// The primal is a global variable, and nothing in it carries a derivative.
+    InactiveGlobal,
+    /// Its derivative is that of a function of the C library.
+    Like(String),
+    /// It allocates as many bytes as this argument says; what it gives is released by this function.
+    Allocation { size: u32, release: Option<String> },
+}
+
+/// How a function of a rule takes and gives things.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Convention {
+    /// As the differentiator wants it.
+    Rule,
+    /// As C programs register it.
+    Enzyme,
 }
 
 /// A function of a rule.
@@ -40,23 +55,35 @@ pub(crate) struct RuleFunction {
     pub(crate) symbol: String,
     /// The types of results that it writes through its last parameters, a letter each, if it has more than one.
     pub(crate) results: String,
+    /// How it is called.
+    pub(crate) convention: Convention,
+}
+
+impl RuleFunction {
+    /// There is a function around it now that is called as the differentiator wants it.
+    pub(crate) fn adapted(&mut self, symbol: String) {
+        self.symbol = symbol;
+        self.convention = Convention::Rule;
+    }
 }
 
 impl Registration {
     /// All functions that are named.
     pub(crate) fn symbols(&self) -> impl Iterator<Item = &str> {
-        let (forward, augment, reverse) = match &self.kind {
-            RegistrationKind::Inactive => (&None, &None, &None),
+        let (rules, other) = match &self.kind {
             RegistrationKind::Rule {
                 forward,
                 augment,
                 reverse,
-            } => (forward, augment, reverse),
+            } => ([forward, augment, reverse], None),
+            RegistrationKind::Allocation { release, .. } => ([&None; 3], release.as_deref()),
+            _ => ([&None; 3], None),
         };
-        [forward, augment, reverse]
+        rules
             .into_iter()
             .flatten()
             .map(|function| function.symbol.as_str())
+            .chain(other)
             .chain([self.primal.as_str()])
     }
 }
@@ -85,6 +112,7 @@ pub(crate) fn read_registrations(
             Some(RuleFunction {
                 symbol: function(at)?,
                 results: read_text(&constants, &blob, results)?,
+                convention: Convention::Rule,
             })
         };
         let magic: &[u8] = if rule { b"FZRUL001" } else { b"FZINA001" };

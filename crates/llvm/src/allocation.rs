@@ -339,6 +339,42 @@ fn complete<'c>(module: Module<'c>, family: &mut Family<'c>) {
 
 const UNINITIALISED: u64 = 8;
 
+/// Says of a function that it allocates as many bytes as this argument says, in a family of its own, and of another that it releases them.
+pub fn declare_allocator<'c>(
+    context: &'c crate::context::Context,
+    function: Value<'c>,
+    size: u32,
+    release: Option<Value<'c>>,
+) {
+    let family = function.name();
+    let add = |function: Value<'c>, kind: u64| {
+        function.add_attribute(Place::Function, context.attribute("allockind", kind));
+        function.add_attribute(
+            Place::Function,
+            context.text_attribute("alloc-family", &family),
+        );
+    };
+    add(function, ALLOCATE | UNINITIALISED);
+    let packed = u64::from(size) << 32 | u64::from(u32::MAX);
+    function.add_attribute(Place::Function, context.attribute("allocsize", packed));
+    function.add_attribute(Place::Function, context.attribute("noinline", 0));
+    if let Some(release) = release {
+        add(release, RELEASE);
+        release.add_attribute(Place::Parameter(0), context.attribute("allocptr", 0));
+        release.add_attribute(Place::Function, context.attribute("noinline", 0));
+    }
+}
+
+/// C's `malloc`.
+pub fn declare_allocate(module: Module<'_>) -> Value<'_> {
+    c_function(module, "malloc")
+}
+
+/// C's `free`.
+pub fn declare_release(module: Module<'_>) -> Value<'_> {
+    c_function(module, "free")
+}
+
 /// C's allocator, declared with what LLVM should know of it: Ferrozyme's own family and the family `malloc`.
 pub(crate) fn c_function<'c>(module: Module<'c>, name: &str) -> Value<'c> {
     let context = module.context();

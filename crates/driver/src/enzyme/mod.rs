@@ -18,18 +18,23 @@
 //! | `resolve.rs` | inlines functions that are told by their callers what to differentiate |
 //! | `thunk.rs` | the function that takes the place of the entry point in one call |
 //! | `results.rs` | the results of a derivative in the form that the call wants |
+//! | `registrations.rs`, `rules.rs` | what programs say of functions, and the form that it has here |
 //! | `root.rs` | the function that is differentiated |
 
 mod arguments;
 mod entries;
+mod registrations;
 mod resolve;
 mod results;
 mod root;
+mod rules;
 mod thunk;
 mod trace;
 
 pub(crate) use entries::has_requests;
+pub(crate) use registrations::read_enzyme_registrations;
 pub(crate) use root::build_value_root;
+pub(crate) use rules::adapt_registrations;
 pub(crate) use thunk::LOCAL_MARK;
 
 use crate::descriptor::Mode;

@@ -103,15 +103,20 @@ fn mismatch(parts: &[Value<'_>], of: Type<'_>) -> String {
     )
 }
 
-/// Where C puts the parts of a structure, and its size.
 fn place_parts(layout: &DataLayout, parts: &[Value<'_>]) -> (Vec<u64>, u64) {
+    let types: Vec<Type<'_>> = parts.iter().map(|part| part.ty()).collect();
+    place_types(layout, &types)
+}
+
+/// Where C puts the parts of a structure, and its size.
+pub(super) fn place_types(layout: &DataLayout, parts: &[Type<'_>]) -> (Vec<u64>, u64) {
     let (mut offsets, mut end, mut widest) = (Vec::new(), 0_u64, 1);
     for part in parts {
-        let alignment = u64::from(layout.alignment(part.ty())).max(1);
+        let alignment = u64::from(layout.alignment(*part)).max(1);
         end = end.next_multiple_of(alignment);
         widest = widest.max(alignment);
         offsets.push(end);
-        end += layout.size(part.ty());
+        end += layout.size(*part);
     }
     (offsets, end.next_multiple_of(widest))
 }

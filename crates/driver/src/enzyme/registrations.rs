@@ -1,0 +1,163 @@
+//! What C and C++ programs say of functions and globals: in globals whose names say what they are, or by attributes.
+//!
+//! ```text
+//! void *__enzyme_register_gradient_f[] = {f, augmented, reverse};
+//! void *__enzyme_register_derivative_f[] = {f, derivative};
+//! void *__enzyme_inactivefn_f[] = {f};                       __attribute__((enzyme_inactive))
+//! void *__enzyme_inactive_global_g[] = {&g};
+//! void *__enzyme_function_like_f[] = {f, "log1p"};           __attribute__((enzyme_function_like("log1p")))
+//! void *__enzyme_allocation_like_f[] = {f, (void *)0, "", release};
+//! ```
+//!
+//! `__enzyme_nofree_f` needs nothing to be done: nothing is released before its time here.
+
+use super::trace::trace;
+use crate::gather::promoted_name;
+use crate::registrations::{Convention, Registration, RegistrationKind, RuleFunction};
+use ferrozyme_llvm::{Linkage, Module, Value, ValueKind};
+
+/// What all names of such globals contain.
+const PREFIX: &str = "__enzyme_";
+
+/// The registrations of a module, which is this input.
+pub(crate) fn read_enzyme_registrations(
+    module: Module<'_>,
+    source: usize,
+    identity: &str,
+) -> Result<Vec<Registration>, String> {
+    let mut found = Vec::new();
+    for global in module.globals() {
+        let name = global.name();
+        if name == "llvm.global.annotations" {
+            read_annotations(global, source, &mut found);
+        }
+        let Some(start) = name.find(PREFIX).filter(|_| !global.is_declaration()) else {
+            continue;
+        };
+        let what = &name[start + PREFIX.len()..];
+        let unreadable = |why: &str| format!("the registration '{name}' {why}");
+        let element = |index| element_of(global, index);
+        let function = |index: u32| {
+            let function = element(index).filter(|element| element.is_function());
+            function
+                .map(|function| function.name())
+                .ok_or_else(|| unreadable(&format!("has no function as its element {}", index + 1)))
+        };
+        let rule = |index: u32| {
+            function(index).map(|symbol| {
+                Some(RuleFunction {
+                    symbol,
+                    results: String::new(),
+                    convention: Convention::Enzyme,
+                })
+            })
+        };
+        let (primal, kind) = if what.starts_with("register_gradient") {
+            let kind = RegistrationKind::Rule {
+                forward: None,
+                augment: rule(1)?,
+                reverse: rule(2)?,
+            };
+            (function(0)?, kind)
+        } else if what.starts_with("register_derivative") {
+            let kind = RegistrationKind::Rule {
+                forward: rule(1)?,
+                augment: None,
+                reverse: None,
+            };
+            (function(0)?, kind)
+        } else if what.starts_with("inactivefn") {
+            (function(0)?, RegistrationKind::Inactive)
+        } else if what.starts_with("inactive_global") {
+            let variable = element(0)
+                .filter(|element| element.kind() == ValueKind::GlobalVariable)
+                .ok_or_else(|| unreadable("has no global variable as its element"))?;
+            let local = matches!(variable.linkage(), Linkage::Internal | Linkage::Private);
+            let symbol = match local && !variable.is_global_constant() {
+                true => promoted_name(module, identity, &variable.name()),
+                false => variable.name(),
+            };
+            (symbol, RegistrationKind::InactiveGlobal)
+        } else if what.starts_with("function_like") {
+            let like = element(1)
+                .and_then(text_of)
+                .ok_or_else(|| unreadable("has no name of a function as its element 2"))?;
+            (function(0)?, RegistrationKind::Like(like))
+        } else if what.starts_with("allocation_like") {
+            let size = element(1)
+                .and_then(|size| match size.is_zero() {
+                    true => Some(0),
+                    false => size.as_unsigned(),
+                })
+                .and_then(|size| u32::try_from(size).ok())
+                .ok_or_else(|| unreadable("has no number of an argument as its element 2"))?;
+            let release = function(3).ok();
+            (function(0)?, RegistrationKind::Allocation { size, release })
+        } else {
+            continue;
+        };
+        found.push(Registration {
+            primal,
+            source,
+            kind,
+        });
+    }
+    Ok(found)
+}
+
+/// An element of an array, or the value itself where there is only one.
+fn element_of(global: Value<'_>, index: u32) -> Option<Value<'_>> {
+    let initial = global.initialiser()?;
+    let element = match initial.element(index) {
+        Some(element) => element,
+        None if index == 0 => initial,
+        None => return None,
+    };
+    Some(trace(element))
+}
+
+/// A text that ends in zero.
+fn text_of(value: Value<'_>) -> Option<String> {
+    if value.kind() != ValueKind::GlobalVariable {
+        return None;
+    }
+    let initial = value.initialiser()?;
+    let bytes = initial.raw_bytes()?;
+    let end = bytes.iter().position(|byte| *byte == 0)?;
+    String::from_utf8(bytes[..end].to_vec()).ok()
+}
+
+/// Attributes, as clang leaves them: function, text, file, line, arguments.
+fn read_annotations(annotations: Value<'_>, source: usize, found: &mut Vec<Registration>) {
+    let Some(all) = annotations.initialiser() else {
+        return;
+    };
+    let mut index = 0;
+    while let Some(entry) = all.element(index) {
+        index += 1;
+        let part = |part: u32| entry.element(part).map(trace);
+        let (Some(subject), Some(said)) = (part(0), part(1).and_then(text_of)) else {
+            continue;
+        };
+        let kind = match said.as_str() {
+            "enzyme_inactive" if subject.is_function() => RegistrationKind::Inactive,
+            "enzyme_inactive" => RegistrationKind::InactiveGlobal,
+            "enzyme_function_like" => {
+                let like = part(4)
+                    .filter(|given| given.kind() == ValueKind::GlobalVariable)
+                    .and_then(|given| element_of(given, 0))
+                    .and_then(text_of);
+                match like {
+                    Some(like) => RegistrationKind::Like(like),
+                    None => continue,
+                }
+            }
+            _ => continue,
+        };
+        found.push(Registration {
+            primal: subject.name(),
+            source,
+            kind,
+        });
+    }
+}
