@@ -1,7 +1,7 @@
 //! Differentiates the imported roots, inner requests first.
 
 use crate::descriptor::Mode;
-use crate::enzyme::forward_to;
+use crate::enzyme::{Part, forward_to, without_releases};
 use crate::explain::{show_locations, summarise};
 use crate::options::{Explain, Options, Stage};
 use crate::passing::{Passing, passing_of};
@@ -11,7 +11,8 @@ use crate::requests::{DERIVATIVE_PREFIX, FoundRequest, Interface};
 use crate::root::root_symbol;
 use crate::wrap::wrap_derivative;
 use ferrozyme_diff::{
-    self as diff, differentiate_forward, differentiate_reverse, explain_activity, explain_plan,
+    self as diff, differentiate_forward, differentiate_reverse, differentiate_split,
+    explain_activity, explain_plan,
 };
 use ferrozyme_ir::{FunctionId, Module, Payload, Range, Scalar, print};
 use ferrozyme_opt::{OptimiseOptions, optimise_with};
@@ -41,6 +42,7 @@ pub(crate) fn derive(
         reasons,
         explain: options.explain.as_ref(),
         wrappers: HashMap::new(),
+        splits: HashMap::new(),
         open: Vec::new(),
         reports: Vec::new(),
     };
@@ -97,6 +99,8 @@ struct Derivation<'m> {
     explain: Option<&'m Explain>,
     /// The derivatives made so far, by symbol.
     wrappers: HashMap<String, FunctionId>,
+    /// Split derivatives, by the symbol of their root.
+    splits: HashMap<String, diff::Split>,
     /// The requests being made, to find those that need themselves.
     open: Vec<String>,
     reports: Vec<(String, DerivativeReport)>,
@@ -198,6 +202,9 @@ impl Derivation<'_> {
         let before = self.module.functions.len();
         let report = self.report(request, &asked);
         let derivative = match request.mode() {
+            Mode::Reverse if request.part() != Part::Whole => {
+                self.half_of(&name, request.part(), &asked)
+            }
             Mode::Reverse => differentiate_reverse(self.module, &asked),
             Mode::Forward => differentiate_forward(self.module, &asked),
         };
@@ -221,6 +228,28 @@ impl Derivation<'_> {
         }
         self.reports.push((request.symbol.clone(), report));
         Ok(wrapper)
+    }
+
+    /// One of the two functions of split reverse mode, which are made together.
+    fn half_of(
+        &mut self,
+        root: &str,
+        part: Part,
+        asked: &diff::Request,
+    ) -> Result<FunctionId, diff::Error> {
+        let split = match self.splits.get(root) {
+            Some(split) => *split,
+            None => {
+                let split = differentiate_split(self.module, asked)?;
+                self.splits.insert(root.to_owned(), split);
+                split
+            }
+        };
+        Ok(match part {
+            Part::Reverse { keep_tape: true } => without_releases(self.module, split.reverse),
+            Part::Reverse { keep_tape: false } => split.reverse,
+            _ => split.augmented,
+        })
     }
 
     /// Makes the derivatives that a root calls.

@@ -9,7 +9,7 @@
 
 use crate::constants::{ModuleConstants, address_of};
 use crate::descriptor::{Descriptor, Mode, read_descriptor};
-use crate::enzyme::ValueRequest;
+use crate::enzyme::{Part, ValueRequest};
 use crate::passing::request_for;
 use crate::report::{Diagnostic, Location};
 use ferrozyme_diff as diff;
@@ -57,6 +57,14 @@ impl FoundRequest {
         match &self.interface {
             Interface::Slots(descriptor) => descriptor.width,
             Interface::Values(values) => values.width,
+        }
+    }
+
+    /// Which sweeps of reverse mode it has.
+    pub(crate) fn part(&self) -> Part {
+        match &self.interface {
+            Interface::Slots(_) => Part::Whole,
+            Interface::Values(values) => values.part,
         }
     }
 

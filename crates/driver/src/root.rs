@@ -12,7 +12,7 @@
 //! After inlining and LLVM's `sroa` the slots are gone.
 
 use crate::descriptor::Slot;
-use crate::enzyme::build_value_root;
+use crate::enzyme::{HALVES, build_value_root};
 use crate::passing::{Passing, passing_of};
 use crate::requests::{DERIVATIVE_PREFIX, FoundRequest, Interface};
 use ferrozyme_ir::Scalar;
@@ -20,13 +20,19 @@ use ferrozyme_llvm::{Context, GepFlags, Module, Place, Type, Value};
 
 /// The symbol of a request's root.
 pub(crate) fn root_symbol(request: &FoundRequest) -> String {
-    request
-        .symbol
-        .replace(DERIVATIVE_PREFIX, "__ferrozyme_root_")
+    let mut symbol = request.symbol.as_str();
+    for half in HALVES {
+        symbol = symbol.strip_suffix(half).unwrap_or(symbol);
+    }
+    symbol.replace(DERIVATIVE_PREFIX, "__ferrozyme_root_")
 }
 
 /// Defines the root of a request.
 pub(crate) fn build_root<'c>(context: &'c Context, module: Module<'c>, request: &FoundRequest) {
+    if module.function(&root_symbol(request)).is_some() {
+        // Both halves of split reverse mode have the same root.
+        return;
+    }
     match &request.interface {
         Interface::Slots(descriptor) => {
             build_slot_root(context, module, request, &descriptor.slots)

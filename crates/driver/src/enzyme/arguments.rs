@@ -7,6 +7,9 @@ use crate::report::Diagnostic;
 use crate::requests::location_of;
 use ferrozyme_llvm::{AttributeData, Context, Module, Place, Type, TypeKind, Value};
 
+/// How large a tape is in memory that the caller gives: it is the address of the rest.
+pub(super) const TAPE_SIZE: u64 = 8;
+
 /// What is known of a call.
 pub(super) struct ReadCall<'c> {
     pub(super) entry: Entry,
@@ -21,6 +24,12 @@ pub(super) struct ReadCall<'c> {
     pub(super) active_result: Option<bool>,
     /// Whether the result of the function comes back.
     pub(super) with_primal: bool,
+    /// What stands behind all arguments: the seed of the reverse sweep, and the tape.
+    pub(super) extras: Vec<Value<'c>>,
+    /// The caller's memory for the tape.
+    pub(super) tape: Option<Value<'c>>,
+    /// Whether the tape is used again.
+    pub(super) keep_tape: bool,
 }
 
 /// What is given for a parameter of the primal.
@@ -107,7 +116,11 @@ pub(super) fn read_call<'c>(
         width: 1,
         interleave: false,
         active_result: None,
-        with_primal: false,
+        // The forward sweep gives the result, unless it is told not to.
+        with_primal: entry == Entry::Augmented,
+        extras: Vec::new(),
+        tape: None,
+        keep_tape: false,
     };
     let operands: Vec<(u32, Value<'c>)> = operands
         .map(|(index, operand)| (index as u32, operand))
@@ -123,6 +136,9 @@ pub(super) fn read_call<'c>(
         result_memory,
         active_result: reader.active_result,
         with_primal: reader.with_primal,
+        extras: reader.extras,
+        tape: reader.tape,
+        keep_tape: reader.keep_tape,
     })
 }
 
@@ -135,6 +151,9 @@ struct Reader<'c, 'p> {
     interleave: bool,
     active_result: Option<bool>,
     with_primal: bool,
+    extras: Vec<Value<'c>>,
+    tape: Option<Value<'c>>,
+    keep_tape: bool,
 }
 
 impl<'c> Reader<'c, '_> {
@@ -164,6 +183,20 @@ impl<'c> Reader<'c, '_> {
                 Some(Marker::ActiveReturn) => self.active_result = Some(true),
                 Some(Marker::PrimalReturn) => self.with_primal = true,
                 Some(Marker::NoReturn) => self.with_primal = false,
+                Some(Marker::KeepTape) => self.keep_tape = true,
+                Some(Marker::Allocated) => {
+                    let size = rest.next().and_then(|(_, size)| trace(*size).as_unsigned());
+                    if let Some(size) = size
+                        && size < TAPE_SIZE
+                    {
+                        let name = demangle(&self.primal.name());
+                        let plural = if size == 1 { "" } else { "s" };
+                        return Err((self.problem)(format!(
+                            "the tape of '{name}' takes more than the {size} byte{plural} that enzyme_allocated gives"
+                        )));
+                    }
+                }
+                Some(Marker::Tape) => self.tape = rest.next().map(|(_, tape)| *tape),
                 _ => {}
             }
         }
@@ -195,7 +228,7 @@ impl<'c> Reader<'c, '_> {
                         stride = rest.next();
                     }
                 }
-                Some(Ok(Marker::Width)) => drop(rest.next()),
+                Some(Ok(Marker::Width | Marker::Allocated | Marker::Tape)) => drop(rest.next()),
                 Some(Ok(Marker::ByReference)) => {
                     by_reference = true;
                     rest.next();
@@ -204,6 +237,10 @@ impl<'c> Reader<'c, '_> {
                 None => {
                     let Some(&of) = parameters.get(self.arguments.len()) else {
                         if self.interleave && self.take_late_shadows(operand) {
+                            continue;
+                        }
+                        if self.entry == Entry::SplitReverse {
+                            self.extras.push(operand);
                             continue;
                         }
                         let more = rest.filter(|rest| marker(*rest).is_none()).count();
@@ -240,6 +277,9 @@ impl<'c> Reader<'c, '_> {
                 }
             }
         }
+        if self.entry == Entry::TapeSize {
+            return Ok(());
+        }
         if self.arguments.len() != parameters.len() {
             return Err(self.wrong_count(self.arguments.len(), "too few"));
         }
@@ -275,7 +315,7 @@ impl<'c> Reader<'c, '_> {
             TypeKind::Pointer => ArgumentActivity::Dup { needed: true },
             _ if is_all_floats(of) => match self.entry {
                 Entry::Forward => ArgumentActivity::Dup { needed: true },
-                Entry::Reverse => ArgumentActivity::Out,
+                _ => ArgumentActivity::Out,
             },
             TypeKind::Struct | TypeKind::Array => ArgumentActivity::Dup { needed: true },
             _ => ArgumentActivity::Const,

@@ -12,19 +12,25 @@ pub(super) enum Entry {
     Reverse,
     /// Forward mode.
     Forward,
+    /// The forward sweep of reverse mode, which gives a tape.
+    Augmented,
+    /// The reverse sweep, which takes it.
+    SplitReverse,
+    /// The size of the tape in memory that the caller gives.
+    TapeSize,
 }
 
 /// The entry points by the name that their symbols contain.
 const ENTRIES: &[(&str, Entry)] = &[
     ("__enzyme_autodiff", Entry::Reverse),
     ("__enzyme_fwddiff", Entry::Forward),
+    ("__enzyme_augmentfwd", Entry::Augmented),
+    ("__enzyme_reverse", Entry::SplitReverse),
+    ("__enzyme_augmentsize", Entry::TapeSize),
 ];
 
 /// Entry points of Enzyme that there are none of here.
 const UNKNOWN_ENTRIES: &[&str] = &[
-    "__enzyme_augmentfwd",
-    "__enzyme_augmentsize",
-    "__enzyme_reverse",
     "__enzyme_fwdsplit",
     "__enzyme_batch",
     "__enzyme_virtualreverse",
@@ -32,6 +38,11 @@ const UNKNOWN_ENTRIES: &[&str] = &[
 ];
 
 impl Entry {
+    /// Whether it is (a part of) reverse mode.
+    pub(super) fn is_reverse(self) -> bool {
+        self != Entry::Forward
+    }
+
     /// Its name in Enzyme.
     pub(super) fn name(self) -> &'static str {
         ENTRIES
@@ -126,6 +137,12 @@ pub(super) enum Marker {
     NoReturn,
     /// The argument behind it is given by its address: its size follows.
     ByReference,
+    /// How large the caller's memory for the tape is: a number follows.
+    Allocated,
+    /// The caller's memory for the tape follows.
+    Tape,
+    /// The tape is not released.
+    KeepTape,
     /// Nothing that has to be done differently here.
     Hint,
 }
@@ -169,8 +186,10 @@ const MARKERS: &[(&str, Marker)] = &[
     ("enzyme_dup_return", Marker::ActiveReturn),
     ("enzyme_primal_return", Marker::PrimalReturn),
     ("enzyme_noret", Marker::NoReturn),
-    // Memory is released when nobody needs it any more in any case; which values are active is decided before the program runs.
-    ("enzyme_nofree", Marker::Hint),
+    // Which values are active is decided before the program runs.
+    ("enzyme_nofree", Marker::KeepTape),
+    ("enzyme_allocated", Marker::Allocated),
+    ("enzyme_tape", Marker::Tape),
     ("enzyme_runtime_activity", Marker::Hint),
     ("enzyme_strong_zero", Marker::Hint),
     ("enzyme_not_overwritten", Marker::Hint),

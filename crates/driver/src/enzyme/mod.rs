@@ -41,8 +41,9 @@ use crate::descriptor::Mode;
 use crate::report::{Diagnostic, Location};
 use crate::requests::FoundRequest;
 use ferrozyme_diff as diff;
-use ferrozyme_ir::{Function, FunctionId, Module as Loops};
+use ferrozyme_ir::{Function, FunctionId, Module as Loops, Opcode, Payload};
 use ferrozyme_llvm::{Context, Module};
+use std::collections::HashMap;
 
 /// A derivative whose arguments are values.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -63,7 +64,26 @@ pub(crate) struct ValueRequest {
     pub(crate) results: Vec<diff::Activity>,
     /// Whether the derivative returns the results of the function too.
     pub(crate) with_primal: bool,
+    /// Which sweeps of reverse mode it has.
+    pub(crate) part: Part,
 }
+
+/// Which sweeps of reverse mode a derivative has.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Part {
+    /// Both.
+    Whole,
+    /// The forward sweep, which gives a tape.
+    Augmented,
+    /// The reverse sweep, which takes it.
+    Reverse {
+        /// Whether the tape can be used again.
+        keep_tape: bool,
+    },
+}
+
+/// What the names of the two halves end in; both have the same root.
+pub(crate) const HALVES: [&str; 3] = [".augmented", ".reverse", ".repeatable"];
 
 /// What a parameter of the root means for the derivative.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -100,8 +120,10 @@ pub(crate) fn replace_calls<'c>(
         match arguments::read_call(context, module, entry, call)
             .and_then(|read| thunk::replace_call(context, module, unit, &read))
         {
-            Ok(request) if found.iter().any(|other| other.symbol == request.symbol) => {}
-            Ok(request) => found.push(request),
+            Ok(Some(request)) if found.iter().all(|other| other.symbol != request.symbol) => {
+                found.push(request);
+            }
+            Ok(_) => {}
             Err(problem) => problems.push(*problem),
         }
     }
@@ -128,4 +150,43 @@ pub(crate) fn forward_to(module: &mut Loops, name: &str, derivative: FunctionId)
         }
         None => module.functions.push(function),
     }
+}
+
+/// A copy of a reverse sweep, and of all that it calls, that releases nothing, so that it can run again with the same tape.
+pub(crate) fn without_releases(module: &mut Loops, reverse: FunctionId) -> FunctionId {
+    let mut copies = HashMap::new();
+    let mut work = vec![reverse];
+    while let Some(id) = work.pop() {
+        if copies.contains_key(&id) {
+            continue;
+        }
+        let mut copy = module.functions[id].clone();
+        copy.name = module.fresh_name(&format!("{}.repeatable", copy.name));
+        for region in copy.regions.keys().collect::<Vec<_>>() {
+            let ops = std::mem::take(&mut copy.regions[region].ops);
+            let kept = ops
+                .into_iter()
+                .filter(|op| copy.ops[*op].opcode != Opcode::Free);
+            copy.regions[region].ops = kept.collect();
+        }
+        work.extend(callees(&copy).filter(|callee| module.functions[*callee].body.is_some()));
+        copies.insert(id, module.functions.push(copy));
+    }
+    for copy in copies.values() {
+        for op in module.functions[*copy].ops.values_mut() {
+            if let Payload::Callee(callee) = &mut op.payload
+                && let Some(other) = copies.get(callee)
+            {
+                *callee = *other;
+            }
+        }
+    }
+    copies[&reverse]
+}
+
+fn callees(function: &Function) -> impl Iterator<Item = FunctionId> {
+    function.ops.values().filter_map(|op| match op.payload {
+        Payload::Callee(callee) => Some(callee),
+        _ => None,
+    })
 }

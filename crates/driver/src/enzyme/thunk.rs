@@ -7,10 +7,12 @@
 //! }
 //! ```
 
-use super::arguments::{Argument, ArgumentActivity, Problem, ReadCall, Shadows, memory_type};
+use super::arguments::{
+    Argument, ArgumentActivity, Problem, ReadCall, Shadows, TAPE_SIZE, memory_type,
+};
 use super::entries::Entry;
 use super::results::{Output, deliver};
-use super::{Parameter, ValueRequest};
+use super::{HALVES, Parameter, Part, ValueRequest};
 use crate::descriptor::Mode;
 use crate::opaque::demangle;
 use crate::report::Diagnostic;
@@ -35,7 +37,11 @@ pub(super) fn replace_call<'c>(
     module: Module<'c>,
     unit: &str,
     read: &ReadCall<'c>,
-) -> Result<FoundRequest, Problem> {
+) -> Result<Option<FoundRequest>, Problem> {
+    if read.entry == Entry::TapeSize {
+        replace_size(context, module, read);
+        return Ok(None);
+    }
     let request = describe(context, module, unit, read)?;
     let operands = operands_of(read);
     let types: Vec<Type<'c>> = operands.iter().map(|operand| operand.ty()).collect();
@@ -64,24 +70,47 @@ pub(super) fn replace_call<'c>(
     };
     writer.write(module, &request.symbol, values)?;
 
-    builder.before(read.call);
-    let replacement = if read.call.is(Opcode::Invoke) {
+    put_call(context, read.call, thunk, &operands);
+    Ok(Some(request))
+}
+
+/// How large the tape is, is known.
+fn replace_size<'c>(context: &'c Context, module: Module<'c>, read: &ReadCall<'c>) {
+    let of = read.call.ty();
+    let thunk = module.add_function(THUNK_NAME, of.function(&[], false));
+    thunk.set_linkage(Linkage::Internal);
+    thunk.add_attribute(Place::Function, context.attribute("alwaysinline", 0));
+    let builder = context.builder();
+    builder.at_end(context.append_block(thunk, "entry"));
+    match of.integer_width() {
+        Some(_) => builder.return_value(of.constant(i128::from(TAPE_SIZE))),
+        None if of.is_void() => builder.return_nothing(),
+        None => builder.return_value(of.zero()),
+    };
+    put_call(context, read.call, thunk, &[]);
+}
+
+/// Puts a call of the new function in the place of the old one.
+fn put_call<'c>(context: &'c Context, call: Value<'c>, thunk: Value<'c>, operands: &[Value<'c>]) {
+    let ty = thunk.value_type();
+    let builder = context.builder();
+    builder.before(call);
+    let replacement = if call.is(Opcode::Invoke) {
         builder.invoke(
             ty,
             thunk,
-            &operands,
-            read.call.normal_destination(),
-            read.call.unwind_destination(),
+            operands,
+            call.normal_destination(),
+            call.unwind_destination(),
         )
     } else {
-        builder.call(ty, thunk, &operands)
+        builder.call(ty, thunk, operands)
     };
-    replacement.set_debug_location(read.call.debug_location(context));
-    if read.call.is_used() {
-        read.call.replace_uses_with(replacement);
+    replacement.set_debug_location(call.debug_location(context));
+    if call.is_used() {
+        call.replace_uses_with(replacement);
     }
-    read.call.erase();
-    Ok(request)
+    call.erase();
 }
 
 /// All values that the call passes on.
@@ -98,6 +127,8 @@ fn operands_of<'c>(read: &ReadCall<'c>) -> Vec<Value<'c>> {
             Shadows::Strided { first, stride } => operands.extend([*first, *stride]),
         }
     }
+    operands.extend(&read.extras);
+    operands.extend(read.tape);
     operands
 }
 
@@ -118,7 +149,14 @@ fn describe<'c>(
     let _ = module;
     let name = plain_name(read.primal);
     let problem = |message: String| problem_at(context, read.call, message);
-    let reverse = read.entry == Entry::Reverse;
+    let reverse = read.entry.is_reverse();
+    let split = matches!(read.entry, Entry::Augmented | Entry::SplitReverse);
+    if split && memory_type(read.primal, 0, "sret").is_some() {
+        return Err(problem(format!(
+            "'{}' cannot be used for '{name}', whose result is returned in memory",
+            read.entry.name()
+        )));
+    }
     if reverse && read.width != 1 {
         return Err(problem(format!(
             "'enzyme_width' is for '{}': reverse mode takes one shadow at a time",
@@ -142,7 +180,7 @@ fn describe<'c>(
             };
             shadowed |= activity != Activity::Const;
             let discarded = activity == Activity::Duplicated
-                && reverse
+                && read.entry == Entry::Reverse
                 && match argument.activity {
                     ArgumentActivity::Dup { needed } => !needed,
                     ArgumentActivity::Result => !read.with_primal,
@@ -183,7 +221,7 @@ fn describe<'c>(
     let results = all.into_iter().map(|leaf| match leaf {
         _ if read.active_result == Some(false) => Activity::Const,
         leaf if leaf.is_float() => Activity::Active,
-        leaf if leaf == ir::Type::PTR && !reverse => Activity::Duplicated,
+        leaf if leaf == ir::Type::PTR && (split || !reverse) => Activity::Duplicated,
         _ => Activity::Const,
     });
     let results: Vec<Activity> = results.collect();
@@ -201,12 +239,26 @@ fn describe<'c>(
         parameters,
         results,
         with_primal: read.with_primal,
+        part: match read.entry {
+            Entry::Augmented => Part::Augmented,
+            Entry::SplitReverse => Part::Reverse {
+                keep_tape: read.keep_tape,
+            },
+            _ => Part::Whole,
+        },
+    };
+    let suffix = match values.part {
+        Part::Whole => "",
+        Part::Augmented => HALVES[0],
+        Part::Reverse { keep_tape: false } => HALVES[1],
+        Part::Reverse { keep_tape: true } => HALVES[2],
     };
     let mut hasher = DefaultHasher::new();
-    (&primal, read.entry, values.width, &values.parameters).hash(&mut hasher);
-    (&values.results, values.with_primal).hash(&mut hasher);
+    (&primal, reverse, split, values.width, &values.parameters).hash(&mut hasher);
+    // Both halves are of one derivative.
+    (&values.results, values.with_primal && !split).hash(&mut hasher);
     Ok(FoundRequest {
-        symbol: format!("{DERIVATIVE_PREFIX}{:016x}", hasher.finish()),
+        symbol: format!("{DERIVATIVE_PREFIX}{:016x}{suffix}", hasher.finish()),
         primal,
         interface: Interface::Values(values),
     })
@@ -295,6 +347,9 @@ impl<'c> Writer<'_, 'c> {
             }
         }
         let returned = leaves_of(self.read.primal.value_type().result()).unwrap_or_default();
+        if values.part != Part::Whole {
+            return self.write_half(module, symbol, values, &output, arguments, &gradients);
+        }
         if values.with_primal {
             tys.extend(returned.iter().copied());
         }
@@ -311,13 +366,7 @@ impl<'c> Writer<'_, 'c> {
         for gradient in gradients {
             tys.extend(leaves_of(gradient).unwrap_or_default());
         }
-        let params: Vec<ir::Type> = arguments
-            .iter()
-            .filter_map(|argument| ferrozyme_llvm::signature::loop_type(argument.ty()))
-            .collect();
-        let callee = module.declare(symbol, function_type(self.context, &params, &tys));
-        let call = self.builder.call_function(callee, &arguments);
-        let mut results = take_apart(self.builder, call);
+        let mut results = self.call_derivative(module, symbol, &arguments, &tys);
         let primal_count = if values.with_primal {
             returned.len()
         } else {
@@ -331,6 +380,109 @@ impl<'c> Writer<'_, 'c> {
             }
         }
         output.values = results;
+        deliver(self.context, &self.layout, self.builder, &output)
+            .map_err(|message| self.problem(message))
+    }
+
+    fn call_derivative(
+        &self,
+        module: Module<'c>,
+        symbol: &str,
+        arguments: &[Value<'c>],
+        results: &[ir::Type],
+    ) -> Vec<Value<'c>> {
+        let params: Vec<ir::Type> = arguments
+            .iter()
+            .filter_map(|argument| ferrozyme_llvm::signature::loop_type(argument.ty()))
+            .collect();
+        let callee = module.declare(symbol, function_type(self.context, &params, results));
+        let call = self.builder.call_function(callee, arguments);
+        take_apart(self.builder, call)
+    }
+
+    /// One sweep of reverse mode: the forward sweep gives results, shadows of pointers among them, and a tape; the reverse sweep takes seeds and the tape behind the arguments.
+    fn write_half(
+        &mut self,
+        module: Module<'c>,
+        symbol: &str,
+        values: &ValueRequest,
+        output: &Output<'c>,
+        mut arguments: Vec<Value<'c>>,
+        gradients: &[Type<'c>],
+    ) -> Result<(), Problem> {
+        let returned = leaves_of(self.read.primal.value_type().result()).unwrap_or_default();
+        let of = |activity: Activity| {
+            let pairs = returned.iter().zip(&values.results);
+            pairs
+                .filter(move |(_, other)| **other == activity)
+                .map(|(leaf, _)| *leaf)
+                .collect::<Vec<ir::Type>>()
+        };
+        let mut output = Output {
+            values: Vec::new(),
+            structure: None,
+            ..*output
+        };
+        let extras: Vec<Value<'c>> = self.read.extras.iter().map(|_| self.next()).collect();
+        let memory = self.read.tape.map(|_| self.next());
+        if values.part == Part::Augmented {
+            let mut tys = returned.clone();
+            tys.extend(of(Activity::Duplicated));
+            tys.push(ir::Type::PTR);
+            let mut results = self.call_derivative(module, symbol, &arguments, &tys);
+            let tape = results.pop();
+            if !values.with_primal {
+                results.drain(..returned.len());
+            }
+            match (memory, tape) {
+                (Some(memory), Some(tape)) => drop(self.builder.store(tape, memory)),
+                // Whoever declares that a pointer comes back wants nothing but the tape.
+                (None, Some(tape)) if self.read.call.ty().is_pointer() => results = vec![tape],
+                (None, Some(tape)) => results.insert(0, tape),
+                (_, None) => {}
+            }
+            output.values = results;
+        } else {
+            let seeds = of(Activity::Active);
+            let behind = usize::from(memory.is_none());
+            if extras.len() < behind || ![0, seeds.len()].contains(&(extras.len() - behind)) {
+                return Err(self.problem(format!(
+                    "behind the arguments of '{}', {} must be given",
+                    plain_name(self.read.primal),
+                    match (seeds.is_empty(), behind) {
+                        (true, 0) => "nothing",
+                        (true, _) => "the tape",
+                        (false, 0) => "the seed of its result",
+                        (false, _) => "the seed of its result and the tape",
+                    }
+                )));
+            }
+            for (index, seed) in seeds.iter().enumerate() {
+                let ty = llvm_type(self.context, *seed);
+                arguments.push(match extras.len() - behind {
+                    0 => one(ty, self.context),
+                    _ => {
+                        convert(self.builder, &self.layout, extras[index], ty).ok_or_else(|| {
+                            self.problem("the seed of the result is of another type".to_owned())
+                        })?
+                    }
+                });
+            }
+            let pointer = self.context.pointer();
+            let tape = match (memory, extras.last()) {
+                (Some(memory), _) => self.builder.load(pointer, memory),
+                (None, Some(tape)) => {
+                    convert(self.builder, &self.layout, *tape, pointer).unwrap_or(pointer.zero())
+                }
+                (None, None) => pointer.zero(),
+            };
+            arguments.push(tape);
+            let tys: Vec<ir::Type> = gradients
+                .iter()
+                .flat_map(|gradient| leaves_of(*gradient).unwrap_or_default())
+                .collect();
+            output.values = self.call_derivative(module, symbol, &arguments, &tys);
+        }
         deliver(self.context, &self.layout, self.builder, &output)
             .map_err(|message| self.problem(message))
     }
