@@ -580,6 +580,8 @@ impl<'m> Session<'m> {
             bytes: Some(Vec::new()),
             relocations: Vec::new(),
             inactive: false,
+            thread_local: false,
+            parts: Vec::new(),
             layout: None,
         });
         self.tables.insert(function, table);

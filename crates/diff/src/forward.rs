@@ -318,6 +318,8 @@ impl Session<'_> {
                 bytes: Some(Vec::new()),
                 relocations,
                 inactive: false,
+                thread_local: false,
+                parts: Vec::new(),
                 layout: None,
             }),
         }

@@ -9,7 +9,7 @@
 //!   reverse sweep:   %from'.f64 += %to'.f64;  %to'.f64 ← 0
 //! ```
 
-use crate::objects::{self, Kind, Objects, Source};
+use crate::objects::{self, Kind, Objects};
 use ferrozyme_ir::{
     Alignment, Builder, Function, IntPredicate, Opcode, Payload, Scalar, Type, Value,
 };
@@ -150,18 +150,9 @@ impl Cells {
 
 /// Whether all memory that a pointer may lead to was made by this function or by what it calls.
 fn is_made_here(objects: &Objects, function: &Function, pointer: Value) -> bool {
-    let Some((class, _)) = objects.class_of(function, pointer) else {
-        return true;
-    };
-    let mut sources = objects.sources(class).peekable();
-    sources.peek().is_some()
-        && !objects.has_unknown_origin(class)
-        && sources.all(|source| {
-            matches!(
-                source,
-                Source::Stack(_) | Source::Alloc(_) | Source::Call(_)
-            )
-        })
+    objects
+        .class_of(function, pointer)
+        .is_none_or(|(class, _)| objects.is_made_here(class))
 }
 
 /// Whether nobody but loads of this function takes anything from the memory that a pointer leads to.

@@ -236,7 +236,8 @@ pub struct Objects {
     addresses: FxHashMap<Value, Place>,
     /// Integers that were calculated, and so are neither floats nor addresses, wherever they are put.
     numbers: EntitySet<Value>,
-    globals: Vec<(GlobalId, Place)>,
+    /// Where the parts of globals lie.
+    globals: Vec<((GlobalId, u32), Place)>,
     functions: Vec<(FunctionId, Place)>,
     results: Vec<Trace>,
 }
@@ -352,7 +353,7 @@ impl Objects {
     /// Where a pointer points, or the address that an integer carries. None for `null`, `undef`, and everything else.
     pub fn place_of(&self, function: &Function, value: Value) -> Option<Place> {
         match &function.values[value].def {
-            ValueDef::Constant(Constant::Global(id)) => find(&self.globals, *id),
+            ValueDef::Constant(Constant::Global(id)) => find(&self.globals, (*id, 0)),
             ValueDef::Constant(Constant::Function(id)) => find(&self.functions, *id),
             ValueDef::Constant(_) => None,
             _ => match self.values[value] {
@@ -371,7 +372,7 @@ impl Objects {
 
     /// Where a global lies, if the function or something it calls uses it.
     pub fn place_of_global(&self, global: GlobalId) -> Option<Place> {
-        find(&self.globals, global)
+        find(&self.globals, (global, 0))
     }
 
     /// The fields of a class by ascending offset: of the part that does not repeat, then of one period.
@@ -585,8 +586,9 @@ impl Objects {
         for field in fields {
             let (scalar, pointee) = match field.kind {
                 Kind::Float(scalar) => (scalar, None),
-                Kind::Integer if field.bytes.is_power_of_two() && field.bytes <= 16 => {
-                    (Scalar::Int(8 * field.bytes as u8), None)
+                Kind::Integer => {
+                    layout.fields.extend(integers(field));
+                    continue;
                 }
                 Kind::Pointer(place) => {
                     // Depth costs memory, as each pointer gets a copy of what it points to.
@@ -597,7 +599,9 @@ impl Objects {
                     (Scalar::Ptr, pointee)
                 }
                 Kind::Padding => continue,
-                Kind::Integer | Kind::Unknown | Kind::Conflict(_) => {
+                // What nobody uses in memory that is made here is nothing to anybody.
+                Kind::Unknown if self.is_made_here(class) => continue,
+                Kind::Unknown | Kind::Conflict(_) => {
                     complete &= stride == 0;
                     continue;
                 }
@@ -610,6 +614,19 @@ impl Objects {
         }
         path.pop();
         complete.then_some(layout)
+    }
+
+    /// Whether all memory of a class is made by this function or by what it calls.
+    pub fn is_made_here(&self, class: Class) -> bool {
+        let mut sources = self.sources(class).peekable();
+        sources.peek().is_some()
+            && !self.has_unknown_origin(class)
+            && sources.all(|source| {
+                matches!(
+                    source,
+                    Source::Stack(_) | Source::Alloc(_) | Source::Call(_)
+                )
+            })
     }
 
     /// The offset of the same field in the first period, and how many bytes follow until the next turn.
@@ -658,6 +675,22 @@ impl Shape {
         }
         leaves
     }
+}
+
+/// Bytes that are integers, as many as it takes.
+fn integers(bytes: &Bytes) -> impl Iterator<Item = ferrozyme_ir::Field> {
+    let (mut offset, end) = (bytes.offset as u64, bytes.offset as u64 + bytes.bytes);
+    std::iter::from_fn(move || {
+        let rest = end.checked_sub(offset).filter(|&rest| rest > 0)?;
+        let size = (1 << rest.ilog2()).min(16);
+        let field = ferrozyme_ir::Field {
+            offset,
+            scalar: Scalar::Int(8 * size as u8),
+            pointee: None,
+        };
+        offset += size;
+        Some(field)
+    })
 }
 
 /// Looks a name up in a list that is sorted by names.

@@ -200,6 +200,8 @@ fn constant_global(name: &str, bytes: Vec<u8>, scalar: Scalar) -> Global {
         bytes: Some(bytes),
         relocations: Vec::new(),
         inactive: false,
+        thread_local: false,
+        parts: Vec::new(),
         layout: Some(plain_layout(scalar)),
     }
 }

@@ -12,7 +12,7 @@
 //! ```text
 //! module    = { file | global | declare | func | rule }
 //! file      = "file" number string
-//! global    = "global" @name ":" size "bytes" { "align" n | "const" | "inactive" | "layout" layout } content
+//! global    = "global" @name ":" size "bytes" { "align" n | "const" | "inactive" | "thread_local" | "parts" n { "," n } | "layout" layout } content
 //! content   = ( "external" | "=" ( "zero" | x"hex" ) ) [ "{" offset ":" @name …, "}" ]
 //! declare   = "declare" @name "(" [ type { fact } …, ] ")" results { property }
 //! func      = "func" @name "(" [ %name ":" type { fact } [ "within" range ] …, ] ")" results { property } region
@@ -216,6 +216,8 @@ impl<'t> Parser<'t> {
             bytes: None,
             relocations: Vec::new(),
             inactive: false,
+            thread_local: false,
+            parts: Vec::new(),
             layout: None,
         };
         loop {
@@ -228,6 +230,19 @@ impl<'t> Parser<'t> {
                 Token::Word("inactive") => {
                     self.advance()?;
                     global.inactive = true;
+                }
+                Token::Word("thread_local") => {
+                    self.advance()?;
+                    global.thread_local = true;
+                }
+                Token::Word("parts") => {
+                    self.advance()?;
+                    loop {
+                        global.parts.push(self.integer("where a part begins")?);
+                        if !self.accept(",")? {
+                            break;
+                        }
+                    }
                 }
                 Token::Word("layout") => global.layout = Some(self.layout_fact()?),
                 _ => break,

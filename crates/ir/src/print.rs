@@ -124,6 +124,12 @@ fn write_global(out: &mut String, module: &Module, global: &Global) -> fmt::Resu
     if global.inactive {
         out.push_str(" inactive");
     }
+    if global.thread_local {
+        out.push_str(" thread_local");
+    }
+    for (index, part) in global.parts.iter().enumerate() {
+        write!(out, "{} {part}", if index == 0 { " parts" } else { "," })?;
+    }
     if let Some(layout) = &global.layout {
         write!(out, " layout {layout}")?;
     }

@@ -20,7 +20,7 @@ mod memory;
 mod numbers;
 
 use super::graph::{CellId, Graph, Integer, Target};
-use super::guard::guarded_indices;
+use super::guard::{checked_words, guarded_indices};
 use super::interval::{Interval, Intervals};
 use super::span::Span;
 use super::{Objects, Source, freeze};
@@ -30,6 +30,7 @@ use ferrozyme_ir::{
     Value, ValueDef,
 };
 use instance::Instance;
+use memory::part_of;
 use numbers::Packing;
 pub(super) use numbers::is_telling;
 use rustc_hash::FxHashMap;
@@ -147,7 +148,8 @@ pub(super) struct Gather<'a> {
     pub(super) bodies: Vec<Body<'a>>,
     /// Where in `bodies` a function is.
     positions: FxHashMap<FunctionId, usize>,
-    pub(super) globals: FxHashMap<GlobalId, Target>,
+    /// Where the parts of globals lie.
+    pub(super) globals: FxHashMap<(GlobalId, u32), Target>,
     pub(super) functions: FxHashMap<FunctionId, Target>,
     instances: FxHashMap<instance::Key, Instance>,
     /// How many classes and cells these hold.
@@ -169,6 +171,8 @@ pub(super) struct Body<'a> {
     pub(super) numbers: EntitySet<Value>,
     intervals: Intervals,
     guarded: FxHashMap<Op, Interval>,
+    /// Words that are known not to have overflown, and the wider numbers that they are.
+    checked: FxHashMap<Value, Value>,
     packing: Packing,
     steps: Vec<Step>,
 }
@@ -221,6 +225,7 @@ impl<'a> Body<'a> {
             results: Vec::new(),
             numbers: EntitySet::new(),
             guarded: guarded_indices(function, &intervals),
+            checked: checked_words(function),
             intervals,
             packing: Packing::of(function),
             steps,
@@ -589,9 +594,13 @@ impl Gather<'_> {
             Difference::Pending if scale == 1 => return None,
             _ => {}
         }
+        let index = data.operands[1];
         let index = match self.bodies[b].guarded.get(&op) {
             Some(&guarded) => guarded,
-            None => self.interval(b, data.operands[1]),
+            None => match self.bodies[b].checked.get(&index) {
+                Some(&wide) => self.interval(b, wide),
+                None => self.interval(b, index),
+            },
         };
         // Without unsigned overflow an index is not negative.
         let index = if data.flags.contains(ferrozyme_ir::Flags::NUW) {
@@ -600,6 +609,13 @@ impl Gather<'_> {
             index
         };
         let span = base.span.plus(index, scale);
+        if let Some(&Constant::Global(id)) = self.bodies[b].function.constant_of(data.operands[0])
+            && let Some(offset) = span.as_exact().and_then(|at| u64::try_from(at).ok())
+            && let part @ 1.. = part_of(&self.module.globals[id], offset)
+        {
+            let Target { class, .. } = self.part_of_global(id, part);
+            return Some(Target { class, span });
+        }
         Some(Target { span, ..base })
     }
 

@@ -3,9 +3,12 @@
 //! `3·i + 1` for a counter from 0 on is `1, 4, 7, …`. Offsets of pointers are derived from this, and from them the
 //! period of arrays. The analysis runs through a function in rounds until nothing changes; carried values that keep growing are widened.
 //!
+//! Conditions count: `i != 8` in the region of an `if` ends a row that comes from above at 16. `undef` is whatever suits: it adds nothing.
+//!
 //! Arithmetic that may wrap around keeps only what wrapping keeps: the remainder modulo a power of two. A loop counter
 //! is taken not to run for more than 2^48 rounds.
 
+use super::guard::{Bounds, ends_in_trap};
 use ferrozyme_ir::entity::SecondaryMap;
 use ferrozyme_ir::{
     Constant, Flags, Function, Op, Opcode, Region, Scalar, Type, Value, ValueDef, sign_extend,
@@ -24,10 +27,13 @@ pub(super) struct Interval {
 const ROUNDS: i128 = 1 << 48;
 
 /// After how many changes a carried value is widened.
-const PATIENCE: u8 = 3;
+const PATIENCE: u8 = 6;
 
-/// After how many rounds over the function every value that still changes is given up.
+/// After how many rounds over the function every value that still changes keeps its step only.
 const LIMIT: usize = 12;
+
+/// After how many rounds every value that still changes is given up.
+const LAST: usize = 2 * LIMIT;
 
 impl Interval {
     pub(super) const fn exact(value: i128) -> Interval {
@@ -93,6 +99,24 @@ impl Interval {
         }
     }
 
+    /// A set that contains all products with a number of another set.
+    fn product(self, other: Interval) -> Interval {
+        let corners = [
+            self.lo.saturating_mul(other.lo),
+            self.lo.saturating_mul(other.hi),
+            self.hi.saturating_mul(other.lo),
+            self.hi.saturating_mul(other.hi),
+        ];
+        // Beyond this nothing fits into any type.
+        let far = 1i128 << 125;
+        let lo = corners.into_iter().min().unwrap_or(-far).max(-far);
+        let hi = corners.into_iter().max().unwrap_or(far).min(far);
+        // What divides all numbers of a set divides all products.
+        let divisor = |set: Interval| gcd(set.step, set.lo.unsigned_abs());
+        let step = divisor(self).saturating_mul(divisor(other)).max(1);
+        Interval { lo: 0, hi: 0, step }.spread_over(Interval { lo, hi, step: 1 })
+    }
+
     fn as_exact(self) -> Option<i128> {
         (self.lo == self.hi).then_some(self.lo)
     }
@@ -126,9 +150,10 @@ impl Interval {
 
     /// All numbers within `bounds` that are equal to `lo` modulo `step`.
     fn spread_over(self, bounds: Interval) -> Interval {
-        let step = self.step.max(1) as i128;
-        let lo = bounds.lo + (self.lo - bounds.lo).rem_euclid(step);
-        let hi = bounds.hi - (bounds.hi - self.lo).rem_euclid(step);
+        let step = self.step.clamp(1, 1 << 126) as i128;
+        let first = self.lo.rem_euclid(step);
+        let lo = bounds.lo + (first - bounds.lo).rem_euclid(step);
+        let hi = bounds.hi - (bounds.hi - first).rem_euclid(step);
         if lo >= hi {
             return Interval::exact(lo);
         }
@@ -180,8 +205,9 @@ impl Intervals {
             function,
             known: SecondaryMap::new(),
             changes: SecondaryMap::new(),
+            bounds: Bounds::default(),
             changed: true,
-            give_up: false,
+            effort: Effort::Patient,
         };
         if let Some(body) = function.body {
             for (&argument, param) in function.regions[body].args.iter().zip(&function.params) {
@@ -195,7 +221,11 @@ impl Intervals {
             let mut round = 0;
             while analysis.changed {
                 analysis.changed = false;
-                analysis.give_up = round >= LIMIT;
+                analysis.effort = match round {
+                    0..LIMIT => Effort::Patient,
+                    LIMIT..LAST => Effort::Hurried,
+                    _ => Effort::None,
+                };
                 analysis.region(body);
                 round += 1;
             }
@@ -216,8 +246,13 @@ impl Intervals {
 fn constant(function: &Function, value: Value) -> Option<Interval> {
     let ty = function.ty(value);
     match (&function.values[value].def, ty.scalar()) {
-        (ValueDef::Constant(Constant::Bits(raw)), Scalar::Int(bits)) if bits <= 64 => {
-            Some(Interval::exact(sign_extend(*raw, u32::from(bits))))
+        (ValueDef::Constant(Constant::Bits(raw)), Scalar::Int(bits)) => {
+            let number = sign_extend(*raw, u32::from(bits));
+            let fits = number.unsigned_abs() <= 1 << 64;
+            Some(match fits {
+                true => Interval::exact(number),
+                false => Interval::full(u32::from(bits)),
+            })
         }
         (ValueDef::Constant(_), scalar) => Some(Interval::full(scalar.bits())),
         _ => None,
@@ -228,15 +263,40 @@ struct Analysis<'f> {
     function: &'f Function,
     known: SecondaryMap<Value, Option<Interval>>,
     changes: SecondaryMap<Value, u8>,
+    /// What conditions say at the place that is looked at.
+    bounds: Bounds,
     changed: bool,
-    give_up: bool,
+    effort: Effort,
+}
+
+/// How values that change again are treated.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Effort {
+    /// They may, a few times.
+    Patient,
+    /// They keep their step only.
+    Hurried,
+    /// They may be anything.
+    None,
 }
 
 impl Analysis<'_> {
     fn region(&mut self, region: Region) {
+        let mark = self.bounds.mark();
         for &op in &self.function.regions[region].ops {
             self.op(op);
         }
+        self.bounds.restore(mark);
+    }
+
+    /// From here on a condition holds, or does not.
+    fn assume(&mut self, condition: Value, holds: bool) {
+        let (function, known) = (self.function, &self.known);
+        let known = |bounds: &Bounds, value| {
+            let found = constant(function, value).or(bounds.get(value));
+            found.or(known[value])
+        };
+        self.bounds.assume(function, condition, holds, &known);
     }
 
     /// The interval of an operand; none where nothing has reached it yet.
@@ -245,7 +305,15 @@ impl Analysis<'_> {
         if !is_int(ty) {
             return Some(Interval::full(ty.scalar().bits()));
         }
-        constant(self.function, value).or(self.known[value])
+        constant(self.function, value)
+            .or_else(|| self.bounds.get(value))
+            .or(self.known[value])
+    }
+
+    /// The interval of an operand that is one of several; none also for `undef`.
+    fn get_defined(&self, value: Value) -> Option<Interval> {
+        let defined = self.function.constant_of(value) != Some(&Constant::Undef);
+        defined.then(|| self.get(value)).flatten()
     }
 
     /// Gives a value an interval; `None` is anything of its type.
@@ -262,8 +330,10 @@ impl Analysis<'_> {
                 return;
             }
             self.changes[value] = self.changes[value].saturating_add(1);
-            if self.give_up {
+            if self.effort == Effort::None {
                 new = full;
+            } else if self.effort == Effort::Hurried {
+                new = new.spread_over(full);
             } else if self.changes[value] > PATIENCE {
                 let bounds = Interval {
                     lo: if new.lo < old.lo { full.lo } else { new.lo },
@@ -282,7 +352,22 @@ impl Analysis<'_> {
     fn op(&mut self, op: Op) {
         let data = &self.function.ops[op];
         match data.opcode {
-            Opcode::If | Opcode::Switch => {
+            Opcode::If => {
+                let condition = data.operands[0];
+                for (&region, holds) in data.regions.iter().zip([true, false]) {
+                    let mark = self.bounds.mark();
+                    self.assume(condition, holds);
+                    self.region(region);
+                    self.flow(region, 0, &data.results);
+                    self.bounds.restore(mark);
+                }
+                for (&region, holds) in data.regions.iter().zip([false, true]) {
+                    if ends_in_trap(self.function, region) {
+                        self.assume(condition, holds);
+                    }
+                }
+            }
+            Opcode::Switch => {
                 for &region in &data.regions {
                     self.region(region);
                     self.flow(region, 0, &data.results);
@@ -339,7 +424,7 @@ impl Analysis<'_> {
     fn flow_values(&mut self, from: &[Value], into: &[Value]) {
         for (&from, &into) in from.iter().zip(into) {
             if is_int(self.function.ty(into))
-                && let Some(interval) = self.get(from)
+                && let Some(interval) = self.get_defined(from)
             {
                 self.set(into, Some(interval));
             }
@@ -411,7 +496,7 @@ impl Analysis<'_> {
                 match (exact(a), exact(b)) {
                     (_, Some(factor)) => Some(a.times(factor).fitted(bits, signed)),
                     (Some(factor), _) => Some(b.times(factor).fitted(bits, signed)),
-                    _ => None,
+                    _ => Some(a.product(b).fitted(bits, signed)),
                 }
             }
             Opcode::Shl => {
@@ -525,8 +610,7 @@ impl Analysis<'_> {
                 Some(a.join(b))
             }
             Opcode::Select => {
-                let (a, b) = (self.get(operands[1]), self.get(operands[2]));
-                match (a, b) {
+                match (self.get_defined(operands[1]), self.get_defined(operands[2])) {
                     (Some(a), Some(b)) => Some(a.join(b)),
                     (Some(one), None) | (None, Some(one)) => Some(one),
                     (None, None) => return,
@@ -555,9 +639,10 @@ impl Analysis<'_> {
     }
 }
 
-/// Whether values of this type are followed: the bounds of wider ones would overflow the arithmetic here.
+/// Whether values of this type are followed. The widest are products of which it is checked whether they fit into a word; whatever comes close to
+/// the ends of their range is anything.
 fn is_int(ty: Type) -> bool {
-    ty.is_int() && !ty.is_vector() && ty.scalar().bits() <= 64
+    ty.is_int() && !ty.is_vector() && ty.scalar().bits() <= 128
 }
 
 #[cfg(test)]

@@ -1560,3 +1560,123 @@ fn memory_that_is_filled_at_once_may_be_huge() {
         "#]],
     );
 }
+
+#[test]
+fn a_row_that_ends_at_a_number_ends_there() {
+    // As iterators over small arrays do it: from one address to another, with `undef` handed on by the way out.
+    check(
+        "func @f(%p: ptr) -> (f64) {
+           %a = stack 24 align 8
+           store f64 1.0, %a align 8
+           %b = offset %a, 8
+           copy %b, %p, 16 align 8
+           %last, %sum = loop with (%at: i64 = 24, %s: i64 = 0) {
+             %end = icmp eq i64 %at, 8
+             %ends = select i1 %end, 1, %end
+             %back, %t, %more = if %ends -> (i64, i64, i1) {
+               yield undef, undef, 0
+             } else {
+               %next = add nsw i64 %at, -8
+               %q = offset %a, %next
+               %i = load i64 %q align 8
+               %u = add i64 %s, %i
+               yield %next, %u, 1
+             }
+             again %more, %back, %t
+           }
+           %x = load f64 %a align 8
+           return %x
+         }",
+        expect![[r#"
+            objects of @f
+            class0: parameter %p
+              0: integer (8 bytes) x 2
+            class1: stack %a
+              0: f64
+              8: integer (8 bytes) x 2
+              %p: class0 at 0
+              %a: class1 at 0
+              %b: class1 at 8
+              %q: class1 at 8..=16 by 8
+        "#]],
+    );
+}
+
+#[test]
+fn a_product_of_multiples_is_one() {
+    check(
+        "func @f(%p: ptr, %n: i64) {
+           %rows = mul i64 %n, 8
+           %stride = add i64 %rows, 8
+           for %i: i64 = 0 to %n step 1 {
+             %at = mul i64 %i, %stride
+             %q = offset %p, %at
+             store f64 1.0, %q align 8
+             yield
+           }
+           return
+         }",
+        expect![[r#"
+            objects of @f
+            class0: parameter %p, every 8 bytes
+              0: f64
+              %p: class0 at 0
+              %q: class0 at 0 + 8z
+        "#]],
+    );
+}
+
+#[test]
+fn a_product_that_is_checked_to_fit_keeps_its_step() {
+    check(
+        "func @f(%p: ptr, %n: i64) {
+           %wide = zext i64 %n to i128
+           %product = mul i128 %wide, 24
+           %bytes = trunc_int i128 %product to i64
+           %back = zext i64 %bytes to i128
+           %lost = icmp ne i128 %product, %back
+           if %lost {
+             trap \"too much\"
+           } else {
+             yield
+           }
+           %q = offset nuw %p, %bytes
+           store f64 1.0, %q align 8
+           %r = offset %q, 16
+           store i32 1, %r align 4
+           return
+         }",
+        expect![[r#"
+            objects of @f
+            class0: parameter %p, every 24 bytes from 0 on
+              0: f64
+              16: integer (4 bytes)
+              %p: class0 at 0
+              %q: class0 at 0 + 24k
+              %r: class0 at 16 + 24k
+        "#]],
+    );
+}
+
+#[test]
+fn parts_of_a_global_are_objects_of_their_own() {
+    check(
+        "global @lazy: 24 bytes align 8 thread_local parts 16, 17 = zero
+         func @f(%n: i64) {
+           %state = offset @lazy, 16
+           store i8 1, %state align 1
+           %q = offset @lazy, %n * 8
+           store f64 1.0, %q align 8
+           return
+         }",
+        expect![[r#"
+            objects of @f
+            class0: global @lazy
+              16: integer (1 byte)
+            class1: global @lazy, every 8 bytes
+              0: f64
+              %state: class0 at 16
+              %q: class1 at 0 + 8z
+        "#]],
+    );
+}

@@ -4,7 +4,7 @@ use ferrozyme_ir::{self as ir, MemoryEffect};
 
 use super::{ExportError, Exporter};
 use crate::attribute::Place;
-use crate::opcode::{Linkage, UnnamedAddress};
+use crate::opcode::{Linkage, ThreadLocalMode, UnnamedAddress};
 use crate::signature::{function_type, leaves};
 use crate::types::Type;
 use crate::value::{Value, ValueKind};
@@ -166,6 +166,7 @@ impl<'c> Exporter<'_, 'c> {
         let Some(bytes) = &global.bytes else {
             let made = self.into.add_global(&global.name, byte.array(global.size));
             made.set_global_constant(global.constant);
+            set_thread_local(made, global);
             self.globals.insert(id, made);
             return Ok(made);
         };
@@ -191,6 +192,7 @@ impl<'c> Exporter<'_, 'c> {
             .set_alignment(global.align.bytes().min(1 << 30) as u32);
         made.set_unnamed_address(UnnamedAddress::Local);
         made.set_global_constant(global.constant);
+        set_thread_local(made, global);
         self.globals.insert(id, made);
         let mut constants = Vec::new();
         for (piece, of) in pieces.iter().zip(types) {
@@ -213,6 +215,12 @@ impl<'c> Exporter<'_, 'c> {
         }
         made.set_initialiser(Some(self.context.struct_constant(&constants, true)));
         Ok(made)
+    }
+}
+
+fn set_thread_local(made: Value<'_>, global: &ir::Global) {
+    if global.thread_local {
+        made.set_thread_local_mode(ThreadLocalMode::GeneralDynamic);
     }
 }
 

@@ -623,11 +623,8 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
         self.value(instruction.operand(index))
     }
 
-    /// A constant expression, or the address of a variable that each thread has of its own.
+    /// A constant expression.
     fn expression(&mut self, expression: Value<'c>) -> Result<ir::Value> {
-        if expression.is_global() {
-            return self.thread_local_address(expression);
-        }
         match self.instruction(expression)?[..] {
             [only] => Ok(only),
             _ => Err(Problem::new(format!(

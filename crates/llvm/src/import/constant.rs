@@ -13,7 +13,7 @@ use ferrozyme_ir::{self as ir, Constant, Function};
 pub(super) enum Leaf<'c> {
     /// A constant of the Loop IR.
     Plain(ir::Value),
-    /// An expression: an address with an offset, or arithmetic on addresses. Also a global that each thread has of its own.
+    /// An expression: an address with an offset, or arithmetic on addresses.
     Expression(Value<'c>, ir::Type),
 }
 
@@ -61,9 +61,6 @@ impl<'c> Importer<'c, '_> {
             ValueKind::Function => {
                 let id = self.function(constant);
                 Leaf::Plain(function.constant(ty, Constant::Function(id)))
-            }
-            ValueKind::GlobalVariable if constant.is_thread_local() => {
-                Leaf::Expression(constant, ty)
             }
             ValueKind::GlobalVariable => {
                 let id = self.global(constant);

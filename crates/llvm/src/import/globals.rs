@@ -8,6 +8,9 @@ use ferrozyme_ir::{Alignment, Global, GlobalId, Symbol};
 /// Beyond this many bytes, contents are not looked at: tables of this size hold no addresses that matter.
 const LARGEST: u64 = 1 << 24;
 
+/// Part of the names of variables that `thread_local!` makes.
+const LAZY_VARIABLE: &str = "__RUST_STD_INTERNAL_VAL";
+
 impl<'c> Importer<'c, '_> {
     /// The global of the Loop IR for a variable of LLVM's.
     pub(super) fn global(&mut self, variable: Value<'c>) -> GlobalId {
@@ -34,6 +37,8 @@ impl<'c> Importer<'c, '_> {
             bytes: None,
             relocations: Vec::new(),
             inactive: false,
+            thread_local: variable.is_thread_local(),
+            parts: self.parts_of_lazy_variable(variable),
             layout: None,
         });
         // Before the contents, which may refer to the variable itself.
@@ -66,6 +71,30 @@ impl<'c> Importer<'c, '_> {
             global.relocations = relocations;
         }
         id
+    }
+
+    /// Where the state begins and ends in a variable that each thread makes when it first needs it. Rust's library keeps the value and one byte of state
+    /// in one variable; whoever has a pointer to the value cannot reach the state from there.
+    fn parts_of_lazy_variable(&self, variable: Value<'c>) -> Vec<u64> {
+        let of = variable.value_type();
+        if !variable.is_thread_local()
+            || !variable.name().contains(LAZY_VARIABLE)
+            || of.kind() != TypeKind::Struct
+        {
+            return Vec::new();
+        }
+        let fields = of.fields();
+        let is_byte = |field: &Type<'c>| self.layout.size(*field) == 1;
+        // The value is nothing yet, and so one field; more of them are contents of something that is not made lazily.
+        let state = match &fields[..] {
+            [_, state] | [_, state, _] if is_byte(state) => 1,
+            [state, _] if is_byte(state) => 0,
+            _ => return Vec::new(),
+        };
+        let start = self.layout.field_offset(of, state);
+        let mut parts = vec![start, start + 1];
+        parts.retain(|&part| part > 0 && part < self.layout.size(of));
+        parts
     }
 
     /// Writes a constant to its place; none if it has no form as bytes and addresses.

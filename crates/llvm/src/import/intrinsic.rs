@@ -210,10 +210,7 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
             }
             "objectsize" => self.object_size(call),
             "stacksave" | "invariant.start" => Ok(smallvec![self.writer.function.zero(Type::PTR)]),
-            "threadlocal.address" => {
-                let address = self.thread_local_address(call.arguments()[0])?;
-                Ok(smallvec![address])
-            }
+            "threadlocal.address" => Ok(smallvec![self.value(call.arguments()[0])?]),
             "llround" | "lround" => self.round_to_integer(call, Opcode::Round),
             "llrint" | "lrint" => self.round_to_integer(call, Opcode::RoundEven),
             _ => Err(Problem {

@@ -5,14 +5,12 @@
 //! carry a derivative go through them, they are declared inactive; otherwise the differentiator refuses them where it matters.
 
 use super::Importer;
-use super::body::At;
-use super::error::Result;
 use super::intrinsic;
 use crate::attribute::Place;
 use crate::opcode::{Linkage, Opcode, Ordering};
 use crate::types::{Type, TypeKind};
 use crate::value::{Value, ValueKind};
-use ferrozyme_ir::{self as ir, MemoryEffect};
+use ferrozyme_ir::MemoryEffect;
 use rustc_hash::FxHashSet;
 
 /// The attribute of such a function through which nothing goes that carries a derivative.
@@ -234,46 +232,6 @@ impl<'c> Importer<'c, '_> {
         function
             .text_attribute(Place::Function, ARGUMENTS_ONLY)
             .map(|_| MemoryEffect::Args)
-    }
-
-    /// A function that gives the address of a variable that each thread has of its own.
-    fn thread_local_function(&self, variable: Value<'c>) -> Option<Value<'c>> {
-        self.name_global(variable);
-        let name = format!("{}.address", variable.name());
-        if let Some(known) = self.llvm.function(&name) {
-            return Some(known);
-        }
-        let intrinsic = self
-            .llvm
-            .intrinsic("llvm.threadlocal.address", &[self.context.pointer()])?;
-        let function = self
-            .llvm
-            .add_function(&name, self.context.pointer().function(&[], false));
-        function.set_linkage(Linkage::Internal);
-        for fact in ["noinline", "nounwind", "willreturn"] {
-            function.add_attribute(Place::Function, self.context.attribute(fact, 0));
-        }
-        function.add_attribute(Place::Function, self.context.attribute("memory", 0));
-        for key in [INACTIVE, MADE_HERE] {
-            function.add_attribute(Place::Function, self.context.text_attribute(key, ""));
-        }
-        let builder = self.context.builder();
-        builder.at_end(self.context.append_block(function, "entry"));
-        builder.return_value(builder.call_function(intrinsic, &[variable]));
-        Some(function)
-    }
-}
-
-impl<'c> At<'_, '_, 'c, '_, '_> {
-    /// The address of a variable that each thread has of its own.
-    pub(super) fn thread_local_address(&mut self, variable: Value<'c>) -> Result<ir::Value> {
-        let importer = &mut *self.translator.importer;
-        let function = importer.thread_local_function(variable);
-        let function =
-            function.ok_or_else(|| super::error::Problem::new("a thread-local variable"))?;
-        let callee = importer.function(function);
-        let op = self.builder().call(callee, &[], &[ir::Type::PTR]);
-        Ok(self.writer.function.result(op))
     }
 }
 

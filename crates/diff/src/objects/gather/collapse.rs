@@ -31,7 +31,9 @@ impl Gather<'_> {
             let span = Span::exact(0);
             match name {
                 Source::Global(id) => {
-                    self.globals.insert(id, Target { class, span });
+                    for part in 0..=self.module.globals[id].parts.len() as u32 {
+                        self.globals.insert((id, part), Target { class, span });
+                    }
                 }
                 Source::Function(id) => {
                     self.functions.insert(id, Target { class, span });
@@ -110,7 +112,7 @@ impl Gather<'_> {
             }
         }
         let mut names: BTreeSet<Source> = BTreeSet::new();
-        names.extend(self.globals.keys().copied().map(Source::Global));
+        names.extend(self.globals.keys().map(|&(id, _)| Source::Global(id)));
         names.extend(self.functions.keys().copied().map(Source::Function));
         for body in &self.bodies {
             for op in returning_ops(body.function) {
@@ -126,7 +128,10 @@ impl Gather<'_> {
                     _ => None,
                 };
                 if let Some(finished) = callee.and_then(|callee| self.finished.get(&callee)) {
-                    let globals = finished.globals.iter().map(|&(id, _)| Source::Global(id));
+                    let globals = finished
+                        .globals
+                        .iter()
+                        .map(|&((id, _), _)| Source::Global(id));
                     let functions = finished
                         .functions
                         .iter()

@@ -183,9 +183,9 @@ impl Gather<'_> {
 
     /// Globals and functions are the same memory for everybody.
     fn bind_names(&mut self, original: &Objects, instance: &Instance) {
-        for &(id, place) in &original.globals {
+        for &((id, part), place) in &original.globals {
             if let Some(&copy) = instance.classes.get(&place.class) {
-                let here = self.global(id);
+                let here = self.part_of_global(id, part);
                 let shift = here.span.lo - place.span.lo;
                 self.graph.merge_classes(here.class, copy, shift);
             }

@@ -4,12 +4,12 @@ use super::super::Source;
 use super::super::graph::{Integer, Target};
 use super::super::span::Span;
 use super::{FAR, Gather};
-use ferrozyme_ir::{FunctionId, GlobalId, Layout, Op, Scalar, Symbol, Value};
+use ferrozyme_ir::{FunctionId, Global, GlobalId, Layout, Op, Scalar, Symbol, Value};
 
 impl Gather<'_> {
     /// The memory of a global. All globals that it holds addresses of come to light with it.
     pub(super) fn global(&mut self, id: GlobalId) -> Target {
-        if let Some(&target) = self.globals.get(&id) {
+        if let Some(&target) = self.globals.get(&(id, 0)) {
             return target;
         }
         let module = self.module;
@@ -17,7 +17,7 @@ impl Gather<'_> {
         let mut unseen = vec![id];
         while let Some(id) = unseen.pop() {
             let global = &module.globals[id];
-            let target = self.globals[&id];
+            let target = self.globals[&(id, 0)];
             if global.bytes.is_none() {
                 self.graph.node_mut(target.class).escapes = true;
             }
@@ -27,7 +27,7 @@ impl Gather<'_> {
             for &(offset, symbol) in &global.relocations {
                 let pointee = match symbol {
                     Symbol::Function(other) => self.code(0, other),
-                    Symbol::Global(other) => match self.globals.get(&other) {
+                    Symbol::Global(other) => match self.globals.get(&(other, 0)) {
                         Some(&known) => known,
                         None => {
                             unseen.push(other);
@@ -37,6 +37,8 @@ impl Gather<'_> {
                 };
                 if offset < FAR {
                     let bytes = Scalar::Ptr.bytes();
+                    let part = part_of(global, offset);
+                    let target = self.part_of_global(id, part);
                     let cell = self.graph.access(target.class, offset as i64, bytes);
                     self.graph.set_pointer(cell, pointee);
                 }
@@ -51,7 +53,25 @@ impl Gather<'_> {
             class: self.graph.new_class(Some(source)),
             span: Span::exact(0),
         };
-        self.globals.insert(id, target);
+        self.globals.insert((id, 0), target);
+        target
+    }
+
+    /// The memory of a part of a global. Offsets there are those of the whole.
+    pub(super) fn part_of_global(&mut self, id: GlobalId, part: u32) -> Target {
+        if part == 0 {
+            return self.global(id);
+        }
+        if let Some(&target) = self.globals.get(&(id, part)) {
+            return target;
+        }
+        let source = (self.bodies[0].id, Source::Global(id));
+        let target = Target {
+            class: self.graph.new_class(Some(source)),
+            span: Span::exact(0),
+        };
+        self.graph.node_mut(target.class).escapes = self.module.globals[id].bytes.is_none();
+        self.globals.insert((id, part), target);
         target
     }
 
@@ -222,4 +242,9 @@ impl Gather<'_> {
             }
         }
     }
+}
+
+/// Which part of a global an offset lies in.
+pub(super) fn part_of(global: &Global, offset: u64) -> u32 {
+    global.parts.partition_point(|&start| start <= offset) as u32
 }

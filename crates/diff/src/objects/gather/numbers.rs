@@ -113,11 +113,12 @@ fn halves(function: &Function, operands: &[Value], ty: Type) -> Option<(Value, V
     None
 }
 
-/// Whether an integer constant says that it is an integer: zero may be anything, and a large one the bits of a float.
+/// Whether an integer constant says that it is an integer: zero may be anything, and a large one the bits of a float. A single byte is
+/// neither float nor pointer; where it is part of one, the memory says so.
 pub(in crate::objects) fn is_telling(function: &Function, value: Value) -> bool {
     let ty = function.ty(value);
     let small = match ty.bytes() / u64::from(ty.lanes()) {
-        0..2 => 1,
+        0..2 => 1 << 8,
         2..4 => 1 << 8,
         4..8 => 1 << 20,
         _ => 1i128 << 32,
