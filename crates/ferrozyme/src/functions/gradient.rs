@@ -23,6 +23,23 @@ use super::{Float, Input, check_length};
 /// let gradient = grad(|x| x.iter().zip(&weights).map(|(x, w)| w * x * x).sum(), &x);
 /// assert_eq!(gradient, [2.0, 4.0, 12.0]);
 /// ```
+///
+/// A function that came in as `impl Fn` is passed on inside a closure, which says what it takes:
+///
+/// ```
+/// use ferrozyme::grad;
+///
+/// fn descend(f: impl Fn(&[f64]) -> f64, mut x: Vec<f64>) -> Vec<f64> {
+///     for _ in 0..50 {
+///         let gradient = grad(|x: &[f64]| f(x), &x);
+///         x.iter_mut().zip(gradient).for_each(|(x, g)| *x -= 0.4 * g);
+///     }
+///     x
+/// }
+///
+/// let lowest = descend(|x| (x[0] - 1.0).powi(2) + x[1] * x[1], vec![3.0, 2.0]);
+/// assert!((lowest[0] - 1.0).abs() < 1e-9 && lowest[1].abs() < 1e-9);
+/// ```
 #[track_caller]
 pub fn grad<X, F>(f: F, x: X) -> X::Owned
 where

@@ -42,7 +42,7 @@ pub(crate) fn derivative(
         #[doc = #documentation]
         #(#attributes)*
         #track_caller
-        #[allow(clippy::too_many_arguments, clippy::type_complexity, unused_unsafe)]
+        #[allow(clippy::all, unused_unsafe)]
         #visibility #signature { #body }
     }
 }
