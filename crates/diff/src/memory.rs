@@ -155,26 +155,50 @@ fn is_made_here(objects: &Objects, function: &Function, pointer: Value) -> bool 
         .is_none_or(|(class, _)| objects.is_made_here(class))
 }
 
-/// Whether nobody but loads of this function takes anything from the memory that a pointer leads to.
+/// Whether nobody but loads of this function takes anything from the memory that a pointer leads to, or from where it is copied on.
 fn is_last_stop(objects: &Objects, function: &Function, pointer: Value) -> bool {
-    let Some((class, _)) = objects.class_of(function, pointer) else {
+    let class_of = |value: Value| Some(objects.class_of(function, value)?.0);
+    let Some(class) = class_of(pointer) else {
         return true;
     };
-    let is_it = |value: &Value| {
-        objects
-            .class_of(function, *value)
-            .is_some_and(|(other, _)| other == class)
-    };
-    objects.is_local(class)
+    let mut stops = vec![class];
+    let mut grown = true;
+    while grown {
+        grown = false;
+        if stops.len() > MOST_STOPS || !stops.iter().all(|&class| objects.is_local(class)) {
+            return false;
+        }
+        let is_stop =
+            |stops: &[_], value: Value| class_of(value).is_some_and(|class| stops.contains(&class));
         // All operations there are: while a sweep is being built, not all of them are in their places.
-        && !function.ops.values().any(|data| {
+        for data in function.ops.values() {
             match data.opcode {
-                Opcode::Copy | Opcode::Move => is_it(&data.operands[1]),
-                Opcode::Call | Opcode::CallIndirect => data.operands.iter().any(is_it),
-                _ => false,
+                Opcode::Copy | Opcode::Move if is_stop(&stops, data.operands[1]) => {
+                    let Some(next) = class_of(data.operands[0]) else {
+                        return false;
+                    };
+                    if !stops.contains(&next) {
+                        stops.push(next);
+                        grown = true;
+                    }
+                }
+                Opcode::Call | Opcode::CallIndirect
+                    if data
+                        .operands
+                        .iter()
+                        .any(|&operand| is_stop(&stops, operand)) =>
+                {
+                    return false;
+                }
+                _ => {}
             }
-        })
+        }
+    }
+    true
 }
+
+/// How many pieces of memory a copy is followed through.
+const MOST_STOPS: usize = 8;
 
 /// What to do about bytes of which nothing is known.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -117,6 +117,23 @@ impl Interval {
         Interval { lo: 0, hi: 0, step }.spread_over(Interval { lo, hi, step: 1 })
     }
 
+    /// All numbers divided by `2^by`, rounded down. Where the division leaves no rest, multiples stay multiples.
+    fn shifted_down(self, by: u32) -> Interval {
+        let whole = 1u128 << by;
+        let divides =
+            self.step.is_multiple_of(whole) && self.lo.unsigned_abs().is_multiple_of(whole);
+        let (lo, hi) = (self.lo >> by, self.hi >> by);
+        Interval {
+            lo,
+            hi,
+            step: match divides {
+                _ if lo == hi => 0,
+                true => self.step >> by,
+                false => 1,
+            },
+        }
+    }
+
     fn as_exact(self) -> Option<i128> {
         (self.lo == self.hi).then_some(self.lo)
     }
@@ -146,6 +163,19 @@ impl Interval {
             step: modulus,
         }
         .spread_over(full)
+    }
+
+    /// What numbers, some of them negative, are as unsigned numbers of this many bits.
+    fn unsigned(self, bits: u32) -> Interval {
+        let step = match self.step {
+            0 => 1,
+            step => 1u128 << step.trailing_zeros().min(bits).min(100),
+        };
+        Interval { step, ..self }.spread_over(Interval {
+            lo: 0,
+            hi: (1i128 << bits.min(100)) - 1,
+            step: 1,
+        })
     }
 
     /// All numbers within `bounds` that are equal to `lo` modulo `step`.
@@ -569,17 +599,26 @@ impl Analysis<'_> {
                             })
                     })
             }
-            Opcode::Lshr | Opcode::Udiv | Opcode::Sdiv | Opcode::Ashr => {
+            Opcode::Lshr | Opcode::Ashr => {
                 let (Some(a), Some(b)) = (self.get(operands[0]), self.get(operands[1])) else {
                     return;
                 };
-                let shift = matches!(data.opcode, Opcode::Lshr | Opcode::Ashr);
-                let divisor = exact(b).and_then(|by| match shift {
-                    true if (0..100).contains(&by) => Some(1i128 << by),
-                    false if by > 0 => Some(by),
-                    _ => None,
-                });
-                divisor.filter(|_| a.lo >= 0).map(|by| {
+                // A negative number counts as 2^bits more where zeros come in from above.
+                let a = match data.opcode {
+                    Opcode::Lshr if a.lo < 0 => (bits <= 64).then(|| a.unsigned(bits)),
+                    _ => Some(a),
+                };
+                exact(b)
+                    .filter(|&by| (0..i128::from(bits)).contains(&by))
+                    .zip(a)
+                    .map(|(by, a)| a.shifted_down(by as u32).fitted(bits, false))
+            }
+            Opcode::Udiv | Opcode::Sdiv => {
+                let (Some(a), Some(b)) = (self.get(operands[0]), self.get(operands[1])) else {
+                    return;
+                };
+                let divisor = exact(b).filter(|&by| by > 0 && a.lo >= 0);
+                divisor.map(|by| {
                     Interval {
                         step: 1,
                         ..Interval::exact(a.lo / by)
@@ -622,13 +661,7 @@ impl Analysis<'_> {
                 };
                 let from = self.function.ty(operands[0]).scalar().bits();
                 if data.opcode == Opcode::Zext && a.lo < 0 {
-                    let step = 1u128 << a.step.trailing_zeros().min(from).min(100);
-                    let step = if a.step == 0 { 1 } else { step };
-                    Some(Interval { step, ..a }.spread_over(Interval {
-                        lo: 0,
-                        hi: (1i128 << from.min(100)) - 1,
-                        step: 1,
-                    }))
+                    Some(a.unsigned(from))
                 } else {
                     Some(a.fitted(bits, false))
                 }
@@ -662,5 +695,22 @@ mod tests {
         let kept = every.times(12).plus(Interval::exact(1)).fitted(64, true);
         assert_eq!((kept.lo, kept.step), (1, 12));
         assert_eq!((kept.hi - 1) % 12, 0);
+    }
+
+    #[test]
+    fn products_of_multiples_are_multiples() {
+        let rows = Interval::full(32).times(8);
+        let product = rows.product(Interval::full(64));
+        assert_eq!(product.fitted(64, false).step, 8);
+    }
+
+    /// LLVM's way to extend the sign of the lower half of a word, and to multiply by 8 at once.
+    #[test]
+    fn shifts_up_and_down_keep_multiples() {
+        let up = Interval::full(64).times(1 << 32).fitted(64, false);
+        assert_eq!(up.step, 1 << 32);
+        assert_eq!(up.shifted_down(29).step, 8);
+        assert_eq!(up.unsigned(64).shifted_down(29).step, 8);
+        assert_eq!(Interval::exact(-5).shifted_down(1), Interval::exact(-3));
     }
 }
