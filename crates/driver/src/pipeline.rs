@@ -2,7 +2,7 @@
 
 use crate::Output;
 use crate::derive::derive;
-use crate::enzyme::adapt_registrations;
+use crate::enzyme::{adapt_registrations, end_at_handlers};
 use crate::finish::{emit, optimise_derivatives};
 use crate::gather::{Gathered, gather};
 use crate::inputs::Inputs;
@@ -70,6 +70,7 @@ pub(crate) fn make_derivatives<'c>(
     return_results(context, module, &mut gathered.registrations);
     adapt_registrations(context, module, &mut gathered.registrations)
         .map_err(|problem| vec![problem])?;
+    end_at_handlers(context, module);
     let machine = target_machine(&module.triple(), options).map_err(|problem| vec![problem])?;
     prepare(module, &machine).map_err(|problem| vec![problem])?;
     let outlined = outline_cold_code(context, module, &|function| {

@@ -19,10 +19,12 @@
 //! | `thunk.rs` | the function that takes the place of the entry point in one call |
 //! | `results.rs` | the results of a derivative in the form that the call wants |
 //! | `registrations.rs`, `rules.rs` | what programs say of functions, and the form that it has here |
+//! | `exceptions.rs` | C++ exceptions that are caught in what is differentiated |
 //! | `root.rs` | the function that is differentiated |
 
 mod arguments;
 mod entries;
+mod exceptions;
 mod registrations;
 mod resolve;
 mod results;
@@ -32,6 +34,7 @@ mod thunk;
 mod trace;
 
 pub(crate) use entries::has_requests;
+pub(crate) use exceptions::end_at_handlers;
 pub(crate) use registrations::read_enzyme_registrations;
 pub(crate) use root::build_value_root;
 pub(crate) use rules::adapt_registrations;
