@@ -172,10 +172,12 @@ impl Arguments {
                     read.dependencies.others.extend([argument, value]);
                 }
                 "-MP" | "-MG" | "-MV" => read.dependencies.others.push(argument),
-                "-emit-llvm" | "-flto" => {
+                "-emit-llvm" => {
                     read.bitcode = true;
                     read.items.push(Item::Option(vec![argument]));
                 }
+                // Objects carry their units for derivatives, which bitcode could not.
+                "-flto" | "-fno-lto" | "-ffat-lto-objects" => {}
                 option if WITH_VALUE.contains(&option) => {
                     let value = value()?;
                     read.items.push(Item::Option(vec![argument, value]));
@@ -208,10 +210,7 @@ impl Arguments {
                         read.level = level_of(level);
                     }
                     if option.starts_with("-flto=") {
-                        read.bitcode = true;
-                    }
-                    if option == "-fno-lto" {
-                        read.bitcode = false;
+                        continue;
                     }
                     if let Some(level) = option.strip_prefix("-g") {
                         let no_level = ["gcc", "gcolumn", "gno-", "gsplit", "gz"];
