@@ -1,0 +1,189 @@
+//! The drivers as compilers: what they make without requests, several files, libraries, options, exit status.
+
+use object::{Object, ObjectSection};
+use std::path::Path;
+use std::process::{Command, Output};
+
+const PLAIN: &str = "
+#include <math.h>
+static double weights[64];
+double dot(const double *a, const double *b, int n) { double s = 0; for (int i = 0; i < n; i++) s += a[i] * b[i]; return s; }
+double total(void) { for (int i = 0; i < 64; i++) weights[i] = sin(i); return dot(weights, weights, 64); }
+";
+
+const MODEL: &str = "
+#include <math.h>
+static int evaluations;
+static double gain = 2;
+double model(double x) { evaluations++; return gain * sin(x) * x; }
+void set_gain(double value) { gain = value; }
+int count(void) { return evaluations; }
+";
+
+const MAIN: &str = "
+#include <math.h>
+double __enzyme_autodiff(void *, ...);
+double model(double);
+void set_gain(double);
+int count(void);
+double f(double x) { return model(x) * x; }
+int main(void) {
+  double x = 1.5, expected = 2 * (2 * x * sin(x) + x * x * cos(x));
+  if (fabs(__enzyme_autodiff((void *)f, x) - expected) > 1e-12) return 1;
+  set_gain(4);
+  if (fabs(__enzyme_autodiff((void *)f, x) - 2 * expected) > 1e-12) return 2;
+  return count() == 2 ? 0 : 3;
+}
+";
+
+/// Nothing can be tried without clang.
+fn has_clang() -> bool {
+    let version = Command::new("clang-22").arg("--version").output();
+    version.is_ok_and(|output| output.status.success())
+}
+
+fn run(folder: &Path, program: &str, arguments: &[&str]) -> Output {
+    Command::new(program)
+        .current_dir(folder)
+        .args(arguments)
+        .output()
+        .expect("the program can be run")
+}
+
+fn compile(folder: &Path, arguments: &[&str]) {
+    let output = run(folder, env!("CARGO_BIN_EXE_ferrozyme-cc"), arguments);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{arguments:?}: {said}");
+}
+
+fn folder_with(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, text) in files {
+        std::fs::write(folder.path().join(name), text).expect("a file");
+    }
+    folder
+}
+
+fn code_of(path: &Path) -> Vec<u8> {
+    let bytes = std::fs::read(path).expect("an object");
+    let file = object::File::parse(bytes.as_slice()).expect("an object file");
+    let section = file.section_by_name(".text").expect("code");
+    section.data().expect("its bytes").to_vec()
+}
+
+#[test]
+fn code_without_requests_is_clangs() {
+    if !has_clang() {
+        return;
+    }
+    let folder = folder_with(&[("plain.c", PLAIN)]);
+    for level in ["-O0", "-O1", "-O2", "-O3"] {
+        compile(folder.path(), &[level, "-c", "plain.c", "-o", "ours.o"]);
+        let arguments = [level, "-c", "plain.c", "-o", "clangs.o"];
+        assert!(run(folder.path(), "clang-22", &arguments).status.success());
+        let [ours, clangs] = ["ours.o", "clangs.o"].map(|name| code_of(&folder.path().join(name)));
+        assert!(ours == clangs, "the code differs at {level}");
+    }
+}
+
+#[test]
+fn derivatives_reach_into_other_units_and_their_statics() {
+    if !has_clang() {
+        return;
+    }
+    let folder = folder_with(&[("main.c", MAIN), ("model.c", MODEL)]);
+    let at = folder.path();
+    for level in ["-O0", "-O2"] {
+        compile(at, &[level, "main.c", "model.c", "-o", "at_once", "-lm"]);
+        assert_eq!(run(at, "./at_once", &[]).status.code(), Some(0));
+
+        compile(at, &[level, "-c", "main.c"]);
+        compile(at, &[level, "-c", "model.c"]);
+        compile(at, &["main.o", "model.o", "-o", "objects", "-lm"]);
+        assert_eq!(run(at, "./objects", &[]).status.code(), Some(0));
+
+        let archived = run(at, "ar", &["rcs", "libmodel.a", "model.o"]);
+        assert!(archived.status.success());
+        compile(at, &["main.o", "-L.", "-lmodel", "-o", "library", "-lm"]);
+        assert_eq!(run(at, "./library", &[]).status.code(), Some(0));
+    }
+}
+
+#[test]
+fn objects_with_their_derivatives_need_no_driver_to_link() {
+    if !has_clang() {
+        return;
+    }
+    let folder = folder_with(&[(
+        "both.c",
+        &format!("{MODEL}{}", MAIN.replace("double model(double);", "")),
+    )]);
+    compile(folder.path(), &["-O2", "-c", "both.c"]);
+    let linked = run(
+        folder.path(),
+        "clang-22",
+        &["both.o", "-o", "program", "-lm"],
+    );
+    assert!(linked.status.success());
+    assert_eq!(run(folder.path(), "./program", &[]).status.code(), Some(0));
+}
+
+#[test]
+fn options_are_clangs() {
+    if !has_clang() {
+        return;
+    }
+    let folder = folder_with(&[
+        ("plain.c", PLAIN),
+        ("arguments", "-O1 -c 'plain.c' -o \"with space.o\""),
+    ]);
+    let at = folder.path();
+    compile(at, &["@arguments"]);
+    assert!(at.join("with space.o").exists());
+
+    compile(at, &["-MMD", "-c", "plain.c", "-o", "other.o"]);
+    let dependencies = std::fs::read_to_string(at.join("other.d")).expect("dependencies");
+    assert!(
+        dependencies.starts_with("other.o: plain.c"),
+        "{dependencies}"
+    );
+
+    compile(at, &["-S", "plain.c"]);
+    let assembly = std::fs::read_to_string(at.join("plain.s")).expect("assembly");
+    assert!(assembly.contains("dot:") && !assembly.contains(".incbin"));
+
+    compile(
+        at,
+        &["-shared", "-fPIC", "plain.c", "-o", "libplain.so", "-lm"],
+    );
+    compile(at, &["-fsyntax-only", "plain.c"]);
+}
+
+#[test]
+fn failures_are_a_compilers() {
+    if !has_clang() {
+        return;
+    }
+    let folder = folder_with(&[
+        ("bad.c", "int main(void) { return x; }\n"),
+        ("plain.c", PLAIN),
+    ]);
+    let driver = env!("CARGO_BIN_EXE_ferrozyme-cc");
+    let output = run(folder.path(), driver, &["-c", "bad.c"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("bad.c:1:25: error:"), "{said}");
+
+    let output = Command::new(driver)
+        .current_dir(folder.path())
+        .env("FERROZYME_CLANG", "no-such-clang")
+        .args(["-c", "plain.c"])
+        .output()
+        .expect("the program can be run");
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        said.contains("FERROZYME_CLANG names 'no-such-clang', which is no clang"),
+        "{said}"
+    );
+}
