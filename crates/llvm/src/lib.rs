@@ -32,6 +32,7 @@ pub mod allocation;
 mod attribute;
 mod block;
 mod builder;
+mod catches;
 pub mod compile;
 mod constant;
 mod context;

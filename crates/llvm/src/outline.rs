@@ -19,6 +19,7 @@ use std::collections::{HashMap, HashSet};
 use crate::attribute::Place;
 use crate::block::Block;
 use crate::builder::Builder;
+use crate::catches::terminate_at_handlers;
 use crate::context::Context;
 use crate::module::Module;
 use crate::opcode::{Linkage, Opcode};
@@ -36,12 +37,16 @@ pub fn outline_cold_code<'c>(
     let mut made = Vec::new();
     for function in module.functions().collect::<Vec<_>>() {
         if !function.is_declaration() && !is_outside(function) {
-            let outliner = Outliner {
+            let mut outliner = Outliner {
                 context,
                 module,
                 function,
-                cold: cold_blocks(function),
+                cold: HashSet::new(),
             };
+            if terminate_at_handlers(context, module, function) {
+                outliner.erase_unreachable();
+            }
+            outliner.cold = cold_blocks(function);
             outliner.run(&mut made);
         }
     }

@@ -81,3 +81,22 @@ define double @calls_what_catches(double %x) {
   %a = call double @catches(double %x)
   ret double %a
 }
+
+; In C++, an exception that would be caught ends the program.
+define double @handles(double %x) personality ptr @__gxx_personality_v0 {
+entry:
+  %a = invoke double @other(double %x) to label %done unwind label %pad
+pad:
+  %e = landingpad { ptr, i32 } catch ptr null
+  %o = extractvalue { ptr, i32 } %e, 0
+  %c = call ptr @__cxa_begin_catch(ptr %o)
+  call void @__cxa_end_catch()
+  br label %done
+done:
+  %r = phi double [ %a, %entry ], [ 0.0, %pad ]
+  ret double %r
+}
+
+declare i32 @__gxx_personality_v0(...)
+declare ptr @__cxa_begin_catch(ptr)
+declare void @__cxa_end_catch()
