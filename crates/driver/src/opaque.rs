@@ -34,6 +34,21 @@ const OPAQUE_PATHS: &[&str] = &[
     "std::panicking::rust_panic_with_hook",
 ];
 
+/// Functions of C++'s streams, by how their symbols start. Their bodies are in headers in part, and lead through tables of functions that are nobody's business here.
+const STREAMS: &[&str] = &[
+    "_ZNKSt5ctype",
+    "_ZNKSt9basic_ios",
+    "_ZNSi",
+    "_ZNSo",
+    "_ZNSt13basic_ostream",
+    "_ZNSt8ios_base",
+    "_ZNSt9basic_ios",
+    "_ZSt16__ostream_insert",
+    "_ZSt4endl",
+    "_ZSt5flush",
+    "_ZStlsI",
+];
+
 /// What the name of a function contains through which users say that no derivatives go.
 const INACTIVE_NAME: &str = "__ferrozyme_inactive";
 
@@ -45,7 +60,7 @@ pub(crate) fn is_opaque(name: &str, symbol: Value<'_>) -> bool {
     if name.contains("___rust_") || name.starts_with("__rust_") || name == "rust_eh_personality" {
         return true;
     }
-    if name.contains(INACTIVE_NAME) {
+    if name.contains(INACTIVE_NAME) || is_stream(name) {
         return true;
     }
     is_opaque_path(&demangle(name))
@@ -57,6 +72,12 @@ pub(crate) fn is_inactive(name: &str) -> bool {
         || name.contains("___rust_")
         || name.starts_with("__rust_")
         || name.contains(INACTIVE_NAME)
+        || is_stream(name)
+}
+
+/// Whether a function belongs to C++'s streams.
+pub(crate) fn is_stream(name: &str) -> bool {
+    STREAMS.iter().any(|start| name.starts_with(start))
 }
 
 /// The path of a symbol, for people.

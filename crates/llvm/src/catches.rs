@@ -8,6 +8,7 @@
 //!
 //! What a handler does has no place in the reverse sweep: the forward sweep stopped in the middle of a callee, whose tape is not complete. So programs are differentiated as if
 //! nothing were thrown, and whoever throws all the same learns of it. Exceptions that pass through without being caught do as before.
+//! (The driver makes sure before that no handler comes back; here they leave the control flow, also those that throw on what they caught.)
 
 use crate::attribute::Place;
 use crate::context::Context;

@@ -100,30 +100,10 @@ const INACTIVE_FUNCTIONS: &[&str] = &[
     "write",
 ];
 
-/// Functions of C++'s streams, by how their symbols start.
-const STREAMS: &[&str] = &[
-    "_ZNKSt5ctype",
-    "_ZNKSt9basic_ios",
-    "_ZNSi",
-    "_ZNSo",
-    "_ZNSt13basic_ostream",
-    "_ZNSt8ios_base",
-    "_ZNSt9basic_ios",
-    "_ZSt16__ostream_insert",
-    "_ZSt4endl",
-    "_ZSt5flush",
-    "_ZStlsI",
-];
-
-/// Whether a function of this name is one of a library that computes nothing with a derivative.
-fn is_inactive_name(name: &str) -> bool {
-    INACTIVE_FUNCTIONS.contains(&name) || STREAMS.iter().any(|start| name.starts_with(start))
-}
-
 /// Whether nothing that goes through a function without a body carries a derivative.
 pub(super) fn is_inactive(function: Value<'_>) -> bool {
     function.text_attribute(Place::Function, INACTIVE).is_some()
-        || is_inactive_name(&function.name())
+        || INACTIVE_FUNCTIONS.contains(&function.name().as_str())
 }
 
 /// Whether a function was made here.
