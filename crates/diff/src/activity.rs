@@ -330,8 +330,11 @@ impl Analysis<'_> {
         }
     }
 
-    /// Whether all memory of a class is constant, or only read according to the parameters that lead there.
+    /// Whether all memory of a class is constant, or nobody here writes to it, or it is only read according to the parameters that lead there.
     fn is_never_written(&self, class: Class) -> bool {
+        if !self.objects.is_written(class) {
+            return true;
+        }
         let mut sources = self.objects.sources(class).peekable();
         sources.peek().is_some()
             && sources.all(|source| match source {

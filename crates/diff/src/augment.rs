@@ -606,8 +606,6 @@ impl Augmenter<'_> {
             Kind::Float(scalar) => ValueKind::CarriesFloat(scalar),
             Kind::Integer | Kind::Padding => ValueKind::Integer,
             Kind::Pointer(place) => ValueKind::CarriesPointer(place),
-            // In memory that is made here, nobody takes it for anything.
-            Kind::Unknown if self.sweep.objects.is_made_here(class) => ValueKind::Integer,
             Kind::Unknown | Kind::Conflict(_) => ValueKind::Unknown,
         }
     }

@@ -76,7 +76,7 @@ pub enum Kind {
     Integer,
     /// A pointer to there, or sometimes a number.
     Pointer(Place),
-    /// Nothing, by the description of the memory.
+    /// Nothing: by the description of the memory, or because nobody takes them for anything, here or elsewhere.
     Padding,
     /// Nothing says what they are.
     Unknown,
@@ -150,6 +150,13 @@ pub enum Source {
     External(Op),
     /// An integer was made an address here.
     Address(Op),
+}
+
+impl Source {
+    /// Whether the function, or something that it calls, makes the memory.
+    fn is_made_here(self) -> bool {
+        matches!(self, Source::Stack(_) | Source::Alloc(_) | Source::Call(_))
+    }
 }
 
 /// What lies from an offset of a class on: first `head`, then `body` again and again.
@@ -267,6 +274,8 @@ struct ClassShape {
     sources: Vec<(FunctionId, Source)>,
     escapes: bool,
     clobbered: bool,
+    /// This function, or something that it calls, writes to it.
+    written: bool,
     unknown_origin: bool,
     /// Code before or after this function's may reach it.
     visible: bool,
@@ -598,10 +607,19 @@ impl Objects {
                     let pointee = known.and_then(|at| self.layout_within(place.class, at, path));
                     (Scalar::Ptr, pointee)
                 }
-                Kind::Padding => continue,
-                // What nobody uses in memory that is made here is nothing to anybody.
-                Kind::Unknown if self.is_made_here(class) => continue,
-                Kind::Unknown | Kind::Conflict(_) => {
+                // What nobody uses in memory that is made here is nothing to what is called.
+                Kind::Unknown if !self.is_made_here(class) => {
+                    complete &= stride == 0;
+                    continue;
+                }
+                Kind::Padding | Kind::Unknown => {
+                    // Where nothing repeats, gaps are what nothing is known of: so it is said that nothing of interest is there.
+                    if stride == 0 {
+                        layout.fields.extend(integers(field));
+                    }
+                    continue;
+                }
+                Kind::Conflict(_) => {
                     complete &= stride == 0;
                     continue;
                 }
@@ -616,17 +634,18 @@ impl Objects {
         complete.then_some(layout)
     }
 
+    /// Whether this function, what it calls, or code that is not seen may write to memory of a class.
+    pub fn is_written(&self, class: Class) -> bool {
+        let shape = &self.shape.classes[class];
+        shape.written || shape.clobbered || shape.escapes || shape.unknown_origin
+    }
+
     /// Whether all memory of a class is made by this function or by what it calls.
     pub fn is_made_here(&self, class: Class) -> bool {
         let mut sources = self.sources(class).peekable();
         sources.peek().is_some()
             && !self.has_unknown_origin(class)
-            && sources.all(|source| {
-                matches!(
-                    source,
-                    Source::Stack(_) | Source::Alloc(_) | Source::Call(_)
-                )
-            })
+            && sources.all(Source::is_made_here)
     }
 
     /// The offset of the same field in the first period, and how many bytes follow until the next turn.
@@ -699,23 +718,28 @@ fn find<K: Ord>(list: &[(K, Place)], key: K) -> Option<Place> {
     Some(list[index].1)
 }
 
-/// What several pieces are together: an integer of integers, padding of padding, or a contradiction if one is.
+/// What several pieces are together: an integer of integers, also with padding among them; padding of padding; or a contradiction if one is.
 fn common_kind(parts: &[Bytes]) -> Option<Kind> {
     let conflict = parts
         .iter()
         .map(|part| part.kind)
         .find(|kind| matches!(kind, Kind::Conflict(_)));
-    let first = parts.first()?.kind;
-    let plain = matches!(first, Kind::Integer | Kind::Padding | Kind::Unknown);
-    conflict.or((plain && parts.iter().all(|part| part.kind == first)).then_some(first))
+    let all = |wanted: &[Kind]| parts.iter().all(|part| wanted.contains(&part.kind));
+    let common = [
+        (&[Kind::Padding][..], Kind::Padding),
+        (&[Kind::Unknown], Kind::Unknown),
+        (&[Kind::Integer, Kind::Padding], Kind::Integer),
+    ];
+    let common = common.into_iter().find(|(kinds, _)| all(kinds));
+    conflict.or(common.map(|(_, kind)| kind))
 }
 
 fn value_kind(kind: Kind) -> ValueKind {
     match kind {
         Kind::Float(scalar) => ValueKind::CarriesFloat(scalar),
-        Kind::Integer => ValueKind::Integer,
+        Kind::Integer | Kind::Padding => ValueKind::Integer,
         Kind::Pointer(place) => ValueKind::CarriesPointer(place),
-        Kind::Padding | Kind::Unknown => ValueKind::Unknown,
+        Kind::Unknown => ValueKind::Unknown,
         Kind::Conflict(contradiction) => ValueKind::Conflict(contradiction),
     }
 }

@@ -4,8 +4,8 @@
 use super::gather::Gather;
 use super::graph::{CellId, ClassId, Graph, Target};
 use super::{CellShape, Class, ClassShape, Objects, Place, Shape, Source, Trace};
-use ferrozyme_ir::FunctionId;
 use ferrozyme_ir::entity::{PrimaryMap, SecondaryMap};
+use ferrozyme_ir::{Function, FunctionId, Opcode, Value};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -79,6 +79,9 @@ pub(super) fn freeze(gather: Gather<'_>) -> Vec<(FunctionId, Objects)> {
     spread_escapes(&mut shape);
     let returned = frozen.iter().flat_map(|(_, _, _, results)| results);
     spread_visibility(&mut shape, bodies.len() == 1, returned);
+    if let [(body, values, _, results)] = &frozen[..] {
+        find_unused(&mut shape, body.function, values, results);
+    }
     let shape = Arc::new(shape);
     frozen
         .into_iter()
@@ -180,6 +183,7 @@ impl Freezer<'_> {
                     sources: node.sources.iter().copied().collect(),
                     escapes: node.escapes,
                     clobbered: node.clobbered,
+                    written: node.written,
                     unknown_origin: node.unknown_origin,
                     visible: false,
                     described: node.described,
@@ -256,6 +260,41 @@ fn spread_visibility<'r>(
         if !std::mem::replace(&mut shape.classes[id].visible, true) {
             unseen.extend(pointees(shape, id));
         }
+    }
+}
+
+/// Bytes of memory that others cannot reach and that nothing is known of are nothing to anybody: what uses them would be seen. Those that come from elsewhere or go there may
+/// be something to others.
+fn find_unused(
+    shape: &mut Shape,
+    function: &Function,
+    values: &SecondaryMap<Value, Trace>,
+    results: &[Trace],
+) {
+    let mut elsewhere: Vec<u32> = Vec::new();
+    for class in shape.classes.values() {
+        if class.visible || class.escapes || class.clobbered || class.unknown_origin {
+            elsewhere.extend(class.fields.iter().map(|&(_, cell)| cell));
+        }
+    }
+    let calls = function
+        .ops
+        .values()
+        .filter(|data| matches!(data.opcode, Opcode::Call | Opcode::CallIndirect));
+    let passed = calls.flat_map(|data| data.results.iter().chain(&data.operands));
+    let passed = passed.chain(function.arguments());
+    let traces = passed.map(|&value| &values[value]).chain(results);
+    for trace in traces {
+        if let Trace::Cell(cell) = *trace {
+            elsewhere.extend(shape.leaves(cell));
+        }
+    }
+    let mut known = vec![false; shape.cells.len()];
+    for cell in elsewhere {
+        known[cell as usize] = true;
+    }
+    for (cell, elsewhere) in shape.cells.iter_mut().zip(known) {
+        cell.padding |= !elsewhere;
     }
 }
 

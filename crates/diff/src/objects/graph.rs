@@ -86,6 +86,8 @@ pub(super) struct ClassNode {
     pub escapes: bool,
     /// Code that is not seen may have written to it.
     pub clobbered: bool,
+    /// Something that is seen writes to it.
+    pub written: bool,
     /// It may be memory that stems from code that is not seen.
     pub unknown_origin: bool,
     /// A description says what each byte of a period is.
@@ -164,6 +166,7 @@ impl Graph {
             sources: source.into_iter().collect(),
             escapes: false,
             clobbered: false,
+            written: false,
             unknown_origin: false,
             described: false,
         });
@@ -338,11 +341,12 @@ impl Graph {
         let sources = std::mem::take(&mut node.sources);
         let (escapes, clobbered, unknown_origin) =
             (node.escapes, node.clobbered, node.unknown_origin);
-        let described = node.described;
+        let (described, written) = (node.described, node.written);
         let (start, every) = (node.start, node.period);
         let node = self.node_mut(big);
         node.escapes |= escapes;
         node.clobbered |= clobbered;
+        node.written |= written;
         node.unknown_origin |= unknown_origin;
         node.described |= described;
         node.sources.extend(sources);

@@ -81,6 +81,7 @@ impl Gather<'_> {
         node.sources = sources;
         node.escapes = true;
         node.clobbered = true;
+        node.written = true;
         node.unknown_origin = true;
     }
 

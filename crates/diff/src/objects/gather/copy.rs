@@ -3,7 +3,7 @@
 use super::super::graph::Target;
 use super::super::span::gcd;
 use super::Gather;
-use ferrozyme_ir::Value;
+use ferrozyme_ir::{Scalar, Value};
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
@@ -12,6 +12,9 @@ const LONG: u64 = 4096;
 
 impl Gather<'_> {
     pub(super) fn copy(&mut self, b: usize, to: Value, from: Value, bytes: Value) {
+        if let Some(to) = self.place_of(b, to) {
+            self.writes(to);
+        }
         let (Some(to), Some(from)) = (self.place_of(b, to), self.place_of(b, from)) else {
             return;
         };
@@ -101,10 +104,19 @@ impl Gather<'_> {
     /// `fill` says nothing about the bytes, except that they are there.
     pub(super) fn fill(&mut self, b: usize, to: Value, bytes: Value) {
         if let Some(to) = self.place_of(b, to) {
+            self.writes(to);
             let length = self.interval(b, bytes);
             self.graph.settle(to);
             if length.lo == length.hi {
-                self.cover(to, u64::try_from(length.lo).unwrap_or(0));
+                // Where it ends, a field need not end.
+                let length = u64::try_from(length.lo).unwrap_or(0);
+                let word = Scalar::Ptr.bytes();
+                let length = if length > word {
+                    length - length % word
+                } else {
+                    length
+                };
+                self.cover(to, length);
             }
         }
     }

@@ -256,6 +256,7 @@ impl Gather<'_> {
             node.period = shape.period;
             node.escapes = shape.escapes;
             node.clobbered = shape.clobbered;
+            node.written = shape.written;
             node.unknown_origin = shape.unknown_origin;
             node.described = shape.described;
         }

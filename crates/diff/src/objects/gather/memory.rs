@@ -206,10 +206,17 @@ impl Gather<'_> {
         }
     }
 
+    /// Something is written there.
+    pub(super) fn writes(&mut self, target: Target) {
+        let (class, _) = self.graph.find(target.class);
+        self.graph.node_mut(class).written = true;
+    }
+
     pub(super) fn store(&mut self, b: usize, value: Value, address: Value) {
         let Some(target) = self.place_of(b, address) else {
             return;
         };
+        self.writes(target);
         let function = self.bodies[b].function;
         let ty = function.ty(value);
         let bytes = ty.scalar().bytes();
