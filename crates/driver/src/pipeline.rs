@@ -2,7 +2,7 @@
 
 use crate::Output;
 use crate::derive::derive;
-use crate::enzyme::{adapt_registrations, end_at_handlers};
+use crate::enzyme::{adapt_registrations, end_at_handlers, mark_array_indices};
 use crate::finish::{emit, optimise_derivatives};
 use crate::gather::{Gathered, gather};
 use crate::inputs::Inputs;
@@ -71,6 +71,7 @@ pub(crate) fn make_derivatives<'c>(
     adapt_registrations(context, module, &mut gathered.registrations)
         .map_err(|problem| vec![problem])?;
     end_at_handlers(context, module);
+    mark_array_indices(module);
     let machine = target_machine(&module.triple(), options).map_err(|problem| vec![problem])?;
     prepare(module, &machine).map_err(|problem| vec![problem])?;
     let outlined = outline_cold_code(context, module, &|function| {

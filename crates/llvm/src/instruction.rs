@@ -197,6 +197,12 @@ impl<'c> Value<'c> {
         GepFlags(call!(LLVMGEPGetNoWrapFlags(self.raw)))
     }
 
+    /// Sets the promises of `getelementptr`.
+    pub fn set_gep_flags(self, flags: GepFlags) {
+        self.expect(&[Opcode::GetElementPtr]);
+        call!(LLVMGEPSetNoWrapFlags(self.raw, flags.0));
+    }
+
     /// The type that the indices of `getelementptr` walk through.
     pub fn gep_source_type(self) -> Type<'c> {
         self.expect(&[Opcode::GetElementPtr]);

@@ -340,6 +340,7 @@ table! {
     fn LLVMSetFastMathFlags(ValueRef, c_uint);
     fn LLVMCanValueUseFastMathFlags(ValueRef) -> Bool;
     fn LLVMGEPGetNoWrapFlags(ValueRef) -> c_uint;
+    fn LLVMGEPSetNoWrapFlags(ValueRef, c_uint);
     fn LLVMGetGEPSourceElementType(ValueRef) -> TypeRef;
     fn LLVMGetVolatile(ValueRef) -> Bool;
     fn LLVMGetOrdering(ValueRef) -> c_int;

@@ -582,21 +582,15 @@ impl Analysis<'_> {
                         })
                     })
                     .or_else(|| {
-                        // The unsigned remainder of anything is below the divisor.
-                        exact(b)
-                            .filter(|&by| by > 0 && data.opcode == Opcode::Urem)
-                            .map(|by| {
-                                Interval {
-                                    lo: 0,
-                                    hi: 0,
-                                    step: 1,
-                                }
-                                .spread_over(Interval {
-                                    lo: 0,
-                                    hi: by - 1,
-                                    step: 1,
-                                })
-                            })
+                        // The remainder of anything is below the divisor, and has the sign of what is divided.
+                        exact(b).filter(|&by| by > 1).map(|by| Interval {
+                            lo: match data.opcode {
+                                Opcode::Srem => 1 - by,
+                                _ => 0,
+                            },
+                            hi: by - 1,
+                            step: 1,
+                        })
                     })
             }
             Opcode::Lshr | Opcode::Ashr => {

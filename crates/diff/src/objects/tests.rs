@@ -238,6 +238,39 @@ fn multiples_of_the_counter_are_seen_through() {
 }
 
 #[test]
+fn remainders_are_below_the_divisor() {
+    check(
+        "func @f(%p: ptr, %n: i32) {
+           %array = offset nuw inbounds %p, 16
+           %rest = srem i32 %n, 4
+           %i = sext i32 %rest to i64
+           %q = offset nuw inbounds %array, %i * 8
+           store f64 0.0, %q align 8
+           %behind = offset nuw inbounds %p, 48
+           store i64 %i, %behind align 8
+           %before = offset nuw inbounds %p, 8
+           store i64 %i, %before align 8
+           %k = load i64 %before align 8
+           %l = add i64 %k, 1
+           store i64 %l, %before align 8
+           return
+         }",
+        expect![[r#"
+            objects of @f
+            class0: parameter %p
+              8: integer (8 bytes)
+              16: f64 x 4
+              48: integer (8 bytes)
+              %p: class0 at 0
+              %array: class0 at 16
+              %q: class0 at 16..=40 by 8
+              %behind: class0 at 48
+              %before: class0 at 8
+        "#]],
+    );
+}
+
+#[test]
 fn a_linked_list_is_one_class() {
     check(
         "func @sum(%head: ptr) -> (f64) {

@@ -19,10 +19,12 @@
 //! | `thunk.rs` | the function that takes the place of the entry point in one call |
 //! | `results.rs` | the results of a derivative in the form that the call wants |
 //! | `registrations.rs`, `rules.rs` | what programs say of functions, and the form that it has here |
+//! | `arrays.rs` | what C says of indices |
 //! | `exceptions.rs` | C++ exceptions that are caught in what is differentiated |
 //! | `root.rs` | the function that is differentiated |
 
 mod arguments;
+mod arrays;
 mod entries;
 mod exceptions;
 mod registrations;
@@ -33,6 +35,7 @@ mod rules;
 mod thunk;
 mod trace;
 
+pub(crate) use arrays::mark_array_indices;
 pub(crate) use entries::has_requests;
 pub(crate) use exceptions::end_at_handlers;
 pub(crate) use registrations::read_enzyme_registrations;
