@@ -1,0 +1,18 @@
+// refused: error: `function` has no derivative: the type x86_fp80 does not exist in the Loop IR
+// long double has no counterpart in the Loop IR.
+#include "check.h"
+
+double __enzyme_autodiff(void *, ...);
+
+double function(double x) {
+  long double y = x; // here
+  for (int i = 0; i < 3; i++)
+    y = y * x + 1.0L;
+  return (double)y;
+}
+
+int main(void) {
+  double x = 0.5;
+  CHECK_CLOSE(__enzyme_autodiff((void *)function, x), 4 * x * x * x + 2 * x + 1, 1e-12);
+  return 0;
+}
