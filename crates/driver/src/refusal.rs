@@ -11,7 +11,7 @@ use ferrozyme_diff as diff;
 use ferrozyme_ir::{self as ir, Module, Opcode};
 use ferrozyme_llvm::SourcePlace;
 use ferrozyme_llvm::import::{ImportError, MovedOut};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Why functions with a body are only declared in the Loop IR, by name.
 pub(crate) type Reasons = HashMap<String, ImportError>;
@@ -39,7 +39,10 @@ pub(crate) fn describe_refusal(
         ),
         None => (
             wording.in_words(&error.message),
-            wording.in_words(&error.remedy),
+            match is_about_memory(error) && works_on_maps(module, &error.function) {
+                true => REMEDY_FOR_MAPS.to_owned(),
+                false => wording.in_words(&error.remedy),
+            },
         ),
     };
     Diagnostic {
@@ -47,6 +50,32 @@ pub(crate) fn describe_refusal(
         remedy: Some(remedy),
         ..wording.place(message, &places, module, error)
     }
+}
+
+/// What to do about maps, whose nodes and tables hold keys, values and more at places that depend on how many there are.
+const REMEDY_FOR_MAPS: &str = "keep values that carry derivatives in a `Vec`, and only their positions in the `HashMap` or `BTreeMap`: what the memory of maps holds where cannot be told";
+
+/// Whether an error is that the bytes of some memory cannot be told.
+fn is_about_memory(error: &diff::Error) -> bool {
+    let opcodes = [Opcode::Load, Opcode::Store, Opcode::Copy, Opcode::Move];
+    error.message.contains("memory is used as")
+        || error.message.contains("cannot tell")
+            && error.opcode.is_none_or(|opcode| opcodes.contains(&opcode))
+}
+
+/// Whether a function has code of the library's maps in it.
+fn works_on_maps(module: &Module, name: &str) -> bool {
+    let Some(function) = module.function_named(name) else {
+        return false;
+    };
+    let mut seen = HashSet::new();
+    let ops = module.functions[function].ops.values();
+    let places = ops.filter_map(|data| data.location);
+    places.filter(|&place| seen.insert(place)).any(|place| {
+        places_of(module, Some(place)).iter().any(|place| {
+            place.file.contains("/hashbrown-") || place.file.contains("/collections/btree/")
+        })
+    })
 }
 
 /// What is said of a root that could not be imported.
