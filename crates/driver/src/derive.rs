@@ -15,7 +15,7 @@ use ferrozyme_diff::{
     explain_activity, explain_plan,
 };
 use ferrozyme_ir::{FunctionId, Module, Payload, Range, Scalar, print};
-use ferrozyme_opt::{OptimiseOptions, optimise_with};
+use ferrozyme_opt::{OptimiseOptions, keep_order, optimise_with};
 use std::collections::{HashMap, HashSet};
 
 /// What differentiation leaves behind in the module.
@@ -41,6 +41,7 @@ pub(crate) fn derive(
             .collect(),
         reasons,
         explain: options.explain.as_ref(),
+        strict: options.strict,
         wrappers: HashMap::new(),
         splits: HashMap::new(),
         open: Vec::new(),
@@ -97,6 +98,8 @@ struct Derivation<'m> {
     requests: HashMap<&'m str, &'m FoundRequest>,
     reasons: &'m Reasons,
     explain: Option<&'m Explain>,
+    /// Whether sums keep their order.
+    strict: bool,
     /// The derivatives made so far, by symbol.
     wrappers: HashMap<String, FunctionId>,
     /// Split derivatives, by the symbol of their root.
@@ -162,8 +165,15 @@ impl Derivation<'_> {
     /// Optimises every function, callees first.
     fn optimise_all(&mut self) {
         for id in callees_first(self.module) {
-            optimise_with(self.module, id, &OptimiseOptions::default());
+            self.optimise(id);
         }
+    }
+
+    fn optimise(&mut self, id: FunctionId) {
+        if self.strict {
+            keep_order(self.module, id);
+        }
+        optimise_with(self.module, id, &OptimiseOptions::default());
     }
 
     fn differentiate(&mut self, request: &FoundRequest) -> Result<FunctionId, Diagnostic> {
@@ -196,7 +206,7 @@ impl Derivation<'_> {
         self.open.pop();
 
         if !self.open.is_empty() || self.calls_derivatives(root) {
-            optimise_with(self.module, root, &OptimiseOptions::default());
+            self.optimise(root);
         }
         let asked = request.asked(root);
         let before = self.module.functions.len();
@@ -211,7 +221,7 @@ impl Derivation<'_> {
         let derivative = derivative.map_err(|error| self.refusal(request, &report, &error))?;
         let made: Vec<FunctionId> = self.module.functions.keys().skip(before).collect();
         for id in made {
-            optimise_with(self.module, id, &OptimiseOptions::default());
+            self.optimise(id);
         }
         let wrapper = match &request.interface {
             Interface::Slots(descriptor) => {

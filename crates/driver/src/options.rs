@@ -14,6 +14,8 @@ pub struct Options {
     pub cpu: Option<String>,
     /// Whether the code must run at any address: `-pie` and `-shared` links.
     pub relocation: Relocation,
+    /// Whether sums are added up in the order of the program, so that derivatives have the same bits on every machine.
+    pub strict: bool,
     /// The texts that the report shall hold beside timings.
     pub explain: Option<Explain>,
 }

@@ -21,6 +21,7 @@ use ferrozyme_llvm::outline::outline_cold_code;
 use ferrozyme_llvm::{
     CodegenLevel, Context, Module, Opcode, RelocationModel, TargetDescription, TargetMachine, Value,
 };
+use ferrozyme_opt::InlinePolicy;
 use std::collections::HashSet;
 use std::path::Path;
 use std::time::Instant;
@@ -90,6 +91,7 @@ pub(crate) fn make_derivatives<'c>(
         .and_then(|request| module.function(&root_symbol(request)));
     let export_options = ExportOptions {
         like,
+        strict: options.strict,
         ..ExportOptions::default()
     };
     export(&loops, &derived.wrappers, module, &export_options).map_err(|error| {
@@ -140,6 +142,18 @@ fn bring_in<'c>(
         vec![describe_import_error(request, &error)]
     })?;
     let mut loops = imported.module;
+    // `#[inline(never)]` is meant for the program's own code: derivatives of loops save less where caller and callee are seen together.
+    let all: Vec<ir::FunctionId> = loops.functions.keys().collect();
+    for id in all {
+        let function = &loops.functions[id];
+        if function.body.is_none() || outlined.contains(&function.name) {
+            continue;
+        }
+        let large = ir::all_ops(function).len() > InlinePolicy::default().limit;
+        let noinline =
+            !does_nothing_but_compute(&loops, function) && (function.facts.noinline || large);
+        loops.functions[id].facts.noinline = noinline;
+    }
     for registration in &gathered.registrations {
         register(&mut loops, registration).map_err(|problem| vec![problem])?;
     }
@@ -149,6 +163,23 @@ fn bring_in<'c>(
         .map(|(function, error)| (loops.functions[function].name.clone(), error))
         .collect();
     Ok((loops, reasons))
+}
+
+/// Whether a function computes in memory that it is given, as loops over slices do: it makes none, and calls nobody whose body is unknown.
+fn does_nothing_but_compute(module: &ir::Module, function: &ir::Function) -> bool {
+    ir::all_ops(function).into_iter().all(|op| {
+        let data = &function.ops[op];
+        match (data.opcode, &data.payload) {
+            (ir::Opcode::Call, ir::Payload::Callee(callee)) => {
+                module.functions[*callee].body.is_some()
+            }
+            (
+                ir::Opcode::Call | ir::Opcode::CallIndirect | ir::Opcode::Alloc | ir::Opcode::Free,
+                _,
+            ) => false,
+            _ => true,
+        }
+    })
 }
 
 /// Whether a call that was moved away together with its cleanup is of an inactive function.

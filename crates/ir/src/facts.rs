@@ -66,6 +66,11 @@ impl Flags {
         Flags(self.0 & other.0)
     }
 
+    /// The flags that are not among others.
+    pub const fn without(self, other: Flags) -> Flags {
+        Flags(self.0 & !other.0)
+    }
+
     /// Whether no flag is set.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
@@ -79,7 +84,7 @@ impl fmt::Display for Flags {
         let mut separator = "";
         if self.contains(Flags::FAST) {
             f.write_str("fast")?;
-            rest = Flags(self.0 & !Flags::FAST.0);
+            rest = self.without(Flags::FAST);
             separator = " ";
         }
         for &(flag, name) in Flags::NAMES {

@@ -61,6 +61,9 @@ impl Footprint {
     }
 }
 
+/// How many choices of branches one question is asked for.
+const MAX_CHOICES: usize = 8;
+
 /// What holds in a region, each from a place in the text on.
 type RegionFacts = Rc<[(u32, Symbolic)]>;
 
@@ -165,11 +168,15 @@ impl<'m> Aliases<'m> {
         if a.1.root != b.1.root {
             return self.may_share(a.1.root, b.1.root);
         }
-        let mut facts = Facts::trusting(&self.indices);
-        self.may_overlap(&mut facts, a.1, b.1, None, &mut |facts, _| {
-            for op in [a.0, b.0] {
-                self.facts_at(op, |fact| facts.assume(fact));
-            }
+        // Both see the same choice.
+        self.any_choice(&[a.1, b.1], |accesses, ends| {
+            let mut facts = Facts::trusting(&self.indices);
+            let (one, other) = (&accesses[0], &accesses[1]);
+            self.may_overlap(&mut facts, one, other, None, &mut |facts, _| {
+                for &op in [a.0, b.0].iter().chain(ends) {
+                    self.facts_at(op, |fact| facts.assume(fact));
+                }
+            })
         })
     }
 
@@ -212,17 +219,17 @@ impl<'m> Aliases<'m> {
             return true;
         }
         // A local object made in the loop is another one in another iteration; in the same one, offsets count.
-        let mut facts = Facts::trusting(&self.indices);
-        let iteration = Iteration::new(&self.indices, loop_op, None);
-        self.may_overlap(
-            &mut facts,
-            a.1,
-            b.1,
-            Some(iteration),
-            &mut |facts, other| {
-                self.assume_both(facts, other, a.0, b.0);
-            },
-        )
+        self.any_two_choices(a, b, |one, other, at| {
+            let mut facts = Facts::trusting(&self.indices);
+            let iteration = Iteration::new(&self.indices, loop_op, None);
+            self.may_overlap(
+                &mut facts,
+                one,
+                other,
+                Some(iteration),
+                &mut |facts, other| self.assume_both(facts, other, at),
+            )
+        })
     }
 
     /// Whether `later` may run after `earlier` in the same iteration of all loops around both.
@@ -386,9 +393,13 @@ impl<'m> Aliases<'m> {
             facts
         });
         let here = self.structure().order(op);
-        for (since, fact) in facts.iter() {
-            if *since <= here {
-                assume(fact);
+        // What holds farther out is known first; what it says of products may take what is known farther in.
+        for again in [false, true] {
+            for (since, fact) in facts.iter().rev() {
+                let plain = fact.terms().len() == 1 && fact.constant_part() == 0;
+                if *since <= here && !(again && plain) {
+                    assume(fact);
+                }
             }
         }
     }
@@ -432,30 +443,99 @@ impl<'m> Aliases<'m> {
             // Memory made in the loop is new in each iteration. Any other pointer may be the same again.
             return object_kind(self.function(), a.root) != Some(Object::Local);
         }
-        let mut facts = Facts::trusting(&self.indices);
         let counted = self.indices.counted(loop_op);
-        let distance = counted.map(|counted| facts.invent_distance(counted));
-        let iteration = Iteration::new(&self.indices, loop_op, counted.zip(distance));
-        self.may_overlap(&mut facts, a, b, Some(iteration), &mut |facts, other| {
-            self.assume_both(facts, other, read.0, write.0);
+        self.any_two_choices(read, write, |one, other, at| {
+            let mut facts = Facts::trusting(&self.indices);
+            let distance = counted.map(|counted| facts.invent_distance(counted));
+            let iteration = Iteration::new(&self.indices, loop_op, counted.zip(distance));
+            self.may_overlap(
+                &mut facts,
+                one,
+                other,
+                Some(iteration),
+                &mut |facts, other| self.assume_both(facts, other, at),
+            )
         })
     }
 
+    /// Assumes what holds at all these operations: first those of this iteration, then those of the other one.
     fn assume_both<'a>(
         &self,
         facts: &mut Facts<'a, 'm>,
         other: Option<&mut Iteration<'a, 'm>>,
-        a: Op,
-        b: Op,
+        at: [&[Op]; 2],
     ) {
-        self.facts_at(a, |fact| facts.assume(fact));
-        if let Some(iteration) = other {
-            self.facts_at(b, |fact| {
+        for &op in at[0] {
+            self.facts_at(op, |fact| facts.assume(fact));
+        }
+        let Some(iteration) = other else { return };
+        for &op in at[1] {
+            self.facts_at(op, |fact| {
                 if let Some(fact) = iteration.rename(facts, fact) {
                     facts.assume(&fact);
                 }
             });
         }
+    }
+
+    // ---- chosen pointers
+
+    /// Whether something may be for any of the offsets between which branches chose for these accesses, which see the same
+    /// choices; it is told where the branches end that were taken.
+    fn any_choice(
+        &self,
+        accesses: &[&Access],
+        mut check: impl FnMut(&[Access], &[Op]) -> bool,
+    ) -> bool {
+        let mut pending: Vec<(Vec<Access>, Vec<Op>)> = vec![(
+            accesses.iter().map(|&access| access.clone()).collect(),
+            Vec::new(),
+        )];
+        let mut checks = 0;
+        while let Some((accesses, ends)) = pending.pop() {
+            let variables = accesses.iter().flat_map(|access| access.offset.variables());
+            let chosen = variables
+                .filter_map(|variable| Some((variable, self.pointers.choices(variable)?)))
+                .next()
+                .filter(|_| checks + pending.len() < MAX_CHOICES);
+            let Some((variable, choices)) = chosen else {
+                checks += 1;
+                if check(&accesses, &ends) {
+                    return true;
+                }
+                continue;
+            };
+            for (offset, end) in choices {
+                let mut taken = accesses.clone();
+                for access in &mut taken {
+                    match access.offset.substitute(variable, offset) {
+                        Some(offset) => access.offset = offset,
+                        // Too long to be looked at.
+                        None => return true,
+                    }
+                }
+                let mut ends = ends.clone();
+                ends.push(*end);
+                pending.push((taken, ends));
+            }
+        }
+        false
+    }
+
+    /// As [`Aliases::any_choice`], for two accesses that choose each for itself. It is told where each was, and what branches it took.
+    fn any_two_choices(
+        &self,
+        a: (Op, &Access),
+        b: (Op, &Access),
+        mut check: impl FnMut(&Access, &Access, [&[Op]; 2]) -> bool,
+    ) -> bool {
+        self.any_choice(&[a.1], |one, taken| {
+            let at_one: SmallVec<[Op; 4]> = [a.0].iter().chain(taken).copied().collect();
+            self.any_choice(&[b.1], |other, taken| {
+                let at_other: SmallVec<[Op; 4]> = [b.0].iter().chain(taken).copied().collect();
+                check(&one[0], &other[0], [&at_one, &at_other])
+            })
+        })
     }
 }
 

@@ -72,7 +72,7 @@ struct Write {
 }
 
 /// How many writes of one root are compared one by one.
-const MAX_COMPARED: usize = 32;
+const MAX_COMPARED: usize = 128;
 /// How many comparisons that take a proof one function may cost; then they count as failed.
 const MAX_COMPARISONS: u32 = 50_000;
 

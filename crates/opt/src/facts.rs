@@ -5,7 +5,8 @@
 //! last first, since its bounds mention only earlier ones: `p = v·q + r` with `q ≥ 0` and `v ≥ l` is at least `l·q + r`, and with
 //! `q ≤ 0` and `v ≤ u` at least `u·q + r`, where the sign of `q` is a proof of its own. What remains is settled by intervals.
 //!
-//! Where sizes are trusted, the larger of two numbers is at least both, and a quotient times its divisor at most the dividend.
+//! Where sizes are trusted, the larger of two numbers is at least both, a quotient times its divisor at most the dividend, and what a check
+//! lets pass as a size is a product of sizes if it is a product: products of sizes do not wrap around, and none of their factors is negative.
 //!
 //! A proof that succeeds holds under the assumptions of [`crate::indices`]; one that fails says nothing.
 
@@ -45,10 +46,10 @@ struct Invented {
 }
 
 /// How many eliminations one proof may take.
-const BUDGET: u32 = 120;
+const BUDGET: u32 = 400;
 
 /// How many checks of one region are believed.
-const MAX_CHECKS: usize = 16;
+const MAX_CHECKS: usize = 128;
 
 /// How many regions outwards conditions of `if` are looked for.
 const MAX_CONDITIONS: usize = 8;
@@ -77,7 +78,11 @@ impl<'a, 'f> Facts<'a, 'f> {
     pub fn at(indices: &'a Indices<'f>, op: Op) -> Facts<'a, 'f> {
         let mut facts = Facts::new(indices);
         let structure = indices.structure();
-        for (since, fact) in facts_at(indices, structure.region_of(op), false) {
+        // What holds farther out is known first.
+        for (since, fact) in facts_at(indices, structure.region_of(op), false)
+            .into_iter()
+            .rev()
+        {
             if since <= structure.order(op) {
                 facts.assume(&fact);
             }
@@ -97,6 +102,7 @@ impl<'a, 'f> Facts<'a, 'f> {
         let Some(last) = self.last_variable(fact) else {
             return;
         };
+        self.assume_factors(fact);
         let mut seen: SmallVec<[Value; 4]> = SmallVec::new();
         for variable in fact.variables() {
             if seen.contains(&variable) {
@@ -131,6 +137,45 @@ impl<'a, 'f> Facts<'a, 'f> {
                 None => side.expressions.push(bound),
             }
         }
+    }
+
+    /// Sizes of which a product is at least 1 are at least 1 themselves. The fact says so if all that is subtracted from the product is.
+    fn assume_factors(&mut self, fact: &Symbolic) {
+        let mut added = fact.terms().iter().filter(|term| term.coefficient > 0);
+        let (Some(product), None) = (added.next(), added.next()) else {
+            return;
+        };
+        if product.monomial.len() < 2 || fact.constant_part() > 0 {
+            return;
+        }
+        let mut positive = fact.constant_part() < 0;
+        for term in fact.terms().iter().filter(|term| term.coefficient < 0) {
+            let least = term.monomial.iter().map(|&variable| self.least(variable));
+            let Some(least) = least.min().flatten() else {
+                return;
+            };
+            positive |= least >= 1;
+        }
+        let factors = product.monomial.clone();
+        if positive && factors.iter().all(|&factor| self.least(factor).is_some()) {
+            for factor in factors {
+                let lower = &mut self.bounds.entry(factor).or_default().lower;
+                lower.number = Some(lower.number.map_or(1, |number| number.max(1)));
+            }
+        }
+    }
+
+    /// What a variable that is not negative is at least.
+    fn least(&self, variable: Value) -> Option<i64> {
+        let bounds = self.bounds.get(&variable);
+        let number = bounds.and_then(|bounds| bounds.lower.number);
+        let own = self.interval_of_variable(variable).lower();
+        let own = own.and_then(|own| i64::try_from(own).ok());
+        let known = self.invented_data(variable).is_none();
+        let size = self.trusting && known && self.indices.is_size(variable);
+        let size = size || self.dividend_of(variable).is_some();
+        let least = number.max(own).max(size.then_some(0));
+        least.filter(|&least| least >= 0)
     }
 
     /// Whether `expression ≥ least` surely holds.
@@ -217,8 +262,25 @@ impl<'a, 'f> Facts<'a, 'f> {
     }
 
     fn interval(&self, expression: &Symbolic) -> Interval {
-        self.indices
-            .interval_of(expression, |variable| self.interval_of_variable(variable))
+        self.indices.interval_of(expression, |variable| {
+            let own = self.interval_of_variable(variable);
+            let Some(bounds) = self.bounds.get(&variable) else {
+                return own;
+            };
+            let min = bounds
+                .lower
+                .number
+                .map_or(own.min, |least| own.min.max(least.into()));
+            let max = bounds
+                .upper
+                .number
+                .map_or(own.max, |most| own.max.min(most.into()));
+            match min <= max {
+                true => Interval::new(min, max),
+                // Code that does not run.
+                false => own,
+            }
+        })
     }
 
     /// The number that follows from `factor·v + rest ≥ 0` for `v`.
@@ -243,10 +305,13 @@ impl<'a, 'f> Facts<'a, 'f> {
                 Sign::NotPositive
             });
         }
+        let negated = expression.scale(-1)?;
+        if self.is_sum_of_sizes(&negated) {
+            return Some(Sign::NotPositive);
+        }
         if self.prove(expression, budget) {
             return Some(Sign::NotNegative);
         }
-        let negated = expression.scale(-1)?;
         self.prove(&negated, budget).then_some(Sign::NotPositive)
     }
 
@@ -265,15 +330,22 @@ impl<'a, 'f> Facts<'a, 'f> {
         if interval.max < 0 {
             return false;
         }
+        if self.is_sum_of_sizes(target) {
+            return true;
+        }
         let Some(variable) = self.last_variable(target) else {
             return false;
         };
+        if let Some(quotient) = self.exact_quotient(variable) {
+            let reduced = target.substitute(variable, &quotient);
+            return reduced.is_some_and(|reduced| self.prove(&reduced, budget));
+        }
         if let Some(reduced) = self.without_quotient(target, variable, budget) {
             return self.prove(&reduced, budget);
         }
         let (factor, rest) = target.split(variable);
         let Some(sign) = self.sign_within(&factor, budget) else {
-            return false;
+            return self.prove_by_parts(variable, &factor, &rest, budget);
         };
         let mut own = self.interval_of_variable(variable);
         let known = self.invented_data(variable).is_none();
@@ -306,6 +378,10 @@ impl<'a, 'f> Facts<'a, 'f> {
             let reduced = factor.add(&rest);
             return reduced.is_some_and(|reduced| self.prove(&reduced, budget));
         }
+        if !rising && let Some(dividend) = self.dividend_of(variable) {
+            let reduced = factor.mul(&dividend).and_then(|product| product.add(&rest));
+            return reduced.is_some_and(|reduced| self.prove(&reduced, budget));
+        }
         let Some((larger, bounds)) = self.extreme_of(variable).filter(|_| self.trusting) else {
             return false;
         };
@@ -320,6 +396,58 @@ impl<'a, 'f> Facts<'a, 'f> {
         }
     }
 
+    /// Proves `factor·variable + rest ≥ 0` with the least variable for what is added in the factor, and the largest for what is subtracted.
+    fn prove_by_parts(
+        &self,
+        variable: Value,
+        factor: &Symbolic,
+        rest: &Symbolic,
+        budget: &mut u32,
+    ) -> bool {
+        let Some(least) = self.least(variable) else {
+            return false;
+        };
+        let mut added = Symbolic::constant(factor.constant_part().max(0));
+        let mut subtracted = Symbolic::constant(factor.constant_part().min(0));
+        for term in factor.terms() {
+            let part = if term.coefficient > 0 {
+                &mut added
+            } else {
+                &mut subtracted
+            };
+            match part.add(&term.to_symbolic()) {
+                Some(sum) => *part = sum,
+                None => return false,
+            }
+        }
+        let sizes = subtracted
+            .scale(-1)
+            .is_some_and(|part| self.is_sum_of_sizes(&part));
+        if !sizes || !self.is_sum_of_sizes(&added) {
+            return false;
+        }
+        let most = self.bounds.get(&variable).map(|bounds| &bounds.upper);
+        let most = most.into_iter().flat_map(|side| &side.expressions);
+        for bound in most {
+            let reduced = added
+                .scale(least)
+                .and_then(|sum| sum.add(&subtracted.mul(bound)?)?.add(rest));
+            if reduced.is_some_and(|reduced| self.prove(&reduced, budget)) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Whether nothing is subtracted, and no variable is negative.
+    fn is_sum_of_sizes(&self, target: &Symbolic) -> bool {
+        target.constant_part() >= 0
+            && target.terms().iter().all(|term| term.coefficient > 0)
+            && target
+                .variables()
+                .all(|variable| self.least(variable).is_some())
+    }
+
     /// Whether a variable is a quotient of numbers of which the divisor is not the larger, so that it is at least 1.
     fn is_proper_quotient(&self, variable: Value, budget: &mut u32) -> bool {
         let Some(data) = self.definition(variable).filter(|_| self.trusting) else {
@@ -332,6 +460,33 @@ impl<'a, 'f> Facts<'a, 'f> {
         let divisor = self.indices.expression(data.operands[1]);
         let distance = dividend.sub(&divisor);
         distance.is_some_and(|distance| self.prove(&distance, budget))
+    }
+
+    /// A quotient of products of which one holds the other, as what is left of it.
+    fn exact_quotient(&self, variable: Value) -> Option<Symbolic> {
+        let data = self.definition(variable).filter(|_| self.trusting)?;
+        if data.opcode != Opcode::Udiv {
+            return None;
+        }
+        let [mut quotient, divisor] =
+            [0, 1].map(|index| self.indices.expression(data.operands[index]));
+        let [divisor] = divisor.terms() else {
+            return None;
+        };
+        for &factor in &divisor.monomial {
+            let (left, rest) = quotient.split(factor);
+            if rest != Symbolic::default() {
+                return None;
+            }
+            quotient = left;
+        }
+        quotient.divide_exactly(divisor.coefficient)
+    }
+
+    /// For a quotient without sign: what is divided, which is not smaller.
+    fn dividend_of(&self, variable: Value) -> Option<Symbolic> {
+        let data = self.definition(variable).filter(|_| self.trusting)?;
+        (data.opcode == Opcode::Udiv).then(|| self.indices.expression(data.operands[0]))
     }
 
     /// For the smaller or larger of two numbers: whether it is the larger, and what they are.
@@ -423,6 +578,20 @@ pub(crate) fn facts_at(
         facts.extend(own.into_iter().map(|fact| (0, fact)));
         region = structure.region_of(holder);
     }
+    without_repetitions(facts)
+}
+
+/// Keeps each fact once, from where it holds first.
+fn without_repetitions(mut facts: Vec<(u32, Symbolic)>) -> Vec<(u32, Symbolic)> {
+    let mut first: FxHashMap<Symbolic, u32> = FxHashMap::default();
+    for (since, fact) in &facts {
+        let known = first.entry(fact.clone()).or_insert(*since);
+        *known = (*known).min(*since);
+    }
+    facts.retain(|(since, fact)| match first.get(fact) {
+        Some(known) if known == since => first.remove(fact).is_some(),
+        _ => false,
+    });
     facts
 }
 
@@ -503,10 +672,14 @@ fn branch_facts(
         return facts;
     };
     // A test for overflow compares a wrapped sum, of which only the exact expression may be believed.
-    let (a, b) = (
-        indices.exact_expression(left),
-        indices.exact_expression(right),
-    );
+    let believed = |value: Value| {
+        let expression = indices.expression(value);
+        match trusting && is_product(&expression) {
+            true => expression,
+            false => indices.exact_expression(value),
+        }
+    };
+    let (a, b) = (believed(left), believed(right));
     let below = |low: &Symbolic, high: &Symbolic, gap: i64| {
         high.sub(low).and_then(|distance| distance.plus(-gap))
     };
@@ -521,14 +694,32 @@ fn branch_facts(
         }
         Meaning::Within => {
             facts.extend(below(&a, &b, 1));
+            facts.extend(factors_of_size(&a, trusting && is_check));
             facts.push(a);
         }
         Meaning::WithinOrEqual => {
             facts.extend(below(&a, &b, 0));
+            facts.extend(factors_of_size(&a, trusting && is_check));
             facts.push(a);
         }
     }
     facts
+}
+
+/// The factors of a product that passed for a size: sizes themselves.
+fn factors_of_size(product: &Symbolic, believed: bool) -> Vec<Symbolic> {
+    if !believed || !is_product(product) {
+        return Vec::new();
+    }
+    product.variables().map(Symbolic::of_value).collect()
+}
+
+/// Whether an expression is a product of sizes, which is taken not to wrap around.
+fn is_product(expression: &Symbolic) -> bool {
+    match expression.terms() {
+        [term] => term.coefficient > 0 && expression.constant_part() == 0,
+        _ => false,
+    }
 }
 
 /// What a comparison says of two signed numbers.

@@ -201,6 +201,7 @@ impl<'f> Indices<'f> {
             return;
         }
         for &operand in &data.operands {
+            self.sizes.insert(operand);
             let expression = self.expression(operand);
             let constant = expression.constant_part();
             let whole = expression.plus(constant.wrapping_neg());

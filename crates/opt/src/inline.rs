@@ -19,7 +19,7 @@ use smallvec::SmallVec;
 /// Which calls are inlined.
 #[derive(Clone, Debug)]
 pub struct InlinePolicy {
-    /// How many operations a function may have.
+    /// How many operations a function may have that is called from several places.
     pub limit: usize,
     /// How many operations may be added to one function in all.
     pub growth: usize,
@@ -67,6 +67,7 @@ fn candidates(
 ) -> FxHashMap<FunctionId, usize> {
     let mut sizes = FxHashMap::default();
     let mut callees: FxHashMap<FunctionId, Vec<FunctionId>> = FxHashMap::default();
+    let mut calls: FxHashMap<FunctionId, usize> = FxHashMap::default();
     let mut pending = vec![id];
     while let Some(next) = pending.pop() {
         if callees.contains_key(&next) {
@@ -74,23 +75,26 @@ fn candidates(
         }
         let function = &module.functions[next];
         let ops = all_ops(function);
-        let called: FxHashSet<FunctionId> = ops
-            .iter()
-            .filter_map(|&op| callee_of(function, op))
-            .collect();
+        let mut called: FxHashSet<FunctionId> = FxHashSet::default();
+        for callee in ops.iter().filter_map(|&op| callee_of(function, op)) {
+            called.insert(callee);
+            *calls.entry(callee).or_default() += 1;
+        }
         pending.extend(called.iter().copied());
         callees.insert(next, called.into_iter().collect());
         if function.body.is_some()
             && !function.facts.noinline
             && !function.facts.inactive
             && !module.rules.contains_key(&next)
-            && ops.len() <= policy.limit
         {
             sizes.insert(next, ops.len());
         }
     }
     let recursive = recursive_functions(id, &callees);
-    sizes.retain(|candidate, _| *candidate != id && !recursive.contains(candidate));
+    sizes.retain(|candidate, size| {
+        let fits = *size <= policy.limit || calls.get(candidate) == Some(&1);
+        fits && *candidate != id && !recursive.contains(candidate)
+    });
     sizes
 }
 

@@ -2,9 +2,9 @@
 
 use crate::{
     InlinePolicy, count_loops, forward_stores, hoist_checks, hoist_invariants, infer_facts,
-    inline_calls, merge_common_subexpressions, normalise_loops, promote_stack, remove_dead_code,
-    remove_dead_stores, reorder_sums, restore_branches, rewrite_induction, select_branches,
-    simplify,
+    inline_calls, keep_order, merge_common_subexpressions, normalise_loops, promote_stack,
+    remove_dead_code, remove_dead_stores, reorder_sums, restore_branches, rewrite_induction,
+    select_branches, simplify,
 };
 use ferrozyme_ir::{FunctionId, Module, verify_function};
 
@@ -22,6 +22,7 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("hoist", hoist_invariants),
     ("hoist_checks", hoist_checks),
     ("reorder_sums", reorder_sums),
+    ("keep_order", keep_order),
     ("count_loops", count_loops),
     ("induction", rewrite_induction),
     ("normalise_loops", normalise_loops),

@@ -14,7 +14,7 @@ use crate::symbolic::Symbolic;
 use ferrozyme_ir::entity::packed_option::PackedOption;
 use ferrozyme_ir::entity::{EntitySet, SecondaryMap};
 use ferrozyme_ir::{
-    Constant, Flags, Function, Module, Op, Opcode, Payload, Region, Value, ValueDef,
+    Constant, Flags, Function, IntPredicate, Module, Op, Opcode, Payload, Region, Value, ValueDef,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -24,9 +24,13 @@ pub struct Pointers {
     roots: SecondaryMap<Value, PackedOption<Value>>,
     offsets: SecondaryMap<Value, Option<Symbolic>>,
     bases: FxHashMap<Value, Bases>,
+    choices: FxHashMap<Value, Choices>,
     escaped: EntitySet<Value>,
     everything_escaped: bool,
 }
+
+/// The offsets that a pointer has by different branches of an `if`, each with where its branch ends.
+pub(crate) type Choices = SmallVec<[(Symbolic, Op); 2]>;
 
 /// What a root may point into.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -84,6 +88,7 @@ impl Pointers {
             roots: SecondaryMap::with_default(None.into()),
             offsets: SecondaryMap::new(),
             bases: FxHashMap::default(),
+            choices: FxHashMap::default(),
             escaped: EntitySet::new(),
             everything_escaped: false,
         };
@@ -104,6 +109,11 @@ impl Pointers {
     /// How many bytes a pointer lies behind its root.
     pub fn offset(&self, pointer: Value) -> Symbolic {
         self.offsets[pointer].clone().unwrap_or_default()
+    }
+
+    /// The offsets that may stand behind a variable called after a pointer, if it is known between which it was chosen.
+    pub(crate) fn choices(&self, variable: Value) -> Option<&Choices> {
+        self.choices.get(&variable)
     }
 
     /// What a root may point into.
@@ -233,6 +243,12 @@ impl Pointers {
                     self.merged_offset(indices, result, inputs, *holder)
                 }
             };
+            if offset.is_none()
+                && let Definition::Merge { inputs, holder, .. } = definition
+                && let Some(choices) = self.chosen_offsets(indices, inputs, *holder)
+            {
+                self.choices.insert(result, choices);
+            }
             // What cannot be expressed is a variable, called after the pointer.
             self.offsets[result] = Some(offset.unwrap_or_else(|| Symbolic::of_value(result)));
         }
@@ -265,8 +281,60 @@ impl Pointers {
                     .then_some(offset)
             }
             Opcode::For => self.carried_offset(indices, result, holder),
+            Opcode::If => self.branched_offset(indices, inputs, holder),
             _ => None,
         }
+    }
+
+    /// The offset that both branches of an `if` agree on, if need be because of what the condition says: where `i` is 0 in one of
+    /// them, `8·i` in the other is right for both.
+    fn branched_offset(&self, indices: &Indices, inputs: &[Value], holder: Op) -> Option<Symbolic> {
+        let &[first, second] = inputs else {
+            return (inputs.len() == 1)
+                .then(|| self.offset(inputs[0]))
+                .filter(|offset| {
+                    offset
+                        .variables()
+                        .all(|value| indices.is_defined_outside(value, holder))
+                });
+        };
+        let (first, second) = (self.offset(first), self.offset(second));
+        let visible = |offset: &Symbolic| {
+            offset
+                .variables()
+                .all(|value| indices.is_defined_outside(value, holder))
+        };
+        if first == second {
+            return visible(&first).then_some(first);
+        }
+        let (equal, variable, number) = equality(indices, holder)?;
+        let (there, elsewhere) = if equal {
+            (first, second)
+        } else {
+            (second, first)
+        };
+        let number = Symbolic::constant(number);
+        let agree =
+            elsewhere.substitute(variable, &number)? == there.substitute(variable, &number)?;
+        (agree && visible(&elsewhere)).then_some(elsewhere)
+    }
+
+    /// The offsets that the branches of an `if` choose between.
+    fn chosen_offsets(&self, indices: &Indices, inputs: &[Value], holder: Op) -> Option<Choices> {
+        let function = indices.function();
+        let data = &function.ops[holder];
+        if data.opcode != Opcode::If {
+            return None;
+        }
+        let ends = data
+            .regions
+            .iter()
+            .map(|&region| function.terminator(region));
+        let ends: SmallVec<[Op; 2]> = ends
+            .filter(|&end| function.ops[end].opcode == Opcode::Yield)
+            .collect();
+        let offsets = inputs.iter().map(|&input| self.offset(input));
+        (ends.len() == inputs.len()).then(|| offsets.zip(ends).collect())
     }
 
     /// A pointer that a `for` moves by the same distance in each iteration, in terms of the counter.
@@ -455,6 +523,27 @@ fn own_bases(function: &Function, root: Value) -> Bases {
         unknown: !nothing,
         ..Bases::default()
     }
+}
+
+/// For an `if` that asks whether a variable is a number: whether its first branch is where it is, the variable, the number.
+fn equality(indices: &Indices, holder: Op) -> Option<(bool, Value, i64)> {
+    let function = indices.function();
+    let (comparison, _) = function.def_op(*function.ops[holder].operands.first()?)?;
+    let comparison = &function.ops[comparison];
+    let Payload::IntPredicate(predicate) = &comparison.payload else {
+        return None;
+    };
+    let equal = match predicate {
+        IntPredicate::Eq => true,
+        IntPredicate::Ne => false,
+        _ => return None,
+    };
+    let &[left, right] = comparison.operands.as_slice() else {
+        return None;
+    };
+    let variable = indices.expression(left).is_value()?;
+    let number = indices.expression(right).is_constant()?;
+    Some((equal, variable, number))
 }
 
 /// Index times scale of an `offset`.

@@ -44,7 +44,7 @@ pub struct Symbolic {
 }
 
 /// More terms than this make an expression useless for proofs and slow for everybody.
-const MAX_TERMS: usize = 16;
+const MAX_TERMS: usize = 24;
 /// The same for the number of factors of a term.
 const MAX_DEGREE: usize = 6;
 

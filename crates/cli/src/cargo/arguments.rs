@@ -1,4 +1,4 @@
-//! The arguments of cargo that concern us. All of them go on to cargo as they are.
+//! The arguments of cargo that concern us. All of them but our own go on to cargo as they are.
 
 /// What we know of a cargo command line.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -17,7 +17,19 @@ pub struct CargoArguments {
     pub folder: Option<String>,
     /// The value of `--color`.
     pub colour: Option<String>,
+    /// Whether `--strict` is there, which is ours.
+    pub strict: bool,
 }
+
+/// The arguments without those that are ours alone.
+pub fn without_ours(arguments: &[String]) -> Vec<String> {
+    let end = arguments.iter().position(|argument| argument == "--");
+    let (before, after) = arguments.split_at(end.unwrap_or(arguments.len()));
+    let kept = before.iter().filter(|argument| *argument != STRICT);
+    kept.chain(after).cloned().collect()
+}
+
+const STRICT: &str = "--strict";
 
 /// Finds what concerns us; `arguments` begin with the command of cargo.
 pub fn parse(arguments: &[String]) -> CargoArguments {
@@ -37,6 +49,7 @@ pub fn parse(arguments: &[String]) -> CargoArguments {
             "--target-dir" => found.target_folder = value(),
             "--manifest-path" => found.manifest = value(),
             "--config" => found.config.extend(value()),
+            STRICT => found.strict = true,
             "--color" => found.colour = value(),
             "-C" => found.folder = value(),
             // Options of cargo itself that may stand before the command.
@@ -53,6 +66,14 @@ pub fn parse(arguments: &[String]) -> CargoArguments {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn our_own_stay_here() {
+        let arguments = ["build", "--strict", "-q", "--", "--strict"].map(str::to_owned);
+        assert!(parse(&arguments).strict);
+        assert_eq!(without_ours(&arguments), ["build", "-q", "--", "--strict"]);
+        assert!(!parse(&without_ours(&arguments)).strict);
+    }
 
     #[test]
     fn finds_options_up_to_the_separator() {

@@ -131,7 +131,6 @@ fn build(asked: &Asked, reports: &Path) -> Result<Built, Diagnostic> {
     let explain = serde_json::to_string(&asked.explain)
         .map_err(|error| Diagnostic::error(format!("cannot write what to explain: {error}")))?;
     command
-        .args(&asked.cargo)
         .arg("--message-format=json-render-diagnostics")
         .env(messages::EXPLAIN, explain)
         .env(messages::REPORTS, reports)

@@ -12,6 +12,7 @@ pub fn complete_flags(
     program: Program,
     toolchain: &Toolchain,
     driver: &Path,
+    strict: bool,
 ) -> Vec<String> {
     let user = config.flags(program, &toolchain.target, &toolchain.cfgs);
     let mut flags = without_ours(user);
@@ -22,6 +23,9 @@ pub fn complete_flags(
         "-Clink-arg={OUR_PREFIX}sysroot={}",
         toolchain.sysroot.display()
     ));
+    if strict {
+        flags.push(format!("-Clink-arg={OUR_PREFIX}strict"));
+    }
     if let Some(linker) = linker {
         // rustc tells from a linker's name how to talk to it, and our name does not say.
         if let Some(flavour) = flavour_of(&linker)
@@ -126,6 +130,7 @@ mod tests {
             Program::Rustc,
             &toolchain,
             Path::new("/bin/driver"),
+            false,
         )
     }
 

@@ -76,15 +76,13 @@ fn run_command(words: Vec<String>) -> Result<i32, Diagnostic> {
         Some("explain") => return explain::run(&words[1..]),
         Some(_) => {}
     }
-    let mut command = prepare(&words)?;
-    command.args(&words);
-    run_cargo(command)
+    run_cargo(prepare(&words)?)
 }
 
 const HELP: &str = "\
 Builds Rust programs with derivatives, on the stable toolchain.
 
-Usage: cargo ferrozyme <command of cargo> [arguments of cargo]
+Usage: cargo ferrozyme <command of cargo> [--strict] [arguments of cargo]
        cargo ferrozyme explain [function] [--stage <stage>] [arguments of cargo build]
 
 Examples:
@@ -95,13 +93,14 @@ Examples:
   cargo +nightly ferrozyme bench
 
 Every command of cargo works and takes all its arguments. Flags, linker and wrapper that you have set stay in force.
+With `--strict` derivatives add up sums one term after the other, which is slower and gives the same bits on every machine.
 `explain` shows for each derivative what is active, what is saved and why; see `cargo ferrozyme explain --help`.
 
 Options:
   -h, --help     Print this
   -V, --version  Print the version";
 
-/// Cargo, with everything in its environment that makes rustc call us. `words` are its arguments, which the caller adds.
+/// Cargo with its arguments, and with everything in its environment that makes rustc call us.
 pub fn prepare(words: &[String]) -> Result<Command, Diagnostic> {
     let found = arguments::parse(words);
     let driver = std::env::current_exe().map_err(|error| {
@@ -127,12 +126,14 @@ pub fn prepare(words: &[String]) -> Result<Command, Diagnostic> {
     toolchain.check()?;
 
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let words = &arguments::without_ours(words);
     let mut command = Command::new(&cargo);
+    command.args(words);
     for (program, variable) in [
         (Program::Rustc, "CARGO_ENCODED_RUSTFLAGS"),
         (Program::Rustdoc, "CARGO_ENCODED_RUSTDOCFLAGS"),
     ] {
-        let flags = flags::complete_flags(&config, program, &toolchain, &driver);
+        let flags = flags::complete_flags(&config, program, &toolchain, &driver, found.strict);
         command.env(variable, flags.join("\x1f"));
     }
     let user_wrapper = match config.rustc_wrapper() {

@@ -30,6 +30,7 @@ pub struct RustcCall {
     debug_information: bool,
     strip: bool,
     sysroot: Option<PathBuf>,
+    strict: bool,
 }
 
 impl RustcCall {
@@ -108,6 +109,7 @@ impl RustcCall {
                 if let Some(sysroot) = own.and_then(|own| own.strip_prefix("sysroot=")) {
                     self.sysroot = Some(PathBuf::from(sysroot));
                 }
+                self.strict |= own == Some("strict");
             }
             _ => {}
         }
@@ -161,6 +163,7 @@ impl RustcCall {
             own: OwnArguments {
                 sysroot: Some(sysroot),
                 linker: None,
+                strict: self.strict,
             },
         })
     }
@@ -220,12 +223,13 @@ mod tests {
     #[test]
     fn knows_static_libraries() {
         let arguments = "rustc --crate-name a --crate-type lib --crate-type staticlib --emit=link -C opt-level=3 \
-            -C extra-filename=-1 --out-dir /deps -Clink-arg=--ferrozyme-sysroot=/rust -C target-cpu=haswell";
+            -C extra-filename=-1 --out-dir /deps -Clink-arg=--ferrozyme-sysroot=/rust -Clink-arg=--ferrozyme-strict -C target-cpu=haswell";
         let line = call(arguments).static_library().expect("makes one");
         assert_eq!(line.input(0), Path::new("/deps/liba-1.a"));
         assert_eq!(line.level, Some(Level::O3));
         assert_eq!(line.cpu.as_deref(), Some("haswell"));
         assert_eq!(line.own.sysroot.as_deref(), Some(Path::new("/rust")));
+        assert!(line.own.strict);
         assert_eq!(call("rustc --crate-type staticlib").static_library(), None);
         assert_eq!(
             call(&arguments.replace("--emit=link", "--emit=metadata")).static_library(),

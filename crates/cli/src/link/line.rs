@@ -49,6 +49,8 @@ pub struct OwnArguments {
     pub sysroot: Option<PathBuf>,
     /// The linker that rustc would have run.
     pub linker: Option<PathBuf>,
+    /// Whether sums keep their order.
+    pub strict: bool,
 }
 
 /// Whether these are arguments for a linker that `cargo ferrozyme` set up.
@@ -149,6 +151,7 @@ impl LinkLine {
 
     fn take_own(&mut self, own: &str, argument: &OsStr) {
         let Some((name, _)) = own.split_once('=') else {
+            self.own.strict |= own == "strict";
             return;
         };
         let value = &argument.as_bytes()[OUR_PREFIX.len() + name.len() + 1..];

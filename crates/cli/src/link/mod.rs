@@ -179,6 +179,7 @@ fn options_of(line: &LinkLine) -> Result<Options, Vec<Diagnostic>> {
         level: line.level.unwrap_or(Level::O0),
         cpu: line.cpu.clone(),
         relocation: line.relocation,
+        strict: line.own.strict,
         explain: messages::explain_wanted(),
     })
 }

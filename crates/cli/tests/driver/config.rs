@@ -68,3 +68,33 @@ fn linker_and_wrapper_of_the_user_run() {
     let wrapped = std::fs::read_to_string(wrapper_log).expect("the wrapper ran");
     assert!(wrapped.contains("--crate-name own_tools"), "{wrapped}");
 }
+
+#[test]
+fn strict_sums_keep_their_order() {
+    // Added up in several lanes, the gradient of `scale` would be rounded differently.
+    let main = r#"use ferrozyme::autodiff_reverse;
+
+#[autodiff_reverse(gradient, Const, Active, Active)]
+fn scaled(x: &[f32], scale: f32) -> f32 {
+    let mut sum = 0.0;
+    for &x in x {
+        sum += x * scale;
+    }
+    sum
+}
+
+fn main() {
+    let x: Vec<f32> = (0..1000).map(|i| 1.0 / (i as f32 + 3.0)).collect();
+    let (value, slope) = gradient(&x, 1.5, 1.0);
+    // The sweep that adds up goes either way, but one after the other.
+    let (first, last) = (x.iter().fold(0.0, |sum, x| sum + x), x.iter().rev().fold(0.0, |sum, x| sum + x));
+    println!("{} {}", value == scaled(&x, 1.5), slope == first || slope == last);
+}
+"#;
+    let project = Project::program("strict", main);
+    let run = project.ferrozyme(&["run", "--release", "--strict"]);
+    assert_eq!(run.expect_success(), "true true\n");
+    // Asking for it is a change of flags, so that nothing stale stays.
+    let run = project.ferrozyme(&["run", "--release"]);
+    assert_eq!(run.expect_success(), "false false\n");
+}

@@ -958,7 +958,7 @@ fn bounds_of_expressions() {
 
 #[test]
 fn many_writes_stay_fast_and_right() {
-    // 30,000 loads, each followed by a store eight bytes further on, then a hundred loops.
+    // 30,000 loads, each followed by a store eight bytes further on, then two hundred loops.
     let mut body = String::new();
     for index in 0..30_000 {
         body += &format!(
@@ -968,7 +968,7 @@ fn many_writes_stay_fast_and_right() {
             body += &format!("store f64 %v, %p{index} align 8\n");
         }
     }
-    for index in 0..100 {
+    for index in 0..200 {
         body += &format!(
             "for %i{index}: i64 = 0 to %n step 1 {{
                %k{index} = add i64 %i{index}, {}

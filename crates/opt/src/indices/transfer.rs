@@ -72,6 +72,14 @@ impl Indices<'_> {
                 let kept = source.is_within(Interval::of_bits(bits));
                 (kept || data.flags.contains(Flags::NSW)).then(|| operand(0))
             }
+            // The limit that trip counts get so that they fit; sizes are below it.
+            Opcode::Umin
+                if operand(1)
+                    .is_constant()
+                    .is_some_and(|most| most >= i64::MAX - 1) =>
+            {
+                Some(operand(0))
+            }
             // Where it is known which one is larger.
             Opcode::Umin | Opcode::Smin | Opcode::Umax | Opcode::Smax => {
                 let [a, b] = [0, 1].map(|index| self.interval_of_value(data.operands[index]));
@@ -139,7 +147,13 @@ impl Indices<'_> {
         let interval = match data.opcode {
             Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Shl => {
                 let exact = self.exact_interval(data)?;
-                if data.flags.contains(Flags::NSW) {
+                // What is left of a number that is not negative.
+                let rest = data.opcode == Opcode::Sub
+                    && data.flags.contains(Flags::NUW)
+                    && operand(0).min >= 0;
+                if rest {
+                    exact.intersect(Interval::new(0, operand(0).max))
+                } else if data.flags.contains(Flags::NSW) {
                     exact.intersect(of_type)
                 } else if exact.is_within(of_type) {
                     exact
