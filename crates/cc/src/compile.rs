@@ -6,7 +6,7 @@ use crate::clang::Clang;
 use crate::embed::Record;
 use crate::render;
 use ferrozyme_driver::{
-    Level, Options, Relocation, Severity, Unit, UnitOptions, UnitRequests, compile_unit,
+    Level, Library, Options, Relocation, Severity, Unit, UnitOptions, UnitRequests, compile_unit,
 };
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -101,6 +101,7 @@ impl Compilation<'_> {
                 false => String::new(),
             },
             visible_statics: false,
+            library: self.library(&bytes)?,
         };
         let name = self.path.to_string_lossy();
         let unit = compile_unit(&name, &identity, &bytes, &options, &unit_options)
@@ -131,6 +132,15 @@ impl Compilation<'_> {
         command.extend(["-x".into(), "ir".into(), changed.into()]);
         self.clang.run(command)?;
         Ok(object)
+    }
+
+    /// Bodies of library functions that the unit calls.
+    fn library(&self, bitcode: &[u8]) -> Result<Option<Library>, Failure> {
+        let bitcode = crate::library::for_unit(self.clang, bitcode, self.folder)?;
+        Ok(bitcode.map(|bitcode| Library {
+            bitcode,
+            symbols: crate::library::SYMBOLS,
+        }))
     }
 
     fn warn(&self, unit: &Unit) {

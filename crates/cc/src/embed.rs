@@ -26,6 +26,18 @@ pub(crate) struct Record {
 }
 
 impl Record {
+    /// What is said of a unit that is in no object.
+    pub(crate) fn of_library() -> Record {
+        Record {
+            identity: "library".to_owned(),
+            name: "library.c".to_owned(),
+            deferred: false,
+            strip_debug_information: true,
+            level: 2,
+            arguments: Vec::new(),
+        }
+    }
+
     /// Writes a record: magic number, lengths, description, bitcode.
     pub(crate) fn write(&self, bitcode: &[u8], to: &Path) -> std::io::Result<()> {
         let description = serde_json::to_vec(self)?;

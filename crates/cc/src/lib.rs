@@ -14,6 +14,7 @@
 //! | `clang.rs` | the clang that is used |
 //! | `compile.rs` | from a source file to an object |
 //! | `embed.rs` | the copy of a unit in its object |
+//! | `library.rs`, `library.c` | functions of libraries that come without source, as source |
 //! | `link.rs` | what is left to do when a program is linked |
 //! | `units.rs` | the units that objects and libraries carry |
 //! | `render.rs` | messages in clang's style |
@@ -22,6 +23,7 @@ mod arguments;
 mod clang;
 mod compile;
 mod embed;
+mod library;
 mod link;
 mod render;
 mod units;

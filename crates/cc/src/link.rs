@@ -18,9 +18,10 @@ pub(crate) fn link(
     objects: &[PathBuf],
     folder: &Path,
 ) -> Result<(), Failure> {
-    let units = Units::find(arguments, objects);
+    let mut units = Units::find(arguments, objects);
     let mut changes = Changes::default();
     if units.any_deferred() {
+        units.add_library(crate::library::compile(clang, folder)?);
         changes = make_deferred(clang, &units, folder)?;
     }
     let mut objects = objects.iter();
@@ -89,6 +90,7 @@ fn make_deferred(clang: &Clang, units: &Units, folder: &Path) -> Result<Changes,
             strip_debug_information: unit.record.strip_debug_information,
             assembly: String::new(),
             visible_statics: true,
+            library: None,
         };
         let again = compile_unit(
             &unit.record.name,

@@ -101,6 +101,19 @@ impl Units {
         }
     }
 
+    /// Adds bodies of functions that no unit defines.
+    pub(crate) fn add_library(&mut self, bitcode: Vec<u8>) {
+        let index = self.units.len();
+        self.units.push(Unit {
+            record: Record::of_library(),
+            bitcode,
+            place: Place::Member,
+        });
+        for symbol in crate::library::SYMBOLS {
+            self.defining.entry((*symbol).to_owned()).or_insert(index);
+        }
+    }
+
     /// Whether derivatives are still to be made.
     pub(crate) fn any_deferred(&self) -> bool {
         self.units.iter().any(|unit| unit.record.deferred)

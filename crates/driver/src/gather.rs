@@ -10,7 +10,7 @@
 
 use crate::enzyme::{has_requests, read_enzyme_registrations, replace_calls};
 use crate::inputs::{Inputs, Origin};
-use crate::opaque::{demangle, is_opaque, is_stream};
+use crate::opaque::{demangle, is_inactive_of_cpp, is_opaque};
 use crate::registrations::{Registration, read_registrations};
 use crate::report::Diagnostic;
 use crate::requests::{DERIVATIVE_PREFIX, FoundRequest, replace_requests};
@@ -381,7 +381,7 @@ impl<'c> Gathering<'c, '_> {
             specialise_layouts(self.context, function);
             // The machinery of the runtime stays outside: its body must not come in through the inliner.
             let name = function.name();
-            let of_runtime = self.from_std.contains_key(&name) || is_stream(&name);
+            let of_runtime = self.from_std.contains_key(&name) || is_inactive_of_cpp(&name);
             if of_runtime && is_opaque(&name, function) {
                 function.remove_attribute(Place::Function, "alwaysinline");
                 function.remove_attribute(Place::Function, "inlinehint");

@@ -39,7 +39,7 @@ pub use inputs::{Input, Inputs, Origin};
 pub use options::{Explain, Level, Options, Relocation, Stage};
 pub use pipeline::{check_toolchain, differentiate};
 pub use report::{DerivativeReport, Diagnostic, Frame, Location, Report, Severity, Timing};
-pub use unit::{Unit, UnitOptions, UnitRequests, compile_unit};
+pub use unit::{Library, Unit, UnitOptions, UnitRequests, compile_unit};
 
 /// What takes the place of requesting modules in the link, and what comes with it.
 #[derive(Clone, Debug, Default)]

@@ -34,23 +34,62 @@ const OPAQUE_PATHS: &[&str] = &[
     "std::panicking::rust_panic_with_hook",
 ];
 
-/// Functions of C++'s streams, by how their symbols start. Their bodies are in headers in part, and lead through tables of functions that are nobody's business here.
-const STREAMS: &[&str] = &[
+/// What the name of a function contains through which users say that no derivatives go.
+const INACTIVE_NAME: &str = "__ferrozyme_inactive";
+
+/// What the symbols of functions of C++'s library start with through which nothing goes that carries a derivative: output, text, clocks, and the choice of sizes of hash tables.
+const INACTIVE_OF_CPP: &[&str] = &[
+    "_ZNKSo",
+    "_ZNKSs",
     "_ZNKSt5ctype",
+    "_ZNKSt6locale",
+    "_ZNKSt7__cxx1112basic_string",
+    "_ZNKSt7__cxx1118basic_stringstream",
+    "_ZNKSt7__cxx1119basic_ostringstream",
+    "_ZNKSt8__detail20_Prime_rehash_policy",
+    "_ZNKSt8ios_base",
     "_ZNKSt9basic_ios",
-    "_ZNSi",
+    "_ZNSaIc",
     "_ZNSo",
+    "_ZNSs",
+    "_ZNSt11logic_error",
     "_ZNSt13basic_ostream",
+    "_ZNSt13runtime_error",
+    "_ZNSt14basic_ofstream",
+    "_ZNSt15basic_streambuf",
+    "_ZNSt5ctype",
+    "_ZNSt6chrono3_V212system_clock3now",
+    "_ZNSt6chrono3_V212steady_clock3now",
+    "_ZNSt6locale",
+    "_ZNSt7__cxx1112basic_string",
+    "_ZNSt7__cxx1115basic_stringbuf",
+    "_ZNSt7__cxx1118basic_stringstream",
+    "_ZNSt7__cxx1119basic_ostringstream",
+    "_ZNSt7__cxx119to_string",
+    "_ZNSt8__detail20_Prime_rehash_policy",
     "_ZNSt8ios_base",
     "_ZNSt9basic_ios",
+    "_ZNSt9exception",
+    "_ZSt11_Hash_bytes",
     "_ZSt16__ostream_insert",
     "_ZSt4endl",
     "_ZSt5flush",
-    "_ZStlsI",
+    "_ZStls",
+    "__cxa_",
 ];
 
-/// What the name of a function contains through which users say that no derivatives go.
-const INACTIVE_NAME: &str = "__ferrozyme_inactive";
+/// Global objects of C++'s library through which nothing goes that carries a derivative.
+const INACTIVE_GLOBALS: &[&str] = &["_ZSt4cout", "_ZSt4cerr", "_ZSt4clog"];
+
+/// Whether nothing in a global variable carries a derivative.
+pub(crate) fn is_inactive_global(name: &str) -> bool {
+    INACTIVE_GLOBALS.contains(&name)
+}
+
+/// Whether a function of C++'s library only shows or describes values. Those that call what they are given are not among them.
+pub(crate) fn is_inactive_of_cpp(name: &str) -> bool {
+    INACTIVE_OF_CPP.iter().any(|start| name.starts_with(start))
+}
 
 /// Whether a function stays outside: by what its declaration says, or by its name.
 pub(crate) fn is_opaque(name: &str, symbol: Value<'_>) -> bool {
@@ -60,7 +99,7 @@ pub(crate) fn is_opaque(name: &str, symbol: Value<'_>) -> bool {
     if name.contains("___rust_") || name.starts_with("__rust_") || name == "rust_eh_personality" {
         return true;
     }
-    if name.contains(INACTIVE_NAME) || is_stream(name) {
+    if name.contains(INACTIVE_NAME) || is_inactive_of_cpp(name) {
         return true;
     }
     is_opaque_path(&demangle(name))
@@ -72,12 +111,7 @@ pub(crate) fn is_inactive(name: &str) -> bool {
         || name.contains("___rust_")
         || name.starts_with("__rust_")
         || name.contains(INACTIVE_NAME)
-        || is_stream(name)
-}
-
-/// Whether a function belongs to C++'s streams.
-pub(crate) fn is_stream(name: &str) -> bool {
-    STREAMS.iter().any(|start| name.starts_with(start))
+        || is_inactive_of_cpp(name)
 }
 
 /// The path of a symbol, for people.
@@ -105,7 +139,25 @@ fn is_opaque_path(path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_opaque_path;
+    use super::{is_inactive_of_cpp, is_opaque_path};
+
+    #[test]
+    fn text_of_cpp_stays_outside_and_containers_do_not() {
+        for name in [
+            "_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE9_M_createERmm",
+            "_ZNSo9_M_insertIdEERSoT_",
+            "_ZStlsISt11char_traitsIcEERSt13basic_ostreamIcT_ES5_PKc",
+        ] {
+            assert!(is_inactive_of_cpp(name), "{name}");
+        }
+        for name in [
+            "_ZNSt7__cxx114listIdSaIdEE9push_backERKd",
+            "_ZNSt6vectorIdSaIdEE9push_backERKd",
+            "_ZNSt8__detail15_List_node_base7_M_hookEPS0_",
+        ] {
+            assert!(!is_inactive_of_cpp(name), "{name}");
+        }
+    }
 
     #[test]
     fn formatting_and_panics_stay_outside() {

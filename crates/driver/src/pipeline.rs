@@ -2,11 +2,13 @@
 
 use crate::Output;
 use crate::derive::derive;
-use crate::enzyme::{adapt_registrations, end_at_handlers, mark_array_indices};
+use crate::enzyme::{
+    adapt_registrations, end_at_handlers, mark_array_indices, wrap_library_addresses,
+};
 use crate::finish::{emit, optimise_derivatives};
 use crate::gather::{Gathered, gather};
 use crate::inputs::Inputs;
-use crate::opaque::{demangle, is_inactive, is_opaque};
+use crate::opaque::{demangle, is_inactive, is_inactive_global, is_opaque};
 use crate::options::{Level, Options, Relocation, Stage};
 use crate::prepare::prepare;
 use crate::refusal::{Reasons, describe_import_error};
@@ -73,6 +75,7 @@ pub(crate) fn make_derivatives<'c>(
         .map_err(|problem| vec![problem])?;
     end_at_handlers(context, module);
     mark_array_indices(module);
+    wrap_library_addresses(context, module);
     let machine = target_machine(&module.triple(), options).map_err(|problem| vec![problem])?;
     prepare(module, &machine).map_err(|problem| vec![problem])?;
     let outlined = outline_cold_code(context, module, &|function| {
@@ -153,6 +156,9 @@ fn bring_in<'c>(
         let noinline =
             !does_nothing_but_compute(&loops, function) && (function.facts.noinline || large);
         loops.functions[id].facts.noinline = noinline;
+    }
+    for global in loops.globals.values_mut() {
+        global.inactive |= is_inactive_global(&global.name);
     }
     for registration in &gathered.registrations {
         register(&mut loops, registration).map_err(|problem| vec![problem])?;

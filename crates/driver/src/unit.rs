@@ -23,6 +23,17 @@ pub struct UnitOptions {
     pub assembly: String,
     /// Whether memory that only this unit knows gets names by which derivatives made elsewhere find it.
     pub visible_statics: bool,
+    /// Bodies of functions that the unit may call and that other libraries define without source.
+    pub library: Option<Library>,
+}
+
+/// A module with bodies of functions.
+#[derive(Clone, Debug)]
+pub struct Library {
+    /// The module.
+    pub bitcode: Vec<u8>,
+    /// What it defines.
+    pub symbols: &'static [&'static str],
 }
 
 /// A unit without requests.
@@ -89,6 +100,7 @@ pub fn compile_unit(
         name,
         identity,
         bitcode,
+        library: unit_options.library.as_ref(),
         missing: std::cell::Cell::new(false),
     };
     let mut gathered = gather(&context, &inputs)?;
@@ -170,11 +182,15 @@ fn make_local(module: Module<'_>, visible_statics: bool) {
     }
 }
 
-/// One unit as all there is.
+/// The number of the library among the inputs.
+const LIBRARY: usize = 1;
+
+/// One unit as all there is, beside the library.
 struct OneUnit<'a> {
     name: &'a str,
     identity: &'a str,
     bitcode: &'a [u8],
+    library: Option<&'a Library>,
     /// Whether something was looked for that the unit does not define.
     missing: std::cell::Cell<bool>,
 }
@@ -188,7 +204,16 @@ impl Inputs for OneUnit<'_> {
         vec![0]
     }
 
-    fn get(&self, _index: usize) -> Result<Input<'_>, String> {
+    fn get(&self, index: usize) -> Result<Input<'_>, String> {
+        if index == LIBRARY
+            && let Some(library) = self.library
+        {
+            return Ok(Input {
+                name: "library.c".to_owned(),
+                bitcode: Cow::Borrowed(&library.bitcode),
+                origin: Origin::Unit,
+            });
+        }
         Ok(Input {
             name: self.name.to_owned(),
             bitcode: Cow::Borrowed(self.bitcode),
@@ -196,7 +221,13 @@ impl Inputs for OneUnit<'_> {
         })
     }
 
-    fn defining(&self, _symbol: &str) -> Option<usize> {
+    fn defining(&self, symbol: &str) -> Option<usize> {
+        if self
+            .library
+            .is_some_and(|library| library.symbols.contains(&symbol))
+        {
+            return Some(LIBRARY);
+        }
         // Whatever the unit defines came along with the requests.
         self.missing.set(true);
         None

@@ -21,8 +21,10 @@
 //! | `registrations.rs`, `rules.rs` | what programs say of functions, and the form that it has here |
 //! | `arrays.rs` | what C says of indices |
 //! | `exceptions.rs` | C++ exceptions that are caught in what is differentiated |
+//! | `addresses.rs` | functions of C's library whose address is taken |
 //! | `root.rs` | the function that is differentiated |
 
+mod addresses;
 mod arguments;
 mod arrays;
 mod entries;
@@ -35,6 +37,7 @@ mod rules;
 mod thunk;
 mod trace;
 
+pub(crate) use addresses::wrap_library_addresses;
 pub(crate) use arrays::mark_array_indices;
 pub(crate) use entries::has_requests;
 pub(crate) use exceptions::end_at_handlers;

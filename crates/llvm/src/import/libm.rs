@@ -74,6 +74,11 @@ const NOT_RESERVED: &[&str] = &[
     "drem", "gamma", "j0", "j1", "jn", "logp1", "pow10", "sincos", "y0", "y1", "yn",
 ];
 
+/// Whether a function of this name, if it is only declared, is one of floats of C's library.
+pub fn is_mathematical(name: &str) -> bool {
+    base_name(name).any(|(base, _)| FUNCTIONS.iter().any(|(known, _)| *known == base))
+}
+
 /// The name without `f`, and the type that it says.
 fn base_name(name: &str) -> impl Iterator<Item = (&str, Type)> {
     let finite = name

@@ -47,6 +47,7 @@ mod vector;
 
 pub(crate) use cleanup::{CLEANUP_END, is_cleanup};
 pub use error::ImportError;
+pub use libm::is_mathematical;
 pub use opaque::MovedOut;
 
 use crate::context::Context;
