@@ -268,6 +268,7 @@ pub(crate) fn driver_options(level: u8) -> Result<Options, Failure> {
         cpu: None,
         relocation: Relocation::PositionIndependent,
         explain: None,
+        strict: false,
     })
 }
 
