@@ -168,7 +168,7 @@ impl Derivation<'_> {
     fn describe_globals(&mut self) {
         infer_inactive_globals(self.module);
         let of_rust = |request: &&FoundRequest| matches!(request.interface, Interface::Slots(_));
-        if self.requests.values().any(|request| of_rust(&request)) {
+        if self.requests.values().any(of_rust) {
             for global in self.module.globals.values_mut() {
                 global.shared = !global.constant;
             }

@@ -62,7 +62,7 @@ impl Analysis<'_> {
                     Source::Global(id) => Some(&self.module.globals[id]),
                     _ => None,
                 });
-            let mut pointees = self.objects.pointees(class).into_iter();
+            let mut pointees = self.objects.pointees(class);
             if let Some(global) = shared.find(|global| global.shared && !global.constant)
                 && pointees.any(|to| activities.shadowed.contains(&to))
             {
