@@ -580,6 +580,7 @@ impl<'m> Session<'m> {
             bytes: Some(Vec::new()),
             relocations: Vec::new(),
             inactive: false,
+            shared: false,
             thread_local: false,
             parts: Vec::new(),
             layout: None,

@@ -318,6 +318,7 @@ impl Session<'_> {
                 bytes: Some(Vec::new()),
                 relocations,
                 inactive: false,
+                shared: false,
                 thread_local: false,
                 parts: Vec::new(),
                 layout: None,

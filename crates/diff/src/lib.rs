@@ -19,6 +19,7 @@ mod reverse;
 pub mod rules;
 mod search;
 mod shadowing;
+mod statics;
 mod tape;
 
 pub use activity::{Activities, analyse_activity};
@@ -27,3 +28,4 @@ pub use error::{Caller, Error};
 pub use explain::{explain_activity, explain_plan};
 pub use forward::differentiate_forward;
 pub use request::{Activity, Request};
+pub use statics::infer_inactive_globals;

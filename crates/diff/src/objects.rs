@@ -640,6 +640,12 @@ impl Objects {
         shape.written || shape.clobbered || shape.escapes || shape.unknown_origin
     }
 
+    /// Whether this function, what it calls, or code that they give a pointer to it may write to memory of a class. Others may know it as well.
+    pub fn is_written_here(&self, class: Class) -> bool {
+        let shape = &self.shape.classes[class];
+        shape.written || shape.clobbered
+    }
+
     /// Whether all memory of a class is made by this function or by what it calls.
     pub fn is_made_here(&self, class: Class) -> bool {
         let mut sources = self.sources(class).peekable();

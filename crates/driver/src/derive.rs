@@ -12,9 +12,9 @@ use crate::root::root_symbol;
 use crate::wrap::wrap_derivative;
 use ferrozyme_diff::{
     self as diff, differentiate_forward, differentiate_reverse, differentiate_split,
-    explain_activity, explain_plan,
+    explain_activity, explain_plan, infer_inactive_globals,
 };
-use ferrozyme_ir::{FunctionId, Module, Payload, Range, Scalar, print};
+use ferrozyme_ir::{FunctionId, GlobalId, Module, Payload, Range, Scalar, print};
 use ferrozyme_opt::{OptimiseOptions, keep_order, optimise_with};
 use std::collections::{HashMap, HashSet};
 
@@ -53,6 +53,7 @@ pub(crate) fn derive(
     }
     let import = derivation.texts_of_roots(requests);
     derivation.optimise_all();
+    derivation.describe_globals();
     for request in requests {
         if let Err(found) = derivation.differentiate(request)
             && !problems.contains(&found)
@@ -162,6 +163,18 @@ impl Derivation<'_> {
             .collect()
     }
 
+    /// Says of globals what derivatives have to know: which hold constants only, and that a Rust program changes its statics whenever it likes. In
+    /// C, who keeps pointers to active memory in a global gives the shadows their values as well.
+    fn describe_globals(&mut self) {
+        infer_inactive_globals(self.module);
+        let of_rust = |request: &&FoundRequest| matches!(request.interface, Interface::Slots(_));
+        if self.requests.values().any(|request| of_rust(&request)) {
+            for global in self.module.globals.values_mut() {
+                global.shared = !global.constant;
+            }
+        }
+    }
+
     /// Optimises every function, callees first.
     fn optimise_all(&mut self) {
         for id in callees_first(self.module) {
@@ -210,6 +223,7 @@ impl Derivation<'_> {
         }
         let asked = request.asked(root);
         let before = self.module.functions.len();
+        let globals = self.module.globals.len();
         let report = self.report(request, &asked);
         let derivative = match request.mode() {
             Mode::Reverse if request.part() != Part::Whole => {
@@ -225,7 +239,14 @@ impl Derivation<'_> {
         }
         let wrapper = match &request.interface {
             Interface::Slots(descriptor) => {
-                wrap_derivative(self.module, &request.symbol, descriptor, derivative)
+                let shadows = self.own_shadows(globals);
+                wrap_derivative(
+                    self.module,
+                    &request.symbol,
+                    descriptor,
+                    derivative,
+                    &shadows,
+                )
             }
             Interface::Values(_) => forward_to(self.module, &request.symbol, derivative),
         };
@@ -260,6 +281,19 @@ impl Derivation<'_> {
             Part::Reverse { keep_tape: false } => split.reverse,
             _ => split.augmented,
         })
+    }
+
+    /// The shadows of statics that a derivative made, from this number on: each thread has its own, and they hold nothing between calls.
+    fn own_shadows(&mut self, first: usize) -> Vec<GlobalId> {
+        let made: Vec<GlobalId> = self.module.globals.keys().skip(first).collect();
+        made.into_iter()
+            .filter(|&id| {
+                let global = &mut self.module.globals[id];
+                let floats = !global.constant && global.relocations.is_empty();
+                global.thread_local |= floats;
+                floats
+            })
+            .collect()
     }
 
     /// Makes the derivatives that a root calls.

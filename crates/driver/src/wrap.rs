@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! func @__ferrozyme_derivative_…(%x: ptr, %x': ptr, %y: ptr, %y': ptr, %result: ptr, %seed: ptr) {
+//!   …set the shadows of statics to zero: nothing in them outlives a call…
 //!   …load what the slots hold…
 //!   %r, %gy = call @root.reverse(%x.0, %x'.0, %x.1, %y.0, %seed.0)
 //!   …store %r to %result, add %gy to %y'…
@@ -11,8 +12,8 @@
 use crate::descriptor::{Activity, Descriptor, Mode, Slot};
 use crate::passing::{Passing, Word, passing_of};
 use ferrozyme_ir::{
-    Alignment, Builder, Function, FunctionId, Module, Opcode, Param, ParamFacts, Scalar, Type,
-    Value,
+    Alignment, Builder, Function, FunctionId, Global, GlobalId, Module, Opcode, Param, ParamFacts,
+    Scalar, Type, Value,
 };
 
 /// Defines `name` (which calls may have declared already) around `derivative`, the derivative of the root.
@@ -21,12 +22,19 @@ pub(crate) fn wrap_derivative(
     name: &str,
     descriptor: &Descriptor,
     derivative: FunctionId,
+    shadows: &[GlobalId],
 ) -> FunctionId {
     let params = vec![slot_parameter(); descriptor.pointer_count()];
     let mut function = Function::define(name, params, Vec::new());
     let results = module.functions[derivative].results.clone();
     let slots = slot_values(&function, descriptor);
     let mut build = Builder::at_body(&mut function);
+    for &shadow in shadows {
+        let Global { size, align, .. } = module.globals[shadow];
+        let (to, bytes) = (build.global_address(shadow), build.i64(size as i64));
+        let zero = build.function.int(Type::scalar_of(Scalar::Int(8)), 0);
+        build.fill(to, zero, bytes, align);
+    }
 
     let mut args = Vec::new();
     for (slot, values) in descriptor.slots.iter().zip(&slots) {

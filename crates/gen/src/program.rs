@@ -200,6 +200,7 @@ fn constant_global(name: &str, bytes: Vec<u8>, scalar: Scalar) -> Global {
         bytes: Some(bytes),
         relocations: Vec::new(),
         inactive: false,
+        shared: false,
         thread_local: false,
         parts: Vec::new(),
         layout: Some(plain_layout(scalar)),

@@ -50,6 +50,8 @@ pub struct Global {
     pub relocations: Vec<(u64, Symbol)>,
     /// Nothing in it carries a derivative.
     pub inactive: bool,
+    /// Code that is not seen here changes it between one derivative and the next: what pointers in it lead to then has no shadow.
+    pub shared: bool,
     /// Each thread has one of its own. A function and its derivative run in one thread, so that its address is a constant to them.
     pub thread_local: bool,
     /// Where further objects begin, by ascending offset: no address in one of them is calculated from an address in another, except from that of the whole

@@ -12,7 +12,7 @@
 //! ```text
 //! module    = { file | global | declare | func | rule }
 //! file      = "file" number string
-//! global    = "global" @name ":" size "bytes" { "align" n | "const" | "inactive" | "thread_local" | "parts" n { "," n } | "layout" layout } content
+//! global    = "global" @name ":" size "bytes" { "align" n | "const" | "inactive" | "shared" | "thread_local" | "parts" n { "," n } | "layout" layout } content
 //! content   = ( "external" | "=" ( "zero" | x"hex" ) ) [ "{" offset ":" @name …, "}" ]
 //! declare   = "declare" @name "(" [ type { fact } …, ] ")" results { property }
 //! func      = "func" @name "(" [ %name ":" type { fact } [ "within" range ] …, ] ")" results { property } region
@@ -216,6 +216,7 @@ impl<'t> Parser<'t> {
             bytes: None,
             relocations: Vec::new(),
             inactive: false,
+            shared: false,
             thread_local: false,
             parts: Vec::new(),
             layout: None,
@@ -230,6 +231,10 @@ impl<'t> Parser<'t> {
                 Token::Word("inactive") => {
                     self.advance()?;
                     global.inactive = true;
+                }
+                Token::Word("shared") => {
+                    self.advance()?;
+                    global.shared = true;
                 }
                 Token::Word("thread_local") => {
                     self.advance()?;

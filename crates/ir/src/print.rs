@@ -124,6 +124,9 @@ fn write_global(out: &mut String, module: &Module, global: &Global) -> fmt::Resu
     if global.inactive {
         out.push_str(" inactive");
     }
+    if global.shared {
+        out.push_str(" shared");
+    }
     if global.thread_local {
         out.push_str(" thread_local");
     }

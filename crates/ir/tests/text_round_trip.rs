@@ -380,6 +380,7 @@ impl Generator {
             bytes: (!self.random.chance(4)).then(|| (0..bytes as u8).map(|n| n * 51).collect()),
             relocations,
             inactive: self.random.chance(2),
+            shared: self.random.chance(2),
             thread_local: self.random.chance(2),
             parts: (1..self.random.below(3))
                 .map(|part| 8 * part as u64)

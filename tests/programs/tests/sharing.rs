@@ -1,10 +1,18 @@
 //! Values that pass through locks, cells and statics on their way.
 
-use ferrozyme::autodiff_reverse;
+use ferrozyme::{autodiff_forward, autodiff_reverse};
 use std::cell::RefCell;
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
-static STACK: Mutex<Vec<f64>> = Mutex::new(Vec::new());
+static SQUARE: Mutex<f64> = Mutex::new(0.0);
+static PREVIOUS: Mutex<f64> = Mutex::new(1.0);
+static SCRATCH: Mutex<[f64; 8]> = Mutex::new([0.0; 8]);
+static CONFIGURATION: OnceLock<Configuration> = OnceLock::new();
+
+struct Configuration {
+    weights: Vec<f64>,
+    factor: usize,
+}
 
 thread_local! {
     static CELL: RefCell<f64> = const { RefCell::new(0.0) };
@@ -26,9 +34,8 @@ fn local_rwlock(x: f64) -> f64 {
 
 #[autodiff_reverse(dstatic, Active, Active)]
 fn static_mutex(x: f64) -> f64 {
-    STACK.lock().unwrap().push(x * x);
-    let square = STACK.lock().unwrap().pop().unwrap();
-    square * x
+    *SQUARE.lock().unwrap() = x * x;
+    *SQUARE.lock().unwrap() * x
 }
 
 #[autodiff_reverse(dcell, Active, Active)]
@@ -66,4 +73,82 @@ fn a_vector_behind_a_shared_lock() {
     let value = dshared(&x, &mut gradient, 1.0);
     assert_eq!(value, shared_vector(&x));
     assert_eq!(gradient, [1.4, 0.62, 2.4]);
+}
+
+#[autodiff_reverse(dconfigured, Duplicated, Active)]
+fn configured(x: &[f64]) -> f64 {
+    let configuration = CONFIGURATION.get().unwrap();
+    let pairs = x.iter().zip(&configuration.weights);
+    pairs.map(|(x, w)| w * x * x).sum::<f64>() * configuration.factor as f64
+}
+
+/// What the program has set before is constant: it has no shadow, and needs none.
+#[test]
+fn a_configuration_is_only_read() {
+    let set = CONFIGURATION.set(Configuration {
+        weights: vec![1.0, 2.0, 3.0],
+        factor: 2,
+    });
+    assert!(set.is_ok());
+    let (x, mut gradient) = ([1.5, 0.5, 2.0], [0.0; 3]);
+    let value = dconfigured(&x, &mut gradient, 1.0);
+    assert_eq!(value, configured(&x));
+    assert_eq!(gradient, [6.0, 4.0, 24.0]);
+}
+
+#[autodiff_reverse(dstep, Active, Active)]
+#[autodiff_forward(bstep, Dual, Dual)]
+fn step(x: f64) -> f64 {
+    let mut previous = PREVIOUS.lock().unwrap();
+    let difference = x - *previous;
+    *previous = x;
+    difference * difference
+}
+
+/// Each derivative starts with what the static holds then as a constant, whatever the one before left there.
+#[test]
+fn statics_carry_no_derivatives_from_call_to_call() {
+    assert_eq!(dstep(3.0, 1.0), (4.0, 4.0));
+    assert_eq!(dstep(5.0, 1.0), (4.0, 4.0));
+    assert_eq!(dstep(5.0, 1.0), (0.0, 0.0));
+    assert_eq!(bstep(6.0, 1.0), (1.0, 2.0));
+    assert_eq!(bstep(9.0, 1.0), (9.0, 6.0));
+}
+
+#[autodiff_reverse(dchain, Duplicated, Active)]
+fn chain(x: &[f64]) -> f64 {
+    let mut sum = 0.0;
+    for _ in 0..4 {
+        let mut scratch = SCRATCH.lock().unwrap();
+        for (to, x) in scratch.iter_mut().zip(x) {
+            *to = x * x;
+        }
+        for i in 1..x.len() {
+            scratch[i] *= scratch[i - 1];
+        }
+        sum += scratch[x.len() - 1];
+    }
+    sum
+}
+
+/// The shadow of a static belongs to the thread: others may be at the same derivative.
+#[test]
+fn derivatives_on_several_threads_share_nothing() {
+    let x: Vec<f64> = (0..8).map(|i| 0.9 + 0.02 * f64::from(i)).collect();
+    let gradient = || {
+        let mut gradient = vec![0.0; x.len()];
+        dchain(&x, &mut gradient, 1.0);
+        gradient
+    };
+    let expected = gradient();
+    assert!(expected.iter().all(|g| *g > 1.0));
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..5000 {
+                    assert_eq!(gradient(), expected);
+                }
+            });
+        }
+    });
 }

@@ -16,6 +16,7 @@ impl Analysis<'_> {
         args: &[Activity],
     ) -> Result<(), Error> {
         self.report_missing_shadows(activities, args)?;
+        self.report_shared_globals(activities)?;
         for &op in ops {
             self.report_bit_tricks(op)?;
             self.report_unknown_layout(op, activities)?;
@@ -46,6 +47,33 @@ impl Analysis<'_> {
                         ),
                     ));
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// What pointers in a global lead to has a shadow only if derivatives alone put them there.
+    fn report_shared_globals(&self, activities: &Activities) -> Result<(), Error> {
+        for &class in &activities.shadowed {
+            let mut shared = self
+                .objects
+                .sources(class)
+                .filter_map(|source| match source {
+                    Source::Global(id) => Some(&self.module.globals[id]),
+                    _ => None,
+                });
+            let mut pointees = self.objects.pointees(class).into_iter();
+            if let Some(global) = shared.find(|global| global.shared && !global.constant)
+                && pointees.any(|to| activities.shadowed.contains(&to))
+            {
+                return Err(Error::of_function(
+                    self.function,
+                    format!(
+                        "derivatives would flow through memory that @{} points to, which lives on between calls",
+                        global.name
+                    ),
+                    "keep such memory in arguments or local variables; if it is only read, read it in a function that is declared inactive (in Rust: `#[inactive]`)",
+                ));
             }
         }
         Ok(())

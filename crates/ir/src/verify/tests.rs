@@ -527,6 +527,7 @@ fn global(name: &str) -> Global {
         bytes: Some(vec![1, 2]),
         relocations: vec![(8, Symbol::Function(FunctionId::from_u32(0)))],
         inactive: false,
+        shared: false,
         thread_local: false,
         parts: Vec::new(),
         layout: None,

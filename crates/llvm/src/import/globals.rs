@@ -37,6 +37,7 @@ impl<'c> Importer<'c, '_> {
             bytes: None,
             relocations: Vec::new(),
             inactive: false,
+            shared: false,
             thread_local: variable.is_thread_local(),
             parts: self.parts_of_lazy_variable(variable),
             layout: None,

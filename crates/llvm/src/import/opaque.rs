@@ -137,7 +137,10 @@ impl<'c> Importer<'c, '_> {
         let is_local = |value: &Value<'c>| {
             matches!(value.kind(), ValueKind::Instruction | ValueKind::Argument)
         };
-        let taken: Vec<Value<'c>> = operands.iter().copied().filter(is_local).collect();
+        // The address is handed over even if it is that of a global: what the function touches is told by its arguments.
+        let address = address_of(instruction);
+        let is_taken = |value: &Value<'c>| is_local(value) || Some(*value) == address;
+        let taken: Vec<Value<'c>> = operands.iter().copied().filter(is_taken).collect();
         let types: Vec<Type<'c>> = taken.iter().map(|value| value.ty()).collect();
         let name = format!("{}.{}", function.name(), kind_of(instruction).suffix());
         let moved = self
@@ -160,7 +163,6 @@ impl<'c> Importer<'c, '_> {
                 Place::Function,
                 self.context.text_attribute(ARGUMENTS_ONLY, ""),
             );
-            let address = address_of(instruction);
             if let Some(position) = taken.iter().position(|value| Some(*value) == address)
                 && taken
                     .iter()
@@ -170,6 +172,9 @@ impl<'c> Importer<'c, '_> {
             {
                 let place = Place::Parameter(position as u32);
                 moved.add_attribute(place, self.context.attribute("captures", 0));
+                if instruction.is(Opcode::Load) {
+                    moved.add_attribute(place, self.context.attribute("readonly", 0));
+                }
             }
         }
 
@@ -179,7 +184,7 @@ impl<'c> Importer<'c, '_> {
         copy.set_debug_location(None);
         let mut next = 0;
         for (index, operand) in operands.iter().enumerate() {
-            if is_local(operand) {
+            if is_taken(operand) {
                 copy.set_operand(index as u32, moved.parameter(next));
                 next += 1;
             }
@@ -337,6 +342,76 @@ fn reads_allocation_mark(instruction: Value<'_>) -> bool {
             .contains("__rust_no_alloc_shim_is_unstable")
 }
 
+/// What becomes of an integer.
+enum Use {
+    /// It steers or counts.
+    Harmless,
+    /// The result is an integer made of it.
+    Same,
+    /// Its bits may be those of a float, or an address.
+    Unknown,
+}
+
+fn use_of(value: Value<'_>, user: Value<'_>) -> Use {
+    match user.opcode() {
+        Some(Opcode::ICmp | Opcode::Br | Opcode::Switch) => Use::Harmless,
+        // As a number it has no derivative.
+        Some(Opcode::SIToFP | Opcode::UIToFP) => Use::Harmless,
+        Some(opcode) if is_integer_step(opcode) => Use::Same,
+        Some(Opcode::AtomicRMW | Opcode::AtomicCmpXchg) => Use::Harmless,
+        Some(Opcode::GetElementPtr) if user.operand(0) != value => Use::Harmless,
+        Some(Opcode::Store) if user.ordering() != Ordering::NotAtomic => Use::Harmless,
+        Some(Opcode::Call | Opcode::Invoke) if is_moved_out(user.called()) => Use::Harmless,
+        Some(Opcode::BitCast | Opcode::IntToPtr) => Use::Unknown,
+        _ if wide(value) => Use::Unknown,
+        _ => Use::Harmless,
+    }
+}
+
+/// Integer arithmetic, and what hands integers on.
+fn is_integer_step(opcode: Opcode) -> bool {
+    matches!(
+        opcode,
+        Opcode::Phi
+            | Opcode::Select
+            | Opcode::Freeze
+            | Opcode::ExtractValue
+            | Opcode::Add
+            | Opcode::Sub
+            | Opcode::Mul
+            | Opcode::And
+            | Opcode::Or
+            | Opcode::Xor
+            | Opcode::Shl
+            | Opcode::LShr
+            | Opcode::AShr
+            | Opcode::Trunc
+            | Opcode::ZExt
+            | Opcode::SExt
+    )
+}
+
+/// Whether an integer has room for a float that is computed with, or for an address. The 32 bits of locks and counters go through calls and memory,
+/// and have to be left alone where no float has as few.
+fn wide(value: Value<'_>) -> bool {
+    let bits = value.ty().integer_width();
+    if bits.is_none_or(|bits| bits >= 64) {
+        return true;
+    }
+    let uses_short_floats = |function: Value<'_>| {
+        let is_short = |of: Type<'_>| matches!(of.kind(), TypeKind::Float | TypeKind::Half);
+        function.instructions().any(|instruction| {
+            let mut operands = instruction.operands().into_iter();
+            is_short(instruction.ty()) || operands.any(|operand| is_short(operand.ty()))
+        })
+    };
+    let function = match value.kind() {
+        ValueKind::Instruction => value.block().map(|block| block.function()),
+        _ => None,
+    };
+    function.is_none_or(uses_short_floats)
+}
+
 /// Whether something that a derivative follows may go in or out: floats, also as integers with their bits, and pointers other than
 /// the address that is accessed, since they may lead to floats. What only counts or compares does not.
 fn carries_derivatives(instruction: Value<'_>) -> bool {
@@ -357,8 +432,7 @@ fn carries_derivatives(instruction: Value<'_>) -> bool {
     if followed(instruction.ty()) || operands.iter().any(|operand| followed(operand.ty())) {
         return true;
     }
-    let wide = |value: Value<'_>| value.ty().integer_width().is_none_or(|bits| bits >= 64);
-    // Back to where operands come from, and on to where the result goes.
+    // Back to where operands come from, and on to where the result goes: only what is understood all the way may be left alone.
     let mut seen = FxHashSet::default();
     let mut work: Vec<(Value<'_>, bool)> = operands
         .into_iter()
@@ -366,32 +440,29 @@ fn carries_derivatives(instruction: Value<'_>) -> bool {
         .collect();
     work.push((instruction, true));
     while let Some((value, forward)) = work.pop() {
-        if !seen.insert((value, forward)) || !value.is_instruction() {
+        if !seen.insert((value, forward)) {
             continue;
         }
-        let next = if forward { value.users() } else { vec![value] };
-        for at in next {
-            match at.opcode() {
-                Some(Opcode::BitCast | Opcode::IntToPtr | Opcode::PtrToInt) => {
-                    let other = if forward { at.ty() } else { at.operand(0).ty() };
-                    if followed(other) {
-                        return true;
-                    }
+        if forward {
+            for user in value.users() {
+                match use_of(value, user) {
+                    Use::Harmless => {}
+                    Use::Same => work.push((user, true)),
+                    Use::Unknown => return true,
                 }
-                // Memory may hold the bits of floats. Locks and counters pass their 32 bits through memory as well: those that are
-                // floats turn into one right where they are loaded.
-                Some(Opcode::Store) if forward && at.operand(0) == value && wide(value) => {
-                    return true;
+            }
+        } else if !value.is_constant() {
+            match value.opcode() {
+                Some(opcode) if is_integer_step(opcode) => {
+                    work.extend(value.operands().into_iter().map(|operand| (operand, false)));
                 }
-                Some(Opcode::Load) if !forward && wide(value) => return true,
-                Some(Opcode::Phi | Opcode::Select | Opcode::Freeze | Opcode::ExtractValue)
-                    if forward =>
-                {
-                    work.push((at, true));
-                }
-                Some(Opcode::Phi | Opcode::Select | Opcode::Freeze | Opcode::ExtractValue) => {
-                    work.extend(at.operands().into_iter().map(|operand| (operand, false)));
-                }
+                // What another access of this kind gave was looked at there.
+                Some(Opcode::AtomicRMW | Opcode::AtomicCmpXchg) => {}
+                Some(Opcode::ICmp | Opcode::FCmp) => {}
+                Some(Opcode::Load) if value.ordering() != Ordering::NotAtomic => {}
+                Some(Opcode::Call) if is_moved_out(value.called()) => {}
+                Some(Opcode::BitCast | Opcode::PtrToInt) => return true,
+                _ if wide(value) => return true,
                 _ => {}
             }
         }
