@@ -16,6 +16,7 @@
 mod constants;
 mod derive;
 mod descriptor;
+mod dispatch;
 mod enzyme;
 mod explain;
 mod finish;
@@ -32,6 +33,7 @@ mod report;
 mod requests;
 mod root;
 mod rules;
+mod trim;
 mod unit;
 mod wrap;
 
