@@ -485,8 +485,26 @@ impl<'a, 'f> Facts<'a, 'f> {
 
     /// For a quotient without sign: what is divided, which is not smaller.
     fn dividend_of(&self, variable: Value) -> Option<Symbolic> {
+        self.division_of(variable).map(|(dividend, _)| dividend)
+    }
+
+    /// For a quotient without sign: what is divided, and by what. A shift to the right divides by a power of two; since hashes are
+    /// shifted as well, only what is a size otherwise is taken for one there.
+    fn division_of(&self, variable: Value) -> Option<(Symbolic, Symbolic)> {
         let data = self.definition(variable).filter(|_| self.trusting)?;
-        (data.opcode == Opcode::Udiv).then(|| self.indices.expression(data.operands[0]))
+        let operand = |index: usize| self.indices.expression(data.operands[index]);
+        match data.opcode {
+            Opcode::Udiv => Some((operand(0), operand(1))),
+            Opcode::Lshr => {
+                let (dividend, shift) = (operand(0), operand(1).is_constant()?);
+                let divisor = (0..62)
+                    .contains(&shift)
+                    .then(|| Symbolic::constant(1 << shift))?;
+                self.is_sum_of_sizes(&dividend)
+                    .then_some((dividend, divisor))
+            }
+            _ => None,
+        }
     }
 
     /// For the smaller or larger of two numbers: whether it is the larger, and what they are.
@@ -511,15 +529,12 @@ impl<'a, 'f> Facts<'a, 'f> {
         variable: Value,
         budget: &mut u32,
     ) -> Option<Symbolic> {
-        let data = self.definition(variable)?;
-        if data.opcode != Opcode::Udiv || !self.trusting {
-            return None;
-        }
-        let dividend = self.indices.expression(data.operands[0]);
-        let divisor = self.indices.expression(data.operands[1]);
-        let by = divisor.is_value()?;
+        let (dividend, divisor) = self.division_of(variable)?;
         let (factor, _) = target.split(variable);
-        let (product, _) = factor.split(by);
+        let product = match divisor.is_constant() {
+            Some(number) => factor.divide_exactly(number)?,
+            None => factor.split(divisor.is_value()?).0,
+        };
         if product == Symbolic::default() || product.mentions(variable) {
             return None;
         }

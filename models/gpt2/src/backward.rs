@@ -69,6 +69,7 @@ pub fn backward<T: Real>(
         da.losses,
     );
     linear::backward_without_bias(
+        n,
         a.lnf,
         da.lnf,
         p.wte,
@@ -104,6 +105,7 @@ pub fn backward<T: Real>(
         residual::backward(dresidual2, dfcproj, doutput);
         let dfch_gelu = row_mut(da.fch_gelu, l, n * 4 * c);
         linear::backward(
+            n,
             row(a.fch_gelu, l, n * 4 * c),
             dfch_gelu,
             row(p.fcprojw, l, 4 * c * c),
@@ -116,6 +118,7 @@ pub fn backward<T: Real>(
         gelu::backward(row(a.fch, l, n * 4 * c), dfch, dfch_gelu);
         let dln2 = row_mut(da.ln2, l, n * c);
         linear::backward(
+            n,
             row(a.ln2, l, n * c),
             dln2,
             row(p.fcw, l, 4 * c * c),
@@ -139,6 +142,7 @@ pub fn backward<T: Real>(
         residual::backward(dinput, dattproj, dresidual2);
         let datty = row_mut(da.atty, l, n * c);
         linear::backward(
+            n,
             row(a.atty, l, n * c),
             datty,
             row(p.attprojw, l, c * c),
@@ -159,6 +163,7 @@ pub fn backward<T: Real>(
         );
         let dln1 = row_mut(da.ln1, l, n * c);
         linear::backward(
+            n,
             row(a.ln1, l, n * c),
             dln1,
             row(p.qkvw, l, 3 * c * c),

@@ -1,9 +1,10 @@
 //! The sizes of a model, and of the batch that it looks at.
 
+use ferrozyme::Differentiable;
 use thiserror::Error;
 
 /// The sizes of a model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Differentiable)]
 pub struct Config {
     /// Blocks of attention and feed-forward net.
     pub layers: usize,
@@ -20,7 +21,7 @@ pub struct Config {
 }
 
 /// How much text is looked at in one step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Differentiable)]
 pub struct Batch {
     /// Sequences.
     pub sequences: usize,

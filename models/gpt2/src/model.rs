@@ -3,7 +3,7 @@
 use crate::config::{Batch, Config};
 use crate::layers::{attention, cross_entropy, embedding, gelu, layer_norm, linear, residual};
 use crate::real::Real;
-use crate::tensors::{Activations, Parameters, row, row_mut};
+use crate::tensors::{Activations, Front, Parameters, row, row_mut};
 use ferrozyme::autodiff_reverse;
 
 /// The mean loss over a batch: how surprised the model is by each target after the tokens up to it.
@@ -56,14 +56,9 @@ pub fn forward<T: Real>(
     let a = Activations::cut(activations, config, batch);
 
     embedding::forward(tokens, p.wte, p.wpe, steps, c, a.encoded);
+    let mut input: &[T] = a.encoded;
+    let mut outputs = a.residual3;
     for l in 0..config.layers {
-        let (before, after) = a.residual3.split_at_mut(l * n * c);
-        let input = if l == 0 {
-            &*a.encoded
-        } else {
-            row(before, l - 1, n * c)
-        };
-
         let ln1 = row_mut(a.ln1, l, n * c);
         layer_norm::forward(
             input,
@@ -75,6 +70,7 @@ pub fn forward<T: Real>(
         );
         let qkv = row_mut(a.qkv, l, n * 3 * c);
         linear::forward(
+            n,
             ln1,
             row(p.qkvw, l, 3 * c * c),
             row(p.qkvb, l, 3 * c),
@@ -87,6 +83,7 @@ pub fn forward<T: Real>(
         attention::forward(qkv, preatt, att, atty, steps, c, config.heads);
         let attproj = row_mut(a.attproj, l, n * c);
         linear::forward(
+            n,
             atty,
             row(p.attprojw, l, c * c),
             row(p.attprojb, l, c),
@@ -106,20 +103,29 @@ pub fn forward<T: Real>(
             ln2,
         );
         let fch = row_mut(a.fch, l, n * 4 * c);
-        linear::forward(ln2, row(p.fcw, l, 4 * c * c), row(p.fcb, l, 4 * c), c, fch);
+        linear::forward(
+            n,
+            ln2,
+            row(p.fcw, l, 4 * c * c),
+            row(p.fcb, l, 4 * c),
+            c,
+            fch,
+        );
         let fch_gelu = row_mut(a.fch_gelu, l, n * 4 * c);
         gelu::forward(fch, fch_gelu);
         let fcproj = row_mut(a.fcproj, l, n * c);
         linear::forward(
+            n,
             fch_gelu,
             row(p.fcprojw, l, 4 * c * c),
             row(p.fcprojb, l, c),
             4 * c,
             fcproj,
         );
-        residual::forward(residual2, fcproj, row_mut(after, 0, n * c));
+        let output = outputs.take(n * c);
+        residual::forward(residual2, fcproj, output);
+        input = output;
     }
-    let last = row(a.residual3, config.layers - 1, n * c);
-    layer_norm::forward(last, p.lnfw, p.lnfb, a.lnf_mean, a.lnf_rstd, a.lnf);
-    linear::forward_without_bias(a.lnf, p.wte, c, config.padded_vocabulary, a.logits);
+    layer_norm::forward(input, p.lnfw, p.lnfb, a.lnf_mean, a.lnf_rstd, a.lnf);
+    linear::forward_without_bias(n, a.lnf, p.wte, c, config.padded_vocabulary, a.logits);
 }

@@ -1,11 +1,13 @@
 //! The numbers that the model computes with: single precision for training, double precision for checks.
 
+use ferrozyme::Differentiable;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
 /// `f32` or `f64`.
 pub trait Real:
-    Copy
+    Differentiable
+    + Copy
     + Default
     + PartialOrd
     + Send

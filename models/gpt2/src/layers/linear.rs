@@ -1,47 +1,49 @@
 //! The matrix product: output = input · weightᵀ + bias, where a row of weights belongs to one output.
 //!
-//! Both passes take the tokens in blocks, so that a row of weights, once it is in the cache, serves all of a block.
+//! Both passes take the weights row by row, so that a row and its gradient, once they are in the cache, serve all tokens.
 
 use crate::layers::{add_scaled, dot};
 use crate::real::Real;
 use crate::tensors::{row, row_mut};
 
-/// Tokens that share a row of weights. Their rows of inputs fit into the first cache.
-const BLOCK: usize = 8;
-
 /// The forward pass. There are as many outputs as `bias` has numbers.
-pub fn forward<T: Real>(input: &[T], weight: &[T], bias: &[T], channels: usize, output: &mut [T]) {
+pub fn forward<T: Real>(
+    tokens: usize,
+    input: &[T],
+    weight: &[T],
+    bias: &[T],
+    channels: usize,
+    output: &mut [T],
+) {
     let outputs = bias.len();
-    for (input, output) in blocks(input, channels).zip(blocks_mut(output, outputs)) {
-        for o in 0..outputs {
-            let w = row(weight, o, channels);
-            for t in 0..input.len() / channels {
-                output[t * outputs + o] = bias[o] + dot(row(input, t, channels), w);
-            }
+    for o in 0..outputs {
+        let w = row(weight, o, channels);
+        for t in 0..tokens {
+            output[t * outputs + o] = bias[o] + dot(row(input, t, channels), w);
         }
     }
 }
 
 /// The forward pass without a bias.
 pub fn forward_without_bias<T: Real>(
+    tokens: usize,
     input: &[T],
     weight: &[T],
     channels: usize,
     outputs: usize,
     output: &mut [T],
 ) {
-    for (input, output) in blocks(input, channels).zip(blocks_mut(output, outputs)) {
-        for o in 0..outputs {
-            let w = row(weight, o, channels);
-            for t in 0..input.len() / channels {
-                output[t * outputs + o] = dot(row(input, t, channels), w);
-            }
+    for o in 0..outputs {
+        let w = row(weight, o, channels);
+        for t in 0..tokens {
+            output[t * outputs + o] = dot(row(input, t, channels), w);
         }
     }
 }
 
 /// The backward pass: that of the product, and the sum over tokens for the bias.
 pub fn backward<T: Real>(
+    tokens: usize,
     input: &[T],
     input_grads: &mut [T],
     weight: &[T],
@@ -51,12 +53,14 @@ pub fn backward<T: Real>(
     output_grads: &[T],
 ) {
     let outputs = bias_grads.len();
-    for dy in output_grads.chunks_exact(outputs) {
+    for t in 0..tokens {
+        let dy = row(output_grads, t, outputs);
         for o in 0..outputs {
             bias_grads[o] += dy[o];
         }
     }
     backward_without_bias(
+        tokens,
         input,
         input_grads,
         weight,
@@ -67,8 +71,9 @@ pub fn backward<T: Real>(
     );
 }
 
-/// The backward pass without a bias: dx += dy · w and dw += dyᵀ · x, a row of weights and a block of tokens at a time.
+/// The backward pass without a bias: dx += dy · w and dw += dyᵀ · x.
 pub fn backward_without_bias<T: Real>(
+    tokens: usize,
     input: &[T],
     input_grads: &mut [T],
     weight: &[T],
@@ -77,24 +82,13 @@ pub fn backward_without_bias<T: Real>(
     outputs: usize,
     output_grads: &[T],
 ) {
-    let grads = blocks_mut(input_grads, channels).zip(blocks(output_grads, outputs));
-    for (input, (dinput, doutput)) in blocks(input, channels).zip(grads) {
-        for o in 0..outputs {
-            let w = row(weight, o, channels);
-            let dw = row_mut(weight_grads, o, channels);
-            for t in 0..input.len() / channels {
-                let d = doutput[t * outputs + o];
-                add_scaled(row_mut(dinput, t, channels), d, w);
-                add_scaled(dw, d, row(input, t, channels));
-            }
+    for o in 0..outputs {
+        let w = row(weight, o, channels);
+        let dw = row_mut(weight_grads, o, channels);
+        for t in 0..tokens {
+            let d = output_grads[t * outputs + o];
+            add_scaled(row_mut(input_grads, t, channels), d, w);
+            add_scaled(dw, d, row(input, t, channels));
         }
     }
-}
-
-fn blocks<T>(rows: &[T], length: usize) -> impl Iterator<Item = &[T]> {
-    rows.chunks(BLOCK * length)
-}
-
-fn blocks_mut<T>(rows: &mut [T], length: usize) -> impl Iterator<Item = &mut [T]> {
-    rows.chunks_mut(BLOCK * length)
 }

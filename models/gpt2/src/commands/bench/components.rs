@@ -8,9 +8,24 @@ use gpt2::layers;
 use gpt2::random::Random;
 use gpt2::{Batch, Config};
 
-#[autodiff_reverse(linear_gradient, Duplicated, Duplicated, Duplicated, Const, Duplicated)]
-fn linear(input: &[f32], weight: &[f32], bias: &[f32], channels: usize, output: &mut [f32]) {
-    layers::linear::forward(input, weight, bias, channels, output);
+#[autodiff_reverse(
+    linear_gradient,
+    Const,
+    Duplicated,
+    Duplicated,
+    Duplicated,
+    Const,
+    Duplicated
+)]
+fn linear(
+    tokens: usize,
+    input: &[f32],
+    weight: &[f32],
+    bias: &[f32],
+    channels: usize,
+    output: &mut [f32],
+) {
+    layers::linear::forward(tokens, input, weight, bias, channels, output);
 }
 
 #[autodiff_reverse(
@@ -134,16 +149,16 @@ fn measure_linear(batch: &Batch, channels: usize, outputs: usize, rounds: u64) -
     row(
         format!("matrix product {channels} → {outputs}"),
         rounds,
-        || linear(&x, &w, &b, channels, &mut y),
+        || linear(n, &x, &w, &b, channels, &mut y),
         || {
-            linear(&x, &w, &b, channels, &mut y1);
-            layers::linear::backward(&x, &mut dx, &w, &mut dw, &mut db, channels, &seeds);
+            linear(n, &x, &w, &b, channels, &mut y1);
+            layers::linear::backward(n, &x, &mut dx, &w, &mut dw, &mut db, channels, &seeds);
         },
         || {
             // The derivative uses its seeds up.
             dy.copy_from_slice(&seeds);
             linear_gradient(
-                &x, &mut dx2, &w, &mut dw2, &b, &mut db2, channels, &mut y2, &mut dy,
+                n, &x, &mut dx2, &w, &mut dw2, &b, &mut db2, channels, &mut y2, &mut dy,
             );
         },
     )
