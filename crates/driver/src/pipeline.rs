@@ -15,6 +15,7 @@ use crate::prepare::prepare;
 use crate::refusal::{Reasons, describe_import_error};
 use crate::registrations::{Registration, RegistrationKind, RuleFunction};
 use crate::report::{DerivativeReport, Diagnostic, Report, Timing};
+use crate::requests::Interface;
 use crate::root::{build_root, root_symbol};
 use crate::rules::return_results;
 use ferrozyme_ir as ir;
@@ -247,8 +248,12 @@ fn bring_in<'c>(
     for global in loops.globals.values_mut() {
         global.inactive |= is_inactive_global(&global.name);
     }
+    let of_rust = gathered
+        .requests
+        .iter()
+        .any(|request| matches!(request.interface, Interface::Slots(_)));
     for registration in &gathered.registrations {
-        register(&mut loops, registration).map_err(|problem| vec![problem])?;
+        register(&mut loops, registration, of_rust).map_err(|problem| vec![problem])?;
     }
     let reasons = imported
         .opaque
@@ -286,7 +291,12 @@ fn only_calls_inactive(module: Module<'_>, name: &str) -> bool {
     })
 }
 
-fn register(module: &mut ir::Module, registration: &Registration) -> Result<(), Diagnostic> {
+/// Says of a function what was registered. Functions of Rust say by their types what they may write; in C nothing would be left.
+fn register(
+    module: &mut ir::Module,
+    registration: &Registration,
+    of_rust: bool,
+) -> Result<(), Diagnostic> {
     if registration.kind == RegistrationKind::InactiveGlobal {
         for global in module.globals.values_mut() {
             global.inactive |= global.name == registration.primal;
@@ -311,7 +321,11 @@ fn register(module: &mut ir::Module, registration: &Registration) -> Result<(), 
         })
     };
     match &registration.kind {
-        RegistrationKind::Inactive => module.functions[primal].facts.inactive = true,
+        RegistrationKind::Inactive => {
+            let facts = &mut module.functions[primal].facts;
+            facts.inactive = true;
+            facts.writes_constants = of_rust;
+        }
         RegistrationKind::Rule {
             forward,
             augment,

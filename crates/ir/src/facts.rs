@@ -250,6 +250,8 @@ pub struct FunctionFacts {
     pub willreturn: bool,
     /// Nothing that goes through it carries a derivative.
     pub inactive: bool,
+    /// It is inactive, and may write numbers and pointers that are computed with afterwards: as constants, which memory with a shadow cannot be told.
+    pub writes_constants: bool,
     /// It is not to be inlined.
     pub noinline: bool,
 }

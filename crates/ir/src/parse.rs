@@ -19,7 +19,7 @@
 //! rule      = "rule" @name [ "forward" @name ] [ "augment" @name ] [ "reverse" @name ]
 //! results   = [ "->" "(" type …, ")" ]
 //! fact      = "noalias" | "readonly" | "writeonly" | "nocapture" | "discarded" | "align" n | "range" range | "layout" layout
-//! property  = "memory" "(" ( "none" | "read" | "args" | "any" ) ")" | "noreturn" | "willreturn" | "inactive" | "noinline"
+//! property  = "memory" "(" ( "none" | "read" | "args" | "any" ) ")" | "noreturn" | "willreturn" | "inactive" | "writes_constants" | "noinline"
 //! type      = scalar | "<" lanes "x" scalar ">"
 //! scalar    = "i1" … "i128" | "f16" | "bf16" | "f32" | "f64" | "ptr"
 //! range     = min "..=" max
@@ -417,6 +417,7 @@ impl<'t> Parser<'t> {
                 Token::Word("noreturn") => &mut facts.noreturn,
                 Token::Word("willreturn") => &mut facts.willreturn,
                 Token::Word("inactive") => &mut facts.inactive,
+                Token::Word("writes_constants") => &mut facts.writes_constants,
                 Token::Word("noinline") => &mut facts.noinline,
                 Token::Word("memory") => {
                     self.advance()?;

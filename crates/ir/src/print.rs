@@ -232,6 +232,7 @@ fn write_function_facts(out: &mut String, facts: &FunctionFacts) {
         (facts.noreturn, " noreturn"),
         (facts.willreturn, " willreturn"),
         (facts.inactive, " inactive"),
+        (facts.writes_constants, " writes_constants"),
         (facts.noinline, " noinline"),
     ] {
         if holds {

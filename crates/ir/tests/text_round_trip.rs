@@ -492,6 +492,7 @@ impl Generator {
             noreturn: self.random.chance(2),
             willreturn: self.random.chance(2),
             inactive: self.random.chance(2),
+            writes_constants: self.random.chance(2),
             noinline: self.random.chance(2),
         };
         let name = ["main", "_ZN4core$LT$x.y", "core::f<T>", "7", "x'"][index];

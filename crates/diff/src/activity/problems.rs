@@ -22,6 +22,7 @@ impl Analysis<'_> {
             self.report_unknown_layout(op, activities)?;
             self.report_refusals(op, activities)?;
             self.report_opaque_calls(op, activities)?;
+            self.report_constant_writes(op, activities)?;
         }
         Ok(())
     }
@@ -186,6 +187,44 @@ impl Analysis<'_> {
                 refusal.remedy,
             )),
             None => Ok(()),
+        }
+    }
+
+    /// Shadows do not follow what an inactive function writes, so it must not write where they are looked at.
+    fn report_constant_writes(&self, op: Op, activities: &Activities) -> Result<(), Error> {
+        let data = &self.function.ops[op];
+        let (Opcode::Call, Payload::Callee(callee)) = (data.opcode, &data.payload) else {
+            return Ok(());
+        };
+        let callee = &self.module.functions[*callee];
+        if !callee.facts.writes_constants || !callee.facts.memory.writes() {
+            return Ok(());
+        }
+        let written = data
+            .operands
+            .iter()
+            .zip(&callee.params)
+            .any(|(&arg, param)| {
+                let class = self.class(arg).filter(|_| !param.facts.readonly);
+                class.is_some_and(|class| {
+                    let mut pointees = self.objects.pointees(class);
+                    activities.active_classes.contains(&class)
+                        || activities.shadowed.contains(&class)
+                            && pointees.any(|to| activities.shadowed.contains(&to))
+                })
+            });
+        match written {
+            false => Ok(()),
+            true => Err(Error::at(
+                self.module,
+                self.function,
+                op,
+                format!(
+                    "the inactive function @{} writes memory that carries derivatives before or after",
+                    callee.name
+                ),
+                "copy what it gives into memory of its own before computing with it",
+            )),
         }
     }
 

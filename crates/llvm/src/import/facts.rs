@@ -48,6 +48,7 @@ impl<'c> Importer<'c, '_> {
             noreturn: has("noreturn"),
             willreturn: has("willreturn") && has("nounwind"),
             inactive: false,
+            writes_constants: false,
             noinline: has("noinline"),
         }
     }
