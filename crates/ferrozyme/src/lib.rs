@@ -64,6 +64,8 @@
 //! The derivative of a value behind a reference is kept in a *shadow*: a value of the same type and shape. Gradients are added to what it holds.
 //! [`shadow_of`] makes one of zeros, and derivatives check shapes at every call: a vector in a shadow that is too short is a panic that names it,
 //! not undefined behaviour. [`#[derive(Differentiable)]`](macro@Differentiable) extends both to your own types.
+//! In generic functions, name `Differentiable` among the bounds of the numbers that slices are made of (`T: Real + Differentiable`): otherwise nothing is known of the slices'
+//! layout when the derivative is made, and it may keep far more in memory than it needs.
 //!
 //! # Taking matters into your own hands
 //!

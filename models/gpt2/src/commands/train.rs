@@ -19,7 +19,7 @@ use std::time::Instant;
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// A model to start from: a file, or a name (tiny, small, 124M, 355M, 774M, 1558M) for random parameters
-    #[arg(short, long, default_value = "small")]
+    #[arg(short, long, default_value = "tiny")]
     model: String,
     /// What to train on: a text, or tokens in a `.bin` file of llm.c [default: a small text of the project's own]
     #[arg(short, long)]
@@ -28,7 +28,7 @@ pub(crate) struct Options {
     #[arg(long)]
     encoding: Option<EncodingOption>,
     /// Steps to take in all, including those before an interruption
-    #[arg(short, long, default_value_t = 300)]
+    #[arg(short, long, default_value_t = 3000)]
     steps: u64,
     #[command(flatten)]
     batch: BatchOptions,
@@ -38,7 +38,7 @@ pub(crate) struct Options {
     /// Threads [default: all cores]
     #[arg(long, value_parser = super::positive())]
     threads: Option<u64>,
-    /// The learning rate [default: 1e-3 for tiny and small, 1e-4 for others]
+    /// The learning rate [default: 5e-3 for tiny and small, 1e-4 for others]
     #[arg(long)]
     rate: Option<f32>,
     /// How much of the running mean of gradients is kept
@@ -59,23 +59,23 @@ pub(crate) struct Options {
     /// Look at the first batch again and again
     #[arg(long)]
     overfit: bool,
-    /// Steps between validations
-    #[arg(long, default_value_t = 10, value_parser = super::positive())]
-    validate_every: u64,
+    /// Steps between validations [default: a fortieth of all, at least 10]
+    #[arg(long, value_parser = super::positive())]
+    validate_every: Option<u64>,
     /// Batches in a validation
     #[arg(long, default_value_t = 5, value_parser = super::positive())]
     validation_batches: u64,
     /// Steps between samples [default: a quarter of all]
     #[arg(long, value_parser = super::positive())]
     sample_every: Option<u64>,
-    /// Tokens in a sample
-    #[arg(long, default_value_t = 63)]
-    sample_length: usize,
+    /// Tokens in a sample [default: 63, or 160 if they are bytes]
+    #[arg(long)]
+    sample_length: Option<usize>,
     /// A folder for the log, the curve, the model and the state to go on from
     #[arg(short, long)]
     out: Option<PathBuf>,
     /// Steps between checkpoints
-    #[arg(long, default_value_t = 50, value_parser = super::positive())]
+    #[arg(long, default_value_t = 100, value_parser = super::positive())]
     checkpoint_every: u64,
     /// Go on from the state in the folder, if there is one
     #[arg(long, requires = "out")]
@@ -105,7 +105,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         optimiser: Settings {
             rate: options
                 .rate
-                .unwrap_or(if is_small(&config) { 1e-3 } else { 1e-4 }),
+                .unwrap_or(if is_small(&config) { 5e-3 } else { 1e-4 }),
             beta1: options.beta1,
             beta2: options.beta2,
             epsilon: options.epsilon,
@@ -143,6 +143,9 @@ fn train(
     training: &mut Training,
 ) -> Result<()> {
     let last = options.steps.saturating_sub(1);
+    let validate_every = options
+        .validate_every
+        .unwrap_or((options.steps / 40).max(10));
     let sample_every = options.sample_every.unwrap_or((options.steps / 4).max(1));
     let bar = ProgressBar::new(options.steps).with_position(training.state.step);
     let style = "{bar:30} {pos}/{len} steps, {msg}, {eta} left";
@@ -154,13 +157,17 @@ fn train(
             step,
             ..Entry::default()
         };
-        if step.is_multiple_of(options.validate_every) || is_last {
+        if step.is_multiple_of(validate_every) || is_last {
             let loss = training.validate(options.validation_batches);
             bar.suspend(|| println!("step {step}: validation loss {loss:.4}"));
             entry.validation = Some(loss);
         }
         if (step > 0 && step.is_multiple_of(sample_every)) || is_last {
-            let text = sample(training, encoding, options.sample_length);
+            let length = options.sample_length.unwrap_or(match encoding {
+                Encoding::Gpt2 => 63,
+                Encoding::Bytes => 160,
+            });
+            let text = sample(training, encoding, length);
             bar.suspend(|| println!("step {step}: {}", text.trim()));
             entry.sample = Some(text);
         }

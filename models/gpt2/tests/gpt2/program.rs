@@ -101,7 +101,10 @@ fn a_model_is_trained_and_used() {
 
     let state = out.join("run.state");
     let loss = |model: &str| run(&["eval", "--model", model, "--validation", "--batch", "1"]);
-    assert!(loss(model).starts_with("loss 5."), "{}", loss(model));
+    // Three steps are better than none: ln 257 is 5.549.
+    let output = loss(model);
+    let number = output.strip_prefix("loss ").unwrap().split(',').next();
+    assert!(number.unwrap().parse::<f64>().unwrap() < 5.5, "{output}");
     assert_eq!(loss(model), loss(state.to_str().unwrap()));
 
     let picture = folder.path().join("curves.svg");
