@@ -16,7 +16,6 @@ impl Analysis<'_> {
         args: &[Activity],
     ) -> Result<(), Error> {
         self.report_missing_shadows(activities, args)?;
-        self.report_shared_globals(activities)?;
         for &op in ops {
             self.report_bit_tricks(op)?;
             self.report_unknown_layout(op, activities)?;
@@ -24,7 +23,8 @@ impl Analysis<'_> {
             self.report_opaque_calls(op, activities)?;
             self.report_constant_writes(op, activities)?;
         }
-        Ok(())
+        // Last, since the others know a place.
+        self.report_shared_globals(activities)
     }
 
     fn report_missing_shadows(
