@@ -27,8 +27,6 @@ use rustc_hash::FxHashSet;
 /// The result of the analysis for one function.
 pub struct Activities {
     active: EntitySet<Value>,
-    /// Integers that would carry a derivative if they were part of a float, which they are not.
-    parts: EntitySet<Value>,
     active_classes: FxHashSet<Class>,
     shadowed: FxHashSet<Class>,
     /// Calls that may reach floats in globals, whatever their arguments are.
@@ -39,11 +37,6 @@ impl Activities {
     /// Whether a value carries a derivative.
     pub fn is_active(&self, value: Value) -> bool {
         self.active.contains(value)
-    }
-
-    /// Whether an integer would carry a derivative if it were part of a float with one. It lies where at other times a float or pointer is.
-    pub fn is_part(&self, value: Value) -> bool {
-        self.parts.contains(value)
     }
 
     /// Whether floats in this memory carry derivatives.
@@ -136,7 +129,6 @@ pub fn analyse_activity(
         useful: Flow::default(),
         tainted: EntitySet::new(),
         given: FxHashSet::default(),
-        untouched: find_untouched(objects, args),
         calls_on_globals: find_calls_on_globals(module, &module.functions[function]),
         changed: false,
     };
@@ -221,8 +213,6 @@ struct Analysis<'a> {
     tainted: EntitySet<Value>,
     /// Memory whose shadow the caller gives.
     given: FxHashSet<Class>,
-    /// Memory of constant arguments that nobody puts anything into.
-    untouched: FxHashSet<Class>,
     /// Calls that may reach floats in globals.
     calls_on_globals: FxHashSet<Op>,
     changed: bool,
@@ -342,7 +332,7 @@ impl Analysis<'_> {
 
     /// Whether all memory of a class is constant, or nobody here writes to it, or it is only read according to the parameters that lead there.
     fn is_never_written(&self, class: Class) -> bool {
-        if !self.objects.is_written(class) || self.untouched.contains(&class) {
+        if !self.objects.is_written(class) {
             return true;
         }
         let mut sources = self.objects.sources(class).peekable();
@@ -557,16 +547,9 @@ impl Analysis<'_> {
                 if data.results.iter().any(|&v| self.useful.values.contains(v)) {
                     // Through an operation without derivative nothing useful flows, but integers are followed so that
                     // floats put together from bits are found.
-                    // A number that becomes a float, or that a function of floats takes, is none of those.
                     let inactive = matches!(rules::rule(opcode), Rule::Inactive(_));
-                    let makes_float = data.results.iter().all(|&v| function.ty(v).is_float());
-                    let moves_bits = matches!(rules::rule(opcode), Rule::Linear(_));
                     for &operand in &data.operands {
-                        let passes = match function.ty(operand).is_float() {
-                            true => !inactive,
-                            false => !makes_float || moves_bits,
-                        };
-                        if passes {
+                        if !(inactive && function.ty(operand).is_float()) {
                             self.mark_useful(operand);
                         }
                     }
@@ -612,13 +595,9 @@ impl Analysis<'_> {
 
     fn conclude(&self) -> Activities {
         let mut active = EntitySet::new();
-        let mut parts = EntitySet::new();
         for value in self.function.values.keys() {
             if self.varied.values.contains(value) && self.useful.values.contains(value) {
-                match self.objects.is_part_of_union(self.function, value) {
-                    true => parts.insert(value),
-                    false => active.insert(value),
-                };
+                active.insert(value);
             }
         }
         let mut active_classes = FxHashSet::default();
@@ -631,7 +610,6 @@ impl Analysis<'_> {
         let shadowed = self.given.union(&active_classes).copied().collect();
         let mut activities = Activities {
             active,
-            parts,
             active_classes,
             shadowed,
             calls_on_globals: self.calls_on_globals.clone(),
@@ -715,35 +693,6 @@ impl Analysis<'_> {
             }
         }
     }
-}
-
-/// The memory that constant arguments lead to and that nothing is put into, here or by callees: whatever code gets to see it, it stays as it is.
-///
-/// What can be reached in another way as well does not count: two classes may be one memory if both are behind pointers that somebody copied.
-fn find_untouched(objects: &Objects, args: &[Activity]) -> FxHashSet<Class> {
-    let is_constant = |source: &Source| matches!(source, Source::Param(index) if args.get(*index as usize) == Some(&Activity::Const));
-    let mut untouched = FxHashSet::default();
-    let mut touched = Vec::new();
-    for class in objects.classes() {
-        let mut sources = objects.sources(class);
-        if objects.sources(class).any(|source| is_constant(&source)) {
-            untouched.extend(reachable_from(objects, class));
-        }
-        let elsewhere =
-            sources.any(|source| !is_constant(&source) && !matches!(source, Source::Loaded(_)));
-        if elsewhere || objects.is_written(class) {
-            touched.push(class);
-        }
-    }
-    for class in touched {
-        if untouched.is_empty() {
-            break;
-        }
-        for class in reachable_from(objects, class) {
-            untouched.remove(&class);
-        }
-    }
-    untouched
 }
 
 /// Whether values with derivatives may be kept in a global, or behind pointers there.

@@ -145,17 +145,7 @@ impl Finder<'_> {
 
     /// Whether the iterations of a loop share nothing but sums.
     fn is_independent(&mut self, op: Op) -> bool {
-        self.carries_sums(op) && self.is_steady(op) && self.touches_memory_of_its_own(op)
-    }
-
-    /// Whether nothing in a loop depends on the floats of shadows being zero, which they are not if an earlier iteration was reversed already.
-    fn is_steady(&self, op: Op) -> bool {
-        let mut steady = true;
-        let body = self.function.ops[op].regions[0];
-        for_each_op(self.function, body, &mut |_, op| {
-            steady &= !self.augmented.unsteady.contains(op);
-        });
-        steady
+        self.carries_sums(op) && self.touches_memory_of_its_own(op)
     }
 
     /// Whether all active values that a loop carries are sums.

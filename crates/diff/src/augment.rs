@@ -18,20 +18,20 @@
 mod calls;
 mod updates;
 
-use crate::activity::{Activities, reachable_from};
+use crate::activity::Activities;
 use crate::deferral::{self, ListKey, Manner};
 use crate::error::Error;
 use crate::memory::{self, Cells};
-use crate::objects::{Class, Contradiction, Kind, Objects, Source, ValueKind};
+use crate::objects::{Kind, Objects, ValueKind};
 use crate::request::Activity;
 use crate::rules::{self, Rule};
 use ferrozyme_ir::entity::packed_option::PackedOption;
 use ferrozyme_ir::entity::{EntitySet, SecondaryMap};
 use ferrozyme_ir::{
-    Builder, Constant, Function, FunctionId, IntPredicate, Layout, MemoryEffect, Module, Op,
-    Opcode, Param, Payload, Region, Type, Value, ValueDef,
+    Builder, Constant, Function, FunctionId, Layout, MemoryEffect, Module, Op, Opcode, Param,
+    Payload, Region, Type, Value, ValueDef,
 };
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// What the reverse sweep does for an operation.
@@ -60,21 +60,6 @@ pub(crate) enum Step {
         /// Where the shadow is.
         shadow: Value,
     },
-    /// Like [`Step::Load`], where the shadow may hold a pointer or number instead: only if what was found there is zero.
-    LoadUnion {
-        /// Where the shadow is.
-        shadow: Value,
-        /// What was found in the shadow.
-        shape: Value,
-    },
-    /// Like [`Step::Store`], where what was put into the shadow may be a pointer or number: the adjoint is taken if that is zero, and not at all if
-    /// there is none.
-    StoreUnion {
-        /// Where the shadow is.
-        shadow: Value,
-        /// What was put there, for a value that may carry a float.
-        shape: Option<Value>,
-    },
     /// Adds what is in the shadow to the adjoint of the added value, and the adjoint of the old value to the shadow.
     AtomicAdd {
         /// Where the shadow is.
@@ -92,8 +77,6 @@ pub(crate) enum Step {
         cells: Cells,
         /// Whether the two may overlap.
         overlapping: bool,
-        /// A copy of what was in the shadow, if parts of it may be pointers or floats.
-        shape: Option<Value>,
     },
     /// Zeroes the floats of the shadow.
     Fill {
@@ -160,25 +143,6 @@ pub(crate) struct CalleeDerivative {
     pub lists: Vec<ListKey>,
 }
 
-/// What determines the derivative of a callee.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct SplitKey {
-    /// The callee.
-    pub function: FunctionId,
-    /// What its arguments mean.
-    pub args: Vec<Activity>,
-    /// What its results mean.
-    pub results: Vec<Activity>,
-    /// Whether the memory behind each argument may change between the sweeps.
-    pub overwritten: Vec<bool>,
-    /// What is known of the memory behind each argument, and then of that behind each result.
-    pub layouts: Vec<Option<Layout>>,
-    /// Whether memory that each argument leads to holds floats where at other times it holds pointers or integers.
-    pub unions: Vec<bool>,
-    /// Where lists of memory to be released later are.
-    pub lists: Lists,
-}
-
 /// Finds or makes derivatives of callees.
 pub(crate) trait Callees {
     /// The module, for looking things up.
@@ -193,14 +157,19 @@ pub(crate) trait Callees {
     /// The manners of releasing memory that entries of a list for anything name by their position.
     fn manners(&mut self) -> &[Manner];
 
-    /// The derivative of a function.
-    fn split(&mut self, key: SplitKey) -> Result<CalleeDerivative, Error>;
+    /// The derivative of a function for these activities.
+    fn split(
+        &mut self,
+        callee: FunctionId,
+        args: Vec<Activity>,
+        results: Vec<Activity>,
+        overwritten: Vec<bool>,
+        layouts: Vec<Option<Layout>>,
+        lists: Lists,
+    ) -> Result<CalleeDerivative, Error>;
 
     /// The global that stands for the derivatives of a function whose address is taken.
     fn shadow_of_function(&mut self, function: FunctionId) -> Result<Constant, Error>;
-
-    /// From now on, tables of derivatives hold those for memory in which floats and pointers share their place, too.
-    fn want_careful_tables(&mut self) -> Result<(), Error>;
 
     /// The shadow of a global.
     fn shadow_of_global(&mut self, global: ferrozyme_ir::GlobalId) -> Result<Constant, Error>;
@@ -216,8 +185,6 @@ pub(crate) struct Sweep<'a> {
     pub args: &'a [Activity],
     /// For each call and argument: whether memory behind it may change after the call.
     pub overwritten: &'a FxHashMap<Op, Vec<bool>>,
-    /// For each argument: whether memory that it leads to holds floats where at other times it holds pointers or integers, as the caller knows.
-    pub unions: &'a [bool],
     /// Whether the reverse sweep is another function, which the stack does not live to see.
     pub split: bool,
     /// Where lists of memory to be released later are.
@@ -260,8 +227,6 @@ pub(crate) struct Augmented {
     pub trips: FxHashMap<Op, Trips>,
     /// The lists of memory to be released after the reverse sweep.
     pub pending: Vec<(ListKey, Value)>,
-    /// Loads and stores of shadows where pointers and floats share their place. The reverse sweep changes what is there.
-    pub unsteady: EntitySet<Op>,
 }
 
 /// How a general loop counts its iterations.
@@ -284,12 +249,6 @@ pub(crate) fn augment(
 ) -> Result<Augmented, Error> {
     let primal = callees.module().functions[function].clone();
     let mut works = EntitySet::new();
-    let arguments = primal.arguments().to_vec();
-    let described = primal
-        .params
-        .iter()
-        .map(|p| p.facts.layout.clone())
-        .collect();
     let body = primal.body();
     find_work(callees.module(), &primal, sweep, body, &mut works);
     let lists = callees.lists(function, sweep.split);
@@ -306,15 +265,8 @@ pub(crate) fn augment(
             steps: FxHashMap::default(),
             trips: FxHashMap::default(),
             pending: Vec::new(),
-            unsteady: EntitySet::new(),
         },
-        given: FxHashSet::default(),
-        shared: FxHashSet::default(),
-        plain: FxHashSet::default(),
-        described,
-        arguments,
     };
-    augmenter.find_given();
     augmenter.forget_false_facts();
     augmenter.add_shadow_parameters();
     augmenter.visit(body)?;
@@ -342,11 +294,8 @@ fn find_work(
         let data = &function.ops[op];
         let mut work = match data.opcode {
             Opcode::Store => {
-                let (value, address) = (data.operands[0], data.operands[1]);
-                let bytes = function.ty(value).bytes();
-                activities.points_to_active(objects, function, address)
-                    && (!function.ty(value).is_ptr()
-                        || objects.union_at(function, address, bytes).is_some())
+                activities.points_to_active(objects, function, data.operands[1])
+                    && !function.ty(data.operands[0]).is_ptr()
             }
             Opcode::AtomicAdd | Opcode::Copy | Opcode::Move | Opcode::Fill => {
                 activities.points_to_active(objects, function, data.operands[0])
@@ -380,16 +329,6 @@ struct Augmenter<'a> {
     /// What the function alone tells of its memory, by which it is put on lists.
     own_objects: Arc<Objects>,
     augmented: Augmented,
-    /// Memory whose shadow comes from outside the derivative, with derivatives in it.
-    given: FxHashSet<Class>,
-    /// Memory that the caller knows to hold floats where at other times it holds something else.
-    shared: FxHashSet<Class>,
-    /// Memory from outside that is described as nothing but floats. Where its bytes go, other things may be at other times.
-    plain: FxHashSet<Class>,
-    /// What the memory behind each argument is described as.
-    described: Vec<Option<Layout>>,
-    /// The arguments of the primal.
-    arguments: Vec<Value>,
 }
 
 impl Augmenter<'_> {
@@ -411,164 +350,9 @@ impl Augmenter<'_> {
     }
 
     fn has_shadow(&self, value: Value) -> bool {
-        let function = &self.augmented.function;
         self.sweep
             .activities
-            .has_shadow(self.sweep.objects, function, value)
-            || self.is_union(value)
-    }
-
-    /// Whether an integer may carry a float with a derivative or something else. Its shadow tells: it is zero for a float.
-    fn is_union(&self, value: Value) -> bool {
-        let function = &self.augmented.function;
-        self.sweep.activities.is_active(value)
-            && self.sweep.objects.union_of_value(function, value).is_some()
-    }
-
-    /// Notes the memory whose shadow comes from outside the derivative, and what the caller knows of that of arguments.
-    fn find_given(&mut self) {
-        let Sweep {
-            objects,
-            args,
-            unions,
-            ..
-        } = *self.sweep;
-        let outermost = matches!(self.sweep.lists, Lists::Stack | Lists::Heap);
-        for class in objects.classes() {
-            for source in objects.sources(class) {
-                let (given, shared) = match source {
-                    Source::Param(index) => (
-                        outermost && args.get(index as usize) == Some(&Activity::Duplicated),
-                        unions.get(index as usize) == Some(&true),
-                    ),
-                    Source::Global(global) => {
-                        (!self.callees.module().globals[global].constant, false)
-                    }
-                    Source::External(_) | Source::Address(_) => (true, false),
-                    _ => (false, false),
-                };
-                if given {
-                    let described = match source {
-                        Source::Param(index) => {
-                            let position = self.arguments.get(index as usize);
-                            position.and_then(|_| self.described[index as usize].as_ref())
-                        }
-                        _ => None,
-                    };
-                    let is_float = |layout: &Layout| {
-                        let mut fields = layout.fields.iter();
-                        !layout.fields.is_empty() && fields.all(|field| field.scalar.is_float())
-                    };
-                    if described.is_some_and(is_float) {
-                        self.plain.insert(class);
-                        self.given.insert(class);
-                    } else {
-                        self.given.extend(reachable_from(objects, class));
-                    }
-                }
-                if shared {
-                    self.shared.extend(reachable_from(objects, class));
-                }
-            }
-        }
-    }
-
-    /// Whether an access meets floats where at other times pointers or numbers are. Then the shadow's floats are zero in the forward sweep, and what
-    /// is found there says what the bytes are.
-    fn meets_union(&mut self, op: Op, address: Value, bytes: u64) -> Result<bool, Error> {
-        let function = &self.augmented.function;
-        let objects = self.sweep.objects;
-        let Some((class, offset)) = objects.class_of(function, address) else {
-            return Ok(false);
-        };
-        if !self.sweep.activities.is_active_class(class) {
-            return Ok(false);
-        }
-        if self.shared.contains(&class) {
-            return Ok(true);
-        }
-        if self.plain.contains(&class) {
-            return Ok(false);
-        }
-        let kind = objects.kind_of_access(class, offset, bytes);
-        if kind.as_union(bytes).is_none() && !kind.is_part_of_union(bytes) {
-            return Ok(false);
-        }
-        // Floats of which the bits are looked at elsewhere, and nothing else: as far as this function goes.
-        let is_float = matches!(kind, Kind::Conflict(Contradiction::FloatAndInteger(_)))
-            && self.given.contains(&class)
-            && !self.is_passed_on(class);
-        if is_float {
-            return Ok(false);
-        }
-        self.refuse_given(op, address)?;
-        Ok(true)
-    }
-
-    /// Whether memory from outside is described as nothing but floats.
-    fn is_plain(&self, address: Value) -> bool {
-        self.sweep
-            .objects
-            .class_of(&self.augmented.function, address)
-            .is_some_and(|(class, _)| self.plain.contains(&class))
-    }
-
-    /// Whether the caller knows memory to hold floats where at other times it holds something else.
-    fn is_shared(&self, address: Value) -> bool {
-        self.sweep
-            .objects
-            .class_of(&self.augmented.function, address)
-            .is_some_and(|(class, _)| self.shared.contains(&class))
-    }
-
-    /// Whether memory that an argument leads to holds floats where at other times it holds pointers or integers.
-    fn leads_to_union(&self, value: Value) -> bool {
-        let objects = self.sweep.objects;
-        let Some((class, _)) = objects.class_of(&self.augmented.function, value) else {
-            return false;
-        };
-        reachable_from(objects, class).into_iter().any(|class| {
-            self.sweep.activities.is_active_class(class)
-                && (self.shared.contains(&class)
-                    || objects
-                        .fields(class)
-                        .any(|field| field.kind.as_union(field.bytes).is_some()))
-        })
-    }
-
-    fn is_passed_on(&self, class: Class) -> bool {
-        let function = &self.augmented.function;
-        let objects = self.sweep.objects;
-        let leads_there = |value: &Value| {
-            objects
-                .class_of(function, *value)
-                .is_some_and(|(from, _)| reachable_from(objects, from).contains(&class))
-        };
-        function.ops.values().any(|data| {
-            matches!(data.opcode, Opcode::Call | Opcode::CallIndirect)
-                && data.operands.iter().any(leads_there)
-        })
-    }
-
-    /// Where pointers and floats share their place, floats of the shadow must be zero in the forward sweep. Nobody knows what they are in memory
-    /// that comes from outside.
-    fn refuse_given(&mut self, op: Op, address: Value) -> Result<(), Error> {
-        let objects = self.sweep.objects;
-        let given = objects
-            .class_of(&self.augmented.function, address)
-            .is_some_and(|(class, _)| self.given.contains(&class) && objects.is_handled(class));
-        match given {
-            true => self.refuse_given_memory(op),
-            false => Ok(()),
-        }
-    }
-
-    fn refuse_given_memory(&mut self, op: Op) -> Result<(), Error> {
-        Err(self.error(
-            op,
-            "memory from outside holds floats where at other times it holds pointers or integers, and something is put there or moved from there",
-            "work on a copy that is made inside, or keep the two apart: a `struct` in the place of an `enum`",
-        ))
+            .has_shadow(self.sweep.objects, &self.augmented.function, value)
     }
 
     fn set_shadow(&mut self, value: Value, shadow: Value) {
@@ -584,12 +368,6 @@ impl Augmenter<'_> {
         if let Some(shadow) = self.augmented.shadows[value].expand() {
             return Ok(shadow);
         }
-        let ty = self.augmented.function.ty(value);
-        let undefined = || self.augmented.function.constant_of(value) == Some(&Constant::Undef);
-        if ty.is_float() || (ty.is_int() && undefined()) {
-            // Before the reverse sweep the derivative of a float is zero.
-            return Ok(self.function().zero(ty));
-        }
         let constant = match self.augmented.function.constant_of(value) {
             Some(Constant::Global(global)) if self.has_shadow(value) => {
                 let global = *global;
@@ -600,7 +378,7 @@ impl Augmenter<'_> {
                 self.callees.shadow_of_function(function)?
             }
             Some(_) => return Ok(value),
-            None if self.has_shadow(value) && !self.is_constant_number(value) => {
+            None if self.has_shadow(value) => {
                 return Err(self.error(
                     op,
                     "a pointer to active memory comes from where its shadow cannot be found",
@@ -610,17 +388,6 @@ impl Augmenter<'_> {
             None => return Ok(value),
         };
         Ok(self.function().constant(Type::PTR, constant))
-    }
-
-    /// Whether an integer is an argument without a shadow: a number, though it is put where addresses are in other cases.
-    fn is_constant_number(&self, value: Value) -> bool {
-        let function = &self.augmented.function;
-        let position = self
-            .arguments
-            .iter()
-            .position(|&argument| argument == value);
-        function.ty(value).is_int()
-            && position.is_some_and(|index| self.sweep.args.get(index) == Some(&Activity::Const))
     }
 
     /// Forgets what is true of the primal but not of the forward sweep, which makes a tape that may hold addresses.
@@ -728,9 +495,6 @@ impl Augmenter<'_> {
                     *operand = self.shadow(op, *operand)?;
                 }
                 self.repeat_on_shadow(region, op, &operands);
-                if self.works.contains(op) && self.is_union(data.results[0]) {
-                    self.add_rule_step(op);
-                }
             }
             Opcode::Load => self.visit_load(region, op)?,
             Opcode::Store => self.visit_store(region, op)?,
@@ -778,55 +542,14 @@ impl Augmenter<'_> {
     fn visit_load(&mut self, region: Region, op: Op) -> Result<(), Error> {
         let data = self.augmented.function.ops[op].clone();
         self.keep(region, op);
-        let result = data.results[0];
-        let bytes = self.augmented.function.ty(result).bytes();
-        let union = self.meets_union(op, data.operands[0], bytes)?;
-        if self.is_plain(data.operands[0]) && self.is_union(result) {
-            // A float for certain.
-            let ty = self.augmented.function.ty(result);
-            let zero = self.function().zero(ty);
-            self.augmented.shadows[result] = zero.into();
-        } else if self.has_shadow(result) {
+        if self.has_shadow(data.results[0]) {
             let address = self.shadow(op, data.operands[0])?;
-            let shape = self.repeat_on_shadow(region, op, &[address]);
-            if union {
-                let (load, _) = self.augmented.function.def_op(shape).expect("just made");
-                self.augmented.unsteady.insert(load);
-            }
-        }
-        if self.sweep.activities.is_part(result) {
-            return self.check_number(region, op);
+            self.repeat_on_shadow(region, op, &[address]);
         }
         if self.works.contains(op) {
             let shadow = self.shadow(op, data.operands[0])?;
-            let step = match self.augmented.shadows[result].expand() {
-                Some(shape) if self.is_union(result) => Step::LoadUnion { shadow, shape },
-                _ => Step::Load { shadow },
-            };
-            self.augmented.steps.insert(op, step);
+            self.augmented.steps.insert(op, Step::Load { shadow });
         }
-        Ok(())
-    }
-
-    /// A number is its own shadow; the shadow of a float is zero before the reverse sweep. Nobody takes a part of a float alone, but if
-    /// somebody does, the program stops.
-    fn check_number(&mut self, region: Region, op: Op) -> Result<(), Error> {
-        let data = self.augmented.function.ops[op].clone();
-        let (result, address) = (data.results[0], data.operands[0]);
-        let shadow = self.shadow(op, address)?;
-        let mut b = self.builder(region, op);
-        let ty = b.ty(result);
-        let found = b.value(Opcode::Load, &[shadow], data.payload, ty);
-        let is_part = b.icmp(IntPredicate::Ne, found, result);
-        let (_, then_region, else_region) = b.if_else(is_part, &[]);
-        b.inside(then_region, |b| {
-            b.trap("Ferrozyme: a float with a derivative is taken apart");
-        });
-        b.inside(else_region, |b| {
-            b.yields(&[]);
-        });
-        let (load, _) = self.augmented.function.def_op(found).expect("just made");
-        self.augmented.unsteady.insert(load);
         Ok(())
     }
 
@@ -845,9 +568,6 @@ impl Augmenter<'_> {
             Some(Constant::Bits(0))
         );
         let active = self.works.contains(op);
-        if self.meets_union(op, address, ty.bytes())? {
-            return self.visit_store_of_union(region, op, shadow);
-        }
         if active && !is_zero && matches!(what, ValueKind::Unknown) {
             return Err(self.error(
                 op,
@@ -868,35 +588,6 @@ impl Augmenter<'_> {
         // Bytes of which nothing is known and that are no float by their number hold no derivative.
         if active && float && rules::derivative_type(ty).is_some() {
             self.augmented.steps.insert(op, Step::Store { shadow });
-        }
-        Ok(())
-    }
-
-    /// A store to where floats are at times, and at others something else: the shadow of a float is zero from now on.
-    fn visit_store_of_union(&mut self, region: Region, op: Op, shadow: Value) -> Result<(), Error> {
-        let data = self.augmented.function.ops[op].clone();
-        let (value, address) = (data.operands[0], data.operands[1]);
-        let ty = self.augmented.function.ty(value);
-        let is_float =
-            ty.is_float() || matches!(self.stored_kind(address, value), ValueKind::CarriesFloat(_));
-        let shape = match is_float {
-            true => self.function().zero(ty),
-            false => self.shadow(op, value)?,
-        };
-        let Payload::Align(align) = data.payload else {
-            unreachable!("a verified store has an alignment")
-        };
-        let store = self.builder(region, op).store(shape, shadow, align);
-        self.augmented.unsteady.insert(store);
-        if self.works.contains(op) {
-            let step = match is_float {
-                true => Step::Store { shadow },
-                false => Step::StoreUnion {
-                    shadow,
-                    shape: self.is_union(value).then_some(shape),
-                },
-            };
-            self.augmented.steps.insert(op, step);
         }
         Ok(())
     }
@@ -1102,37 +793,14 @@ impl Augmenter<'_> {
             );
             return Ok(());
         }
-        let mut cells = self.cells(op, to, Some(from))?;
-        if self.is_shared(to) || self.is_shared(from) {
-            cells = cells.as_unions();
-        }
-        let from_active = self.sweep.activities.points_to_active(
-            self.sweep.objects,
-            &self.augmented.function,
-            from,
-        );
-        let mut shape = None;
-        if cells.has_unions() && (self.is_plain(to) || self.is_plain(from)) {
-            // Floats for certain. What was in their place before may have been something else.
-            if !self.is_plain(to) {
-                let mut b = self.builder(region, op);
-                memory::zero_floats(&mut b, &cells, to_shadow, bytes);
-            }
-            cells = cells.as_floats();
-        }
-        if cells.has_unions() {
-            self.refuse_given(op, to)?;
-            self.refuse_given(op, from)?;
-            if from_active {
-                let mut b = self.builder(region, op);
-                let (copy, read) = memory::copy_of(&mut b, from_shadow, bytes);
-                self.augmented.unsteady.insert(read);
-                shape = Some(copy);
-            }
-        }
+        let cells = self.cells(op, to, Some(from))?;
         let mut b = self.builder(region, op);
         memory::copy_other_fields(&mut b, &cells, to_shadow, from_shadow, bytes, overlapping);
-        let from = from_active.then_some(from_shadow);
+        let from = self
+            .sweep
+            .activities
+            .points_to_active(self.sweep.objects, &self.augmented.function, from)
+            .then_some(from_shadow);
         if cells.has_floats() {
             let step = Step::Copy {
                 to: to_shadow,
@@ -1140,7 +808,6 @@ impl Augmenter<'_> {
                 bytes,
                 cells,
                 overlapping,
-                shape,
             };
             self.augmented.steps.insert(op, step);
         }
@@ -1174,13 +841,6 @@ impl Augmenter<'_> {
         } else {
             self.cells(op, to, None)?
         };
-        let cells = match self.is_shared(to) {
-            true => cells.as_unions(),
-            false => cells,
-        };
-        if cells.has_unions() {
-            self.refuse_given(op, to)?;
-        }
         let mut b = self.builder(region, op);
         memory::fill_other_fields(&mut b, &cells, to_shadow, byte, bytes);
         if cells.has_floats() {

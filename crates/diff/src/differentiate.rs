@@ -5,7 +5,7 @@
 //! since everything between the two happens in the meantime; so recursion needs nothing more.
 
 use crate::activity::{Activities, analyse_activity};
-use crate::augment::{Augmented, CalleeDerivative, Callees, Lists, SplitKey, Sweep, augment};
+use crate::augment::{Augmented, CalleeDerivative, Callees, Lists, Sweep, augment};
 use crate::deferral::{self, ListKey, Manner};
 use crate::error::Error;
 use crate::globals;
@@ -17,8 +17,8 @@ use crate::reverse::{Forward, reverse};
 use crate::rules;
 use crate::tape::{self, Tape};
 use ferrozyme_ir::{
-    Alignment, Builder, Constant, Function, FunctionId, GlobalId, Module, Opcode, Param, Symbol,
-    Type, Value,
+    Alignment, Builder, Constant, Function, FunctionId, GlobalId, Layout, Module, Opcode, Param,
+    Symbol, Type, Value,
 };
 use ferrozyme_opt::alias::Aliases;
 use rustc_hash::FxHashMap;
@@ -54,7 +54,6 @@ pub fn differentiate_split(module: &mut Module, request: &Request) -> Result<Spl
         results: request.results.clone(),
         overwritten: vec![true; request.args.len()],
         layouts: vec![None; request.args.len()],
-        unions: vec![false; request.args.len()],
         lists: Lists::Heap,
     };
     let derivative = session.split_for(key)?;
@@ -84,9 +83,20 @@ pub(crate) fn study_reverse(module: &mut Module, request: &Request) -> Result<St
         results: request.results.clone(),
         overwritten: vec![false; request.args.len()],
         layouts: vec![None; request.args.len()],
-        unions: vec![false; request.args.len()],
         lists: Lists::Stack,
     })
+}
+
+/// What determines the derivative of a callee.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct SplitKey {
+    function: FunctionId,
+    args: Vec<Activity>,
+    results: Vec<Activity>,
+    /// Whether the memory behind each argument may change between the sweeps.
+    overwritten: Vec<bool>,
+    layouts: Vec<Option<Layout>>,
+    lists: Lists,
 }
 
 /// One request, with all the derivatives of callees that it takes.
@@ -96,8 +106,6 @@ struct Session<'m> {
     suffix: String,
     /// The tables of derivatives of functions whose addresses are used.
     tables: FxHashMap<FunctionId, GlobalId>,
-    /// Whether the tables hold derivatives for memory in which floats and pointers share their place, too.
-    careful_tables: bool,
     objects: ObjectsCache,
     splits: FxHashMap<SplitKey, CalleeDerivative>,
     in_progress: Vec<SplitKey>,
@@ -123,7 +131,23 @@ impl Callees for Session<'_> {
             .get_or_insert_with(|| Manner::all_in(self.module))
     }
 
-    fn split(&mut self, key: SplitKey) -> Result<CalleeDerivative, Error> {
+    fn split(
+        &mut self,
+        callee: FunctionId,
+        args: Vec<Activity>,
+        results: Vec<Activity>,
+        overwritten: Vec<bool>,
+        layouts: Vec<Option<Layout>>,
+        lists: Lists,
+    ) -> Result<CalleeDerivative, Error> {
+        let key = SplitKey {
+            function: callee,
+            args,
+            results,
+            overwritten,
+            layouts,
+            lists,
+        };
         // A recursive call may know more or less of its arguments than the call that is under way; it is served all the same.
         let under_way = self.in_progress.iter().find(|other| {
             (
@@ -131,14 +155,12 @@ impl Callees for Session<'_> {
                 &other.args,
                 &other.results,
                 &other.overwritten,
-                &other.unions,
                 other.lists,
             ) == (
                 key.function,
                 &key.args,
                 &key.results,
                 &key.overwritten,
-                &key.unions,
                 key.lists,
             )
         });
@@ -150,22 +172,6 @@ impl Callees for Session<'_> {
 
     fn shadow_of_function(&mut self, function: FunctionId) -> Result<Constant, Error> {
         self.function_table(function).map(Constant::Global)
-    }
-
-    fn want_careful_tables(&mut self) -> Result<(), Error> {
-        if std::mem::replace(&mut self.careful_tables, true) {
-            return Ok(());
-        }
-        let mut tables: Vec<(FunctionId, GlobalId)> = self
-            .tables
-            .iter()
-            .map(|(&id, &table)| (id, table))
-            .collect();
-        tables.sort_unstable();
-        for (function, table) in tables {
-            self.add_to_table(function, table, true)?;
-        }
-        Ok(())
     }
 
     fn shadow_of_global(&mut self, global: GlobalId) -> Result<Constant, Error> {
@@ -183,7 +189,6 @@ impl<'m> Session<'m> {
         Session {
             suffix: globals::fresh_suffix(module, "shadow"),
             tables: FxHashMap::default(),
-            careful_tables: false,
             module,
             objects: ObjectsCache::new(),
             splits: FxHashMap::default(),
@@ -235,7 +240,6 @@ impl<'m> Session<'m> {
             activities: &activities,
             args: &key.args,
             overwritten: &overwritten,
-            unions: &key.unions,
             split,
             lists: key.lists,
         };
@@ -275,7 +279,6 @@ impl<'m> Session<'m> {
             results: request.results.clone(),
             overwritten: vec![false; request.args.len()],
             layouts: vec![None; request.args.len()],
-            unions: vec![false; request.args.len()],
             lists: Lists::Stack,
         };
         let primal_args = self.module.functions[request.function].arguments().to_vec();
@@ -555,8 +558,7 @@ impl<'m> Session<'m> {
         }
     }
 
-    /// The table that stands for a function's derivatives where its address is used: forward sweep, reverse sweep, and if need be the same for
-    /// memory in which floats and pointers share their place.
+    /// The table that stands for a function's derivatives where its address is used: forward sweep, reverse sweep.
     fn function_table(&mut self, function: FunctionId) -> Result<GlobalId, Error> {
         if let Some(&table) = self.tables.get(&function) {
             return Ok(table);
@@ -584,19 +586,6 @@ impl<'m> Session<'m> {
             layout: None,
         });
         self.tables.insert(function, table);
-        self.add_to_table(function, table, false)?;
-        if self.careful_tables {
-            self.add_to_table(function, table, true)?;
-        }
-        Ok(table)
-    }
-
-    fn add_to_table(
-        &mut self,
-        function: FunctionId,
-        table: GlobalId,
-        careful: bool,
-    ) -> Result<(), Error> {
         let usual = Request::usual(self.module, function);
         let count = usual.args.len();
         let derivative = self.split_for(SplitKey {
@@ -605,23 +594,13 @@ impl<'m> Session<'m> {
             results: usual.results,
             overwritten: vec![true; count],
             layouts: vec![None; count],
-            unions: vec![careful; count],
             lists: Lists::Shared,
         })?;
-        let table = &mut self.module.globals[table];
-        let first = if careful { 16 } else { 0 };
-        if table.relocations.iter().any(|&(offset, _)| offset == first) {
-            return Ok(());
-        }
-        table.size = table.size.max(first + 16);
-        table.relocations.extend([
-            (first, Symbol::Function(derivative.augmented)),
-            (first + 8, Symbol::Function(derivative.reverse)),
-        ]);
-        table
-            .relocations
-            .sort_unstable_by_key(|&(offset, _)| offset);
-        Ok(())
+        self.module.globals[table].relocations = vec![
+            (0, Symbol::Function(derivative.augmented)),
+            (8, Symbol::Function(derivative.reverse)),
+        ];
+        Ok(table)
     }
 }
 

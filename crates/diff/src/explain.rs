@@ -401,9 +401,6 @@ impl Explanation<'_> {
                 "since the caller may overwrite what was read".to_owned()
             }
             Reason::Stack => "since the stack it was read from is gone then".to_owned(),
-            Reason::Unsteady => {
-                "since floats and pointers share its place in the shadow".to_owned()
-            }
             Reason::Carried => "since it is carried between iterations".to_owned(),
             Reason::Region => "since it comes out of a region".to_owned(),
             Reason::Call => "since a call gave it".to_owned(),

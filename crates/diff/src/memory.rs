@@ -11,7 +11,7 @@
 
 use crate::objects::{self, Kind, Objects};
 use ferrozyme_ir::{
-    Alignment, Builder, Function, IntPredicate, Op, Opcode, Payload, Scalar, Type, Value,
+    Alignment, Builder, Function, IntPredicate, Opcode, Payload, Scalar, Type, Value,
 };
 
 /// What the bytes from some address on are: first the head, then the body again and again.
@@ -42,8 +42,6 @@ struct CellField {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum What {
     Float(Scalar),
-    /// At times a float of this type, at others a pointer or an integer of the same size.
-    Union(Scalar),
     /// A pointer or an integer.
     Other,
     /// Bytes of which nothing is known, and which are set to zero.
@@ -97,14 +95,11 @@ impl Cells {
         let base = cells.head_bytes();
         let read = |fields: &[objects::Bytes], base: u64| {
             let mut found = Vec::new();
-            for field in &join_torn(fields, cells.period) {
+            for field in fields {
                 let what = match field.kind {
                     Kind::Float(scalar) => What::Float(scalar),
                     Kind::Pointer(_) | Kind::Integer => What::Other,
                     Kind::Padding => continue,
-                    kind if kind.as_union(field.bytes).is_some() => {
-                        What::Union(kind.as_union(field.bytes).expect("just asked"))
-                    }
                     Kind::Unknown | Kind::Conflict(_) if unknown == Unknown::Kept => What::Unknown,
                     Kind::Unknown if unknown == Unknown::Ignored => continue,
                     Kind::Unknown => {
@@ -143,38 +138,7 @@ impl Cells {
     }
 
     fn has_others(&self) -> bool {
-        self.fields().any(|field| has_shape(field.what))
-    }
-
-    /// Whether there are fields that may be floats or something else.
-    pub(crate) fn has_unions(&self) -> bool {
-        self.fields()
-            .any(|field| matches!(field.what, What::Union(_)))
-    }
-
-    /// The same, where all that may be floats are.
-    pub(crate) fn as_floats(&self) -> Cells {
-        let mut cells = self.clone();
-        for field in cells.head.iter_mut().chain(&mut cells.body) {
-            if let What::Union(scalar) = field.what {
-                field.what = What::Float(scalar);
-            }
-        }
-        cells
-    }
-
-    /// The same, for memory of which others know that any field may be a float at times.
-    pub(crate) fn as_unions(&self) -> Cells {
-        let mut cells = self.clone();
-        for field in cells.head.iter_mut().chain(&mut cells.body) {
-            field.what = match (field.what, field.bytes) {
-                (What::Float(scalar), _) => What::Union(scalar),
-                (What::Other, 8) => What::Union(Scalar::F64),
-                (What::Other, 4) => What::Union(Scalar::F32),
-                (what, _) => what,
-            };
-        }
-        cells
+        self.fields().any(|field| field.what == What::Other)
     }
 
     /// Whether all bytes are floats of one type, one after the other.
@@ -182,26 +146,6 @@ impl Cells {
         self.head.is_empty()
             && matches!(&self.body[..], [field] if matches!(field.what, What::Float(_)) && field.bytes == self.period)
     }
-}
-
-/// Parts of words that are floats or pointers at times, and several integers at others, as those words.
-fn join_torn(fields: &[objects::Bytes], period: u64) -> Vec<objects::Bytes> {
-    let mut joined: Vec<objects::Bytes> = Vec::new();
-    for &field in fields {
-        if let Some(last) = joined.last_mut()
-            && last.kind == field.kind
-            && last.kind.is_part_of_union(last.bytes)
-            && last.kind.as_union(8).is_some()
-            && last.offset % 8 == 0
-            && period.is_multiple_of(8)
-            && last.bytes + field.bytes <= 8
-        {
-            last.bytes += field.bytes;
-        } else {
-            joined.push(field);
-        }
-    }
-    joined
 }
 
 /// Whether all memory that a pointer may lead to was made by this function or by what it calls.
@@ -265,12 +209,7 @@ enum Unknown {
 }
 
 fn is_float(what: What) -> bool {
-    matches!(what, What::Float(_) | What::Union(_))
-}
-
-/// Whether the forward sweep keeps something of a field in the shadow.
-fn has_shape(what: What) -> bool {
-    matches!(what, What::Other | What::Union(_))
+    matches!(what, What::Float(_))
 }
 
 /// Forward sweep of a copy: pointers and integers of the shadow.
@@ -304,7 +243,8 @@ pub(crate) fn copy_other_fields(
     } else {
         from
     };
-    for_each_field(b, cells, bytes, has_shape, &mut |b, field, at| {
+    let others = |what: What| what == What::Other;
+    for_each_field(b, cells, bytes, others, &mut |b, field, at| {
         let from = b.offset(source, at, 1);
         let to = b.offset(to, at, 1);
         let width = b.i64(field.bytes as i64);
@@ -315,8 +255,7 @@ pub(crate) fn copy_other_fields(
     }
 }
 
-/// Reverse sweep of a copy: floats go back from `to` to `from`, and leave zeros behind. Where there may be something else, `shape`
-/// tells: it is what was in the shadow before, which is zero for floats.
+/// Reverse sweep of a copy: floats go back from `to` to `from`, and leave zeros behind.
 pub(crate) fn return_floats(
     b: &mut Builder<'_>,
     cells: &Cells,
@@ -324,7 +263,6 @@ pub(crate) fn return_floats(
     from: Option<Value>,
     bytes: Value,
     overlapping: bool,
-    shape: Option<Value>,
 ) {
     let Some(from) = from else {
         return zero_floats(b, cells, to, bytes);
@@ -337,7 +275,7 @@ pub(crate) fn return_floats(
         to
     };
     for_each_field(b, cells, bytes, is_float, &mut |b, field, at| {
-        let (What::Float(scalar) | What::Union(scalar)) = field.what else {
+        let What::Float(scalar) = field.what else {
             unreachable!("only floats are asked for")
         };
         let ty = Type::scalar_of(scalar);
@@ -350,27 +288,10 @@ pub(crate) fn return_floats(
             b.store(zero, taken_at, align);
         }
         let from_at = b.offset(from, at, 1);
-        let add = |b: &mut Builder<'_>| {
-            let before = b.load(ty, from_at, align);
-            let after = b.binary(Opcode::Fadd, before, adjoint);
-            b.store(after, from_at, align);
-        };
-        match (field.what, shape) {
-            (What::Union(_), Some(shape)) => {
-                let shape_at = b.offset(shape, at, 1);
-                let found = b.load(
-                    Type::scalar_of(Scalar::Int(8 * scalar.bytes() as u8)),
-                    shape_at,
-                    align,
-                );
-                if_float(b, found, add);
-            }
-            _ => add(b),
-        }
+        let before = b.load(ty, from_at, align);
+        let after = b.binary(Opcode::Fadd, before, adjoint);
+        b.store(after, from_at, align);
     });
-    if let Some(shape) = shape {
-        b.free(shape);
-    }
     if overlapping {
         b.free(taken);
     }
@@ -387,7 +308,7 @@ pub(crate) fn zero_floats(b: &mut Builder<'_>, cells: &Cells, to: Value, bytes: 
     for_each_field(b, cells, bytes, wanted, &mut |b, field, at| {
         let to = b.offset(to, at, 1);
         match field.what {
-            What::Float(scalar) | What::Union(scalar) => {
+            What::Float(scalar) => {
                 let zero = b.zero(Type::scalar_of(scalar));
                 b.store(zero, to, Alignment::ONE);
             }
@@ -414,30 +335,12 @@ pub(crate) fn fill_other_fields(
         b.fill(to, byte, bytes, Alignment::ONE);
         return;
     }
-    for_each_field(b, cells, bytes, has_shape, &mut |b, field, at| {
+    let others = |what: What| what == What::Other;
+    for_each_field(b, cells, bytes, others, &mut |b, field, at| {
         let to = b.offset(to, at, 1);
         let width = b.i64(field.bytes as i64);
         b.fill(to, byte, width, Alignment::ONE);
     });
-}
-
-/// Memory with what is elsewhere, and the operation that reads it. Somebody has to release it.
-pub(crate) fn copy_of(b: &mut Builder<'_>, from: Value, bytes: Value) -> (Value, Op) {
-    let copy = b.alloc(bytes, Alignment::natural(Type::F64), false);
-    let read = b.copy(copy, from, bytes, Alignment::ONE);
-    (copy, read)
-}
-
-/// Does something if what was found in a shadow, where there may be floats or something else, says that it is a float.
-pub(crate) fn if_float(b: &mut Builder<'_>, found: Value, then: impl FnOnce(&mut Builder<'_>)) {
-    let zero = b.zero(b.ty(found));
-    let is_float = b.icmp(IntPredicate::Eq, found, zero);
-    let (_, then_region, else_region) = b.if_else(is_float, &[]);
-    b.inside(then_region, |b| {
-        then(b);
-        b.yields(&[]);
-    });
-    b.inside(else_region, |b| b.yields(&[]));
 }
 
 fn temporary_copy(b: &mut Builder<'_>, from: Value, bytes: Value) -> Value {

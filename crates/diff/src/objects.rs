@@ -84,28 +84,6 @@ pub enum Kind {
     Conflict(Contradiction),
 }
 
-impl Kind {
-    /// The type of the float that bytes are at times, and at others a pointer or integers.
-    pub fn as_union(self, bytes: u64) -> Option<Scalar> {
-        match self {
-            Kind::Conflict(
-                Contradiction::FloatAndPointer(scalar)
-                | Contradiction::FloatAndInteger(scalar)
-                | Contradiction::Torn(scalar),
-            ) if scalar.bytes() == bytes => match scalar {
-                Scalar::Ptr => Some(Scalar::F64),
-                _ => Some(scalar),
-            },
-            _ => None,
-        }
-    }
-
-    /// Whether bytes are at times an integer, and at others part of a float or pointer.
-    pub fn is_part_of_union(self, bytes: u64) -> bool {
-        matches!(self, Kind::Conflict(Contradiction::Torn(scalar)) if bytes < scalar.bytes())
-    }
-}
-
 /// Why the kind of some bytes cannot be told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Contradiction {
@@ -298,7 +276,6 @@ struct ClassShape {
     clobbered: bool,
     /// This function, or something that it calls, writes to it.
     written: bool,
-    handled: bool,
     unknown_origin: bool,
     /// Code before or after this function's may reach it.
     visible: bool,
@@ -448,43 +425,6 @@ impl Objects {
     /// Whether code that is not seen may know addresses in it.
     pub fn escapes(&self, class: Class) -> bool {
         self.shape.classes[class].escapes
-    }
-
-    /// Whether this function, something that it calls, or code that is not seen may put anything there, or take words from there
-    /// without looking what they are.
-    pub fn is_handled(&self, class: Class) -> bool {
-        let shape = &self.shape.classes[class];
-        shape.handled || shape.clobbered
-    }
-
-    /// The type of the float that an access meets where at other times a pointer or an integer of the same size is: in an `enum`, or in objects of
-    /// several types behind one pointer.
-    pub fn union_at(&self, function: &Function, address: Value, bytes: u64) -> Option<Scalar> {
-        let (class, offset) = self.class_of(function, address)?;
-        self.kind_of_access(class, offset, bytes).as_union(bytes)
-    }
-
-    /// The type of the float that an integer carries at times, and at others a pointer or a number.
-    pub fn union_of_value(&self, function: &Function, value: Value) -> Option<Scalar> {
-        let ty = function.ty(value);
-        if !ty.is_int() || ty.is_vector() || self.is_number(function, value) {
-            return None;
-        }
-        match self.kind_of_value(function, value) {
-            ValueKind::Conflict(contradiction) => {
-                Kind::Conflict(contradiction).as_union(ty.bytes())
-            }
-            _ => None,
-        }
-    }
-
-    /// Whether an integer is a number at times, and at others a part of a float or pointer, which nobody would take alone.
-    pub fn is_part_of_union(&self, function: &Function, value: Value) -> bool {
-        let ty = function.ty(value);
-        let whole = !ty.is_int() || ty.is_vector() || self.is_number(function, value);
-        !whole
-            && matches!(self.kind_of_value(function, value), ValueKind::Conflict(contradiction)
-                if Kind::Conflict(contradiction).is_part_of_union(ty.bytes()))
     }
 
     /// Whether it may be memory that stems from code that is not seen.
@@ -653,44 +593,42 @@ impl Objects {
         };
         let mut complete = true;
         for field in fields {
-            let mut add = |scalar: Scalar, pointee: Option<Layout>| {
-                layout.fields.push(ferrozyme_ir::Field {
-                    offset: field.offset as u64,
-                    scalar,
-                    pointee: pointee.map(Box::new),
-                });
-            };
-            match field.kind {
-                Kind::Float(scalar) => add(scalar, None),
-                Kind::Integer => layout.fields.extend(integers(field)),
-                Kind::Pointer(place) => add(Scalar::Ptr, self.layout_behind(place, path)),
-                // Two fields at one place say that it is now this, now that.
-                Kind::Conflict(Contradiction::FloatAndPointer(scalar))
-                    if field.bytes == scalar.bytes() =>
-                {
-                    let place = self.pointer_at(class, offset.saturating_add(field.offset));
-                    add(scalar, None);
-                    add(
-                        Scalar::Ptr,
-                        place.and_then(|place| self.layout_behind(place, path)),
-                    );
+            let (scalar, pointee) = match field.kind {
+                Kind::Float(scalar) => (scalar, None),
+                Kind::Integer => {
+                    layout.fields.extend(integers(field));
+                    continue;
                 }
-                Kind::Conflict(Contradiction::FloatAndInteger(scalar))
-                    if field.bytes == scalar.bytes() =>
-                {
-                    add(scalar, None);
-                    add(Scalar::Int(8 * field.bytes as u8), None);
+                Kind::Pointer(place) => {
+                    // Depth costs memory, as each pointer gets a copy of what it points to.
+                    let known = (!path.contains(&place.class) && path.len() < 4)
+                        .then_some(place.span.as_exact())
+                        .flatten();
+                    let pointee = known.and_then(|at| self.layout_within(place.class, at, path));
+                    (Scalar::Ptr, pointee)
                 }
                 // What nobody uses in memory that is made here is nothing to what is called.
-                Kind::Unknown if !self.is_made_here(class) => complete &= stride == 0,
+                Kind::Unknown if !self.is_made_here(class) => {
+                    complete &= stride == 0;
+                    continue;
+                }
                 Kind::Padding | Kind::Unknown => {
                     // Where nothing repeats, gaps are what nothing is known of: so it is said that nothing of interest is there.
                     if stride == 0 {
                         layout.fields.extend(integers(field));
                     }
+                    continue;
                 }
-                Kind::Conflict(_) => complete &= stride == 0,
-            }
+                Kind::Conflict(_) => {
+                    complete &= stride == 0;
+                    continue;
+                }
+            };
+            layout.fields.push(ferrozyme_ir::Field {
+                offset: field.offset as u64,
+                scalar,
+                pointee: pointee.map(Box::new),
+            });
         }
         path.pop();
         complete.then_some(layout)
@@ -714,21 +652,6 @@ impl Objects {
         sources.peek().is_some()
             && !self.has_unknown_origin(class)
             && sources.all(Source::is_made_here)
-    }
-
-    /// What a pointer leads to. Depth costs memory, as each pointer gets a copy of what it points to.
-    fn layout_behind(&self, place: Place, path: &mut Vec<Class>) -> Option<Layout> {
-        let known = !path.contains(&place.class) && path.len() < 4;
-        let at = known.then_some(place.span.as_exact()).flatten()?;
-        self.layout_within(place.class, at, path)
-    }
-
-    /// Where a pointer leads that lies at an offset, also where it shares its place with something else.
-    fn pointer_at(&self, class: Class, offset: i64) -> Option<Place> {
-        let fields = &self.shape.classes[class].fields;
-        let (at, _) = self.wrap(class, offset);
-        let index = fields.binary_search_by_key(&at, |&(start, _)| start).ok()?;
-        self.shape.cells[fields[index].1 as usize].pointer
     }
 
     /// The offset of the same field in the first period, and how many bytes follow until the next turn.

@@ -93,8 +93,6 @@ pub(crate) enum Reason {
     Overwritten(Op),
     /// Memory it was read from may be overwritten by the caller.
     OverwrittenByCaller,
-    /// It was read from a shadow where floats and pointers share their place, which the reverse sweep changes.
-    Unsteady,
     /// Memory it was read from is gone when the function has returned.
     Stack,
     /// It is carried from one iteration to the next.
@@ -205,17 +203,9 @@ pub(crate) fn needed_by(
         Step::Load { shadow } | Step::Store { shadow } | Step::AtomicAdd { shadow } => {
             vec![*shadow]
         }
-        Step::LoadUnion { shadow, shape } => vec![*shadow, *shape],
-        Step::StoreUnion { shadow, shape } => {
-            [Some(*shadow), *shape].into_iter().flatten().collect()
-        }
         Step::Copy {
-            to,
-            from,
-            bytes,
-            shape,
-            ..
-        } => [Some(*to), *from, Some(*bytes), *shape]
+            to, from, bytes, ..
+        } => [Some(*to), *from, Some(*bytes)]
             .into_iter()
             .flatten()
             .collect(),
@@ -513,9 +503,6 @@ impl<'a> Planner<'a> {
 
     fn recipe_of_load(&mut self, op: Op) -> Recipe {
         let address = self.function.ops[op].operands[0];
-        if self.augmented.unsteady.contains(op) {
-            return Recipe::Never(Reason::Unsteady);
-        }
         let Some(reason) = self.why_not_reload(op, address) else {
             return Recipe::From(vec![address], 1);
         };

@@ -404,8 +404,6 @@ impl Mirror<'_, '_> {
             }
             Step::Load { shadow } => self.reverse_load(op, *shadow),
             Step::Store { shadow } => self.reverse_store(op, *shadow),
-            Step::LoadUnion { shadow, shape } => self.reverse_load_of_union(op, *shadow, *shape),
-            Step::StoreUnion { shadow, shape } => self.reverse_store_of_union(op, *shadow, *shape),
             Step::AtomicAdd { shadow } => self.reverse_atomic_add(op, *shadow),
             Step::Copy {
                 to,
@@ -413,13 +411,11 @@ impl Mirror<'_, '_> {
                 bytes,
                 cells,
                 overlapping,
-                shape,
             } => {
                 let to = self.lookup(*to);
                 let from = from.map(|from| self.lookup(from));
                 let bytes = self.lookup(*bytes);
-                let shape = shape.map(|shape| self.lookup(shape));
-                memory::return_floats(&mut self.b, cells, to, from, bytes, *overlapping, shape);
+                memory::return_floats(&mut self.b, cells, to, from, bytes, *overlapping);
             }
             Step::Fill { to, bytes, cells } => {
                 let to = self.lookup(*to);
@@ -510,37 +506,6 @@ impl Mirror<'_, '_> {
         } else {
             self.b.store(zero, shadow, align);
         }
-    }
-
-    fn reverse_load_of_union(&mut self, op: Op, shadow: Value, shape: Value) {
-        let data = &self.source.ops[op];
-        let Some(adjoint) = self.adjoints[data.results[0]] else {
-            return;
-        };
-        let (ty, align) = (self.adjoint_type(data.results[0]), alignment(data));
-        let (shadow, shape) = (self.lookup(shadow), self.lookup(shape));
-        memory::if_float(&mut self.b, shape, |b| {
-            let before = b.load(ty, shadow, align);
-            let after = b.binary(Opcode::Fadd, before, adjoint);
-            b.store(after, shadow, align);
-        });
-    }
-
-    fn reverse_store_of_union(&mut self, op: Op, shadow: Value, shape: Option<Value>) {
-        let data = &self.source.ops[op];
-        let (value, align) = (data.operands[0], alignment(data));
-        let shadow = self.lookup(shadow);
-        if let Some(shape) = shape {
-            let shape = self.lookup(shape);
-            let ty = self.adjoint_type(value);
-            let found = self.b.load(ty, shadow, align);
-            let (zero, none) = (self.b.zero(self.b.ty(shape)), self.b.zero(ty));
-            let is_float = self.b.icmp(IntPredicate::Eq, shape, zero);
-            let adjoint = self.b.select(is_float, found, none);
-            self.accumulate(value, adjoint);
-        }
-        let zero = self.b.zero(self.source.ty(value));
-        self.b.store(zero, shadow, align);
     }
 
     fn reverse_atomic_add(&mut self, op: Op, shadow: Value) {

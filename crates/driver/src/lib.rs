@@ -16,7 +16,6 @@
 mod constants;
 mod derive;
 mod descriptor;
-mod dispatch;
 mod enzyme;
 mod explain;
 mod finish;
@@ -33,7 +32,6 @@ mod report;
 mod requests;
 mod root;
 mod rules;
-mod trim;
 mod unit;
 mod wrap;
 

@@ -1,8 +1,7 @@
 //! The way from bitcode with requests to the object code of derivatives, stage by stage.
 
 use crate::Output;
-use crate::derive::{Derived, derive};
-use crate::dispatch::{Choice, dispatch_unknown_calls, has_unknown_calls};
+use crate::derive::derive;
 use crate::enzyme::{
     adapt_registrations, end_at_handlers, mark_array_indices, wrap_library_addresses,
 };
@@ -37,87 +36,37 @@ use std::time::Instant;
 pub fn differentiate(inputs: &dyn Inputs, options: &Options) -> Result<Output, Vec<Diagnostic>> {
     let mut clock = Clock::start();
     ferrozyme_llvm::load(&options.sysroot).map_err(unloadable)?;
+    let context = Context::new().map_err(unloadable)?;
     clock.lap("load LLVM");
 
-    let refused = match attempt(inputs, options, false, &mut clock) {
-        Ok(output) => return Ok(output),
-        Err(refused) if !refused.calls_pointers => return Err(refused.problems),
-        Err(refused) => refused,
-    };
-    // Calls through pointers may be why.
-    attempt(inputs, options, true, &mut clock).map_err(|again| match again.has_choices {
-        true => again.problems,
-        false => refused.problems,
-    })
-}
-
-/// How often functions are brought in that are called through pointers by those that were brought in before.
-const MAX_ROUNDS: usize = 4;
-
-/// Why derivatives could not be made, and what could be tried.
-pub(crate) struct Refused {
-    pub(crate) problems: Vec<Diagnostic>,
-    /// Whether there are calls through pointers of which nothing is known.
-    calls_pointers: bool,
-    /// Whether such calls were turned into choices.
-    has_choices: bool,
-}
-
-impl From<Vec<Diagnostic>> for Refused {
-    fn from(problems: Vec<Diagnostic>) -> Refused {
-        Refused {
-            problems,
-            calls_pointers: false,
-            has_choices: false,
-        }
-    }
-}
-
-/// Makes the derivatives, with calls through pointers as they are or turned into choices between functions.
-fn attempt(
-    inputs: &dyn Inputs,
-    options: &Options,
-    dispatch: bool,
-    clock: &mut Clock,
-) -> Result<Output, Refused> {
-    let context = Context::new().map_err(unloadable)?;
     let mut gathered = gather(&context, inputs)?;
     clock.lap("gather");
-    let program = dispatch.then_some(inputs);
-    let mut made = make_derivatives(&context, &mut gathered, program, options, clock)?;
+    let (machine, reports) = make_derivatives(&context, &mut gathered, options, &mut clock)?;
     let module = gathered.module;
-    let machine = &made.machine;
-    optimise_derivatives(module, machine, options.level).map_err(|problem| vec![problem])?;
+    optimise_derivatives(module, &machine, options.level).map_err(|problem| vec![problem])?;
     clock.lap("optimise");
-    add_code(&mut made.reports, module, machine, options);
-    let object = emit(module, machine).map_err(|problem| vec![problem])?;
+    let mut reports = reports;
+    add_code(&mut reports, module, &machine, options);
+    let object = emit(module, &machine).map_err(|problem| vec![problem])?;
     clock.lap("generate code");
     Ok(Output {
-        rewritten: gathered.rewritten.into_iter().collect(),
+        rewritten: gathered.rewritten,
         object,
         report: Report {
-            derivatives: made.reports,
-            timings: std::mem::take(&mut clock.timings),
+            derivatives: reports,
+            timings: clock.timings,
             ..Report::default()
         },
     })
 }
 
-/// What comes with the derivatives in a working module.
-pub(crate) struct Made {
-    pub(crate) machine: TargetMachine,
-    pub(crate) reports: Vec<DerivativeReport>,
-}
-
-/// Adds the derivatives to the working module, not yet optimised. Where the program is given, calls through pointers become choices
-/// between its functions.
+/// Adds the derivatives to the working module, not yet optimised.
 pub(crate) fn make_derivatives<'c>(
     context: &'c Context,
     gathered: &mut Gathered<'c>,
-    program: Option<&dyn Inputs>,
     options: &Options,
     clock: &mut Clock,
-) -> Result<Made, Refused> {
+) -> Result<(TargetMachine, Vec<DerivativeReport>), Vec<Diagnostic>> {
     let module = gathered.module;
     for request in &gathered.requests {
         build_root(context, module, request);
@@ -130,47 +79,14 @@ pub(crate) fn make_derivatives<'c>(
     wrap_library_addresses(context, module);
     let machine = target_machine(&module.triple(), options).map_err(|problem| vec![problem])?;
     prepare(module, &machine).map_err(|problem| vec![problem])?;
-    let mut choices = Vec::new();
-    if let Some(program) = program {
-        for _ in 0..MAX_ROUNDS {
-            if !dispatch_unknown_calls(context, program, gathered, &mut choices)? {
-                break;
-            }
-            return_results(context, module, &mut gathered.registrations);
-            prepare(module, &machine).map_err(|problem| vec![problem])?;
-        }
-    }
-    let calls_pointers = has_unknown_calls(module);
-    let derived = differentiate_prepared(context, gathered, &choices, options, clock).map_err(
-        |problems| Refused {
-            problems,
-            calls_pointers,
-            has_choices: !choices.is_empty(),
-        },
-    )?;
-    Ok(Made {
-        machine,
-        reports: derived.reports,
-    })
-}
-
-/// From a working module that is optimised to one with derivatives.
-fn differentiate_prepared<'c>(
-    context: &'c Context,
-    gathered: &Gathered<'c>,
-    choices: &[Choice],
-    options: &Options,
-    clock: &mut Clock,
-) -> Result<Derived, Vec<Diagnostic>> {
-    let module = gathered.module;
     let outlined = outline_cold_code(context, module, &|function| {
         is_opaque(&function.name(), function)
     });
     clock.lap("prepare");
 
-    let (mut loops, reasons) = bring_in(context, module, gathered, &outlined, choices)?;
+    let (mut loops, reasons) = bring_in(context, module, gathered, &outlined)?;
     clock.lap("import");
-    let derived = derive(&mut loops, &gathered.requests, choices, &reasons, options)?;
+    let derived = derive(&mut loops, &gathered.requests, &reasons, options)?;
     clock.lap("differentiate");
 
     let like = gathered
@@ -189,7 +105,7 @@ fn differentiate_prepared<'c>(
         }]
     })?;
     clock.lap("export");
-    Ok(derived)
+    Ok((machine, derived.reports))
 }
 
 /// Imports the roots, and says of functions what was registered. Gives also why functions could not be imported.
@@ -198,7 +114,6 @@ fn bring_in<'c>(
     module: Module<'c>,
     gathered: &Gathered<'c>,
     outlined: &[Value<'c>],
-    choices: &[Choice],
 ) -> Result<(ir::Module, Reasons), Vec<Diagnostic>> {
     let roots: Vec<String> = gathered.requests.iter().map(root_symbol).collect();
     let mut names: Vec<&str> = roots.iter().map(String::as_str).collect();
@@ -235,9 +150,7 @@ fn bring_in<'c>(
     let all: Vec<ir::FunctionId> = loops.functions.keys().collect();
     for id in all {
         let function = &loops.functions[id];
-        // Choices behind pointers stay apart, so that one without a derivative can be given up.
-        let is_choice = choices.iter().any(|choice| choice.symbol == function.name);
-        if function.body.is_none() || outlined.contains(&function.name) || is_choice {
+        if function.body.is_none() || outlined.contains(&function.name) {
             continue;
         }
         let large = ir::all_ops(function).len() > InlinePolicy::default().limit;

@@ -8,7 +8,7 @@ use crate::finish::{drop_the_rest, optimise_derivatives};
 use crate::gather::{PROMOTED_PREFIX, gather, promote_locals};
 use crate::inputs::{Input, Inputs, Origin};
 use crate::options::{Level, Options};
-use crate::pipeline::{Clock, Made, add_code, make_derivatives, unloadable};
+use crate::pipeline::{Clock, add_code, make_derivatives, unloadable};
 use crate::report::{Diagnostic, Report};
 use crate::requests::DERIVATIVE_PREFIX;
 use ferrozyme_llvm::{Context, Linkage, Module, Visibility};
@@ -107,18 +107,14 @@ pub fn compile_unit(
     clock.lap("gather");
     let rewritten = gathered
         .rewritten
-        .values()
-        .next()
-        .cloned()
+        .first()
+        .map(|(_, bitcode)| bitcode.clone())
         .unwrap_or_default();
     let module = context
         .parse_bitcode(name, &rewritten)
         .map_err(|error| unreadable(&error))?;
-    let made = make_derivatives(&context, &mut gathered, None, options, &mut clock);
-    let Made {
-        machine,
-        mut reports,
-    } = match made.map_err(|refused| refused.problems) {
+    let made = make_derivatives(&context, &mut gathered, options, &mut clock);
+    let (machine, mut reports) = match made {
         Ok(made) => made,
         Err(problems) if inputs.missing.get() => {
             return Ok(Unit {
@@ -206,11 +202,6 @@ impl Inputs for OneUnit<'_> {
 
     fn registering(&self) -> Vec<usize> {
         vec![0]
-    }
-
-    fn program(&self) -> Vec<usize> {
-        // Others may take addresses of functions as well.
-        Vec::new()
     }
 
     fn get(&self, index: usize) -> Result<Input<'_>, String> {

@@ -121,7 +121,6 @@ impl Analysis<'_> {
             let expected = rules::derivative_type(function.ty(value)).map(|ty| ty.scalar());
             function.ty(value).is_int()
                 && activities.is_active(value)
-                && self.objects.union_of_value(function, value).is_none()
                 && !matches!(carried, ValueKind::CarriesFloat(scalar) if Some(scalar) == expected)
         });
         if unclear {
@@ -145,19 +144,21 @@ impl Analysis<'_> {
                 .class_of(function, address)
                 .is_some_and(|(class, offset)| {
                     let bytes = function.ty(value).scalar().bytes();
-                    let kind = self.objects.kind_of_access(class, offset, bytes);
-                    kind.as_union(bytes).is_none()
-                        && matches!(
-                            kind,
-                            Kind::Conflict(Contradiction::Floats(..) | Contradiction::Torn(_))
+                    matches!(
+                        self.objects.kind_of_access(class, offset, bytes),
+                        Kind::Conflict(
+                            Contradiction::Floats(..)
+                                | Contradiction::Torn(_)
+                                | Contradiction::FloatAndPointer(_)
                         )
+                    )
                 });
         if torn {
             return Err(Error::at(
                 self.module,
                 function,
                 op,
-                "active memory is used as floats of different types, or in parts of a float",
+                "active memory is used as floats of different types, or as float and pointer",
                 "keep values of different types in memory of their own (variants of an enum share theirs)",
             ));
         }

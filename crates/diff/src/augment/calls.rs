@@ -1,7 +1,6 @@
 //! Calls in the forward sweep: replaced by the callee's forward sweep, by a rule's, or by what a table of derivatives leads to.
 
-use super::{Augmenter, CallStep, CallTarget, Lists, SplitKey, Step};
-use crate::activity::reachable_from;
+use super::{Augmenter, CallStep, CallTarget, Lists, Step};
 use crate::deferral::ListKey;
 use crate::error::Error;
 use crate::request::Activity;
@@ -44,18 +43,6 @@ impl Augmenter<'_> {
         {
             return self.visit_call_with_rule(op, callee);
         }
-        self.refuse_unions(op, &data.operands)?;
-        self.refuse_unions(op, &data.results)?;
-        let unions: Vec<bool> = data
-            .operands
-            .iter()
-            .map(|&value| self.leads_to_union(value))
-            .collect();
-        for (&value, &union) in data.operands.iter().zip(&unions) {
-            if union {
-                self.refuse_given_behind(op, value)?;
-            }
-        }
         let args: Vec<Activity> = data.operands.iter().map(|&v| self.activity_of(v)).collect();
         let results: Vec<Activity> = data.results.iter().map(|&v| self.activity_of(v)).collect();
         let overwritten = self
@@ -78,15 +65,7 @@ impl Augmenter<'_> {
         let place = self.augmented.function.ops[op].location;
         let derivative = self
             .callees
-            .split(SplitKey {
-                function: callee,
-                args,
-                results,
-                overwritten,
-                layouts,
-                unions,
-                lists,
-            })
+            .split(callee, args, results, overwritten, layouts, lists)
             .map_err(|error| error.called_from(&caller, place))?;
         let mut operands = Vec::new();
         for &arg in &data.operands {
@@ -151,33 +130,6 @@ impl Augmenter<'_> {
     fn overwritten_argument(&self, op: Op) -> Option<usize> {
         let flags = self.sweep.overwritten.get(&op)?;
         flags.iter().position(|&flag| flag)
-    }
-
-    /// A value that may be a float or something else has a derivative and a shadow, and there is no way to pass both.
-    fn refuse_unions(&mut self, op: Op, values: &[Value]) -> Result<(), Error> {
-        if values.iter().any(|&value| self.is_union(value)) {
-            return Err(self.error(
-                op,
-                "a word that is a float at times, and at others a pointer or an integer, is passed by value to a function of its own",
-                "pass a reference to the `enum`, or mark the function `#[inline(always)]`",
-            ));
-        }
-        Ok(())
-    }
-
-    /// What a callee does to memory in which floats and pointers share their place must not be memory from outside.
-    fn refuse_given_behind(&mut self, op: Op, value: Value) -> Result<(), Error> {
-        let objects = self.sweep.objects;
-        let Some((class, _)) = objects.class_of(&self.augmented.function, value) else {
-            return Ok(());
-        };
-        let given = reachable_from(objects, class)
-            .into_iter()
-            .any(|class| self.given.contains(&class) && objects.is_handled(class));
-        if given {
-            return self.refuse_given_memory(op);
-        }
-        Ok(())
     }
 
     /// Rules and tables of derivatives know floats and pointers by their types only.
@@ -274,13 +226,6 @@ impl Augmenter<'_> {
         };
         let args = &data.operands[1..];
         self.refuse_carried_floats(op, args)?;
-        let careful = args.iter().any(|&arg| self.leads_to_union(arg));
-        if careful {
-            for &arg in args {
-                self.refuse_given_behind(op, arg)?;
-            }
-            self.callees.want_careful_tables()?;
-        }
         let mut operands = Vec::new();
         for &arg in args {
             operands.push(arg);
@@ -290,10 +235,6 @@ impl Augmenter<'_> {
         }
         let align = Alignment::natural(Type::PTR);
         let mut b = self.builder(region, op);
-        let table = match careful {
-            true => b.offset_bytes(table, 16),
-            false => table,
-        };
         let augmented = b.load(Type::PTR, table, align);
         let slot = b.offset_bytes(table, 8);
         let reverse = b.load(Type::PTR, slot, align);

@@ -168,10 +168,7 @@ impl Sweep<'_, '_> {
 
     /// Whether a value has companions, unless its tangent is zero for certain.
     pub(super) fn has_companions(&self, value: Value) -> bool {
-        self.is_active(value)
-            || self.activities.is_part(value)
-            || self.has_shadow(value)
-            || self.transports_shadow(value)
+        self.is_active(value) || self.has_shadow(value) || self.transports_shadow(value)
     }
 
     /// Whether part of an integer is a pointer to memory with a shadow.
@@ -281,21 +278,14 @@ impl Sweep<'_, '_> {
         let is = |wanted: fn(&Kind) -> bool| parts.iter().any(|part| wanted(&part.kind));
         let lost = match ty {
             // An integer is where an address may be, but carries none itself.
-            Type::I64 => self.has_shadow(value) && !self.is_constant_number(value),
+            Type::I64 => self.has_shadow(value),
             _ => !self.function.is_constant(value) && self.leads_to_shadow(parts),
         };
         if lost {
             return Err(self.lost_shadow(op));
         }
-        if self.objects.is_number(&self.function, value) || self.is_constant_number(value) {
+        if self.objects.is_number(&self.function, value) {
             return Ok(value);
-        }
-        // What carries no derivative is a float with tangent zero, or a number, and nobody looks at numbers in a shadow.
-        let shared = |part: &Bytes| {
-            part.kind.as_union(part.bytes).is_some() || part.kind.is_part_of_union(part.bytes)
-        };
-        if !parts.is_empty() && parts.iter().all(shared) {
-            return Ok(self.function.zero(ty));
         }
         if parts.is_empty() || is(|kind| matches!(kind, Kind::Unknown | Kind::Conflict(_))) {
             return Err(self.unknown_layout(op));
@@ -309,14 +299,6 @@ impl Sweep<'_, '_> {
         let mask = keep_mask(ty, parts);
         let mask = self.function.constant(ty, mask);
         Ok(self.builder(region, op).binary(Opcode::And, value, mask))
-    }
-
-    /// Whether an integer is an argument without a shadow: a number, though it is put where addresses are in other cases.
-    fn is_constant_number(&self, value: Value) -> bool {
-        let primal = self.module().functions[self.key.function].arguments();
-        let position = primal.iter().position(|&argument| argument == value);
-        self.function.ty(value).is_int()
-            && position.is_some_and(|index| self.key.args.get(index) == Some(&Activity::Const))
     }
 
     // ---- walking
@@ -538,13 +520,9 @@ impl Sweep<'_, '_> {
         let (from_ty, to_ty) = (self.function.ty(from), self.function.ty(to));
         let all_floats = |integer: Value, float: Type| {
             let parts = self.objects.parts_of_value(integer);
-            let whole = |part: &Bytes| {
-                part.kind == Kind::Float(float.scalar())
-                    || part.kind.as_union(part.bytes) == Some(float.scalar())
-            };
+            let whole = Kind::Float(float.scalar());
             self.function.is_constant(integer)
-                || (!parts.is_empty() && parts.iter().all(whole))
-                || self.objects.union_of_value(&self.function, integer) == Some(float.scalar())
+                || (!parts.is_empty() && parts.iter().all(|part| part.kind == whole))
         };
         let fits = match (from_ty.is_float(), to_ty.is_float()) {
             (true, true) => from_ty.scalar() == to_ty.scalar(),

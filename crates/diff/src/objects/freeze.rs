@@ -184,7 +184,6 @@ impl Freezer<'_> {
                     escapes: node.escapes,
                     clobbered: node.clobbered,
                     written: node.written,
-                    handled: node.handled,
                     unknown_origin: node.unknown_origin,
                     visible: false,
                     described: node.described,

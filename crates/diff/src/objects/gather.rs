@@ -515,19 +515,10 @@ impl Gather<'_> {
         let data = &function.ops[op];
         let operands = &data.operands;
         match data.opcode {
-            Opcode::Load => {
-                self.load(b, data.results[0], operands[0], op);
-                if function.ty(data.results[0]).is_int() {
-                    self.handles(b, operands[0], false);
-                }
-            }
-            Opcode::Store => {
-                self.store(b, operands[0], operands[1]);
-                self.handles(b, operands[1], true);
-            }
+            Opcode::Load => self.load(b, data.results[0], operands[0], op),
+            Opcode::Store => self.store(b, operands[0], operands[1]),
             Opcode::AtomicAdd => {
                 self.store(b, operands[1], operands[0]);
-                self.handles(b, operands[0], true);
                 self.load(b, data.results[0], operands[0], op);
             }
             Opcode::Offset => {
@@ -544,15 +535,8 @@ impl Gather<'_> {
             Opcode::Alloc => {
                 self.made_by(b, op, 0, Source::Alloc(op));
             }
-            Opcode::Copy | Opcode::Move => {
-                self.copy(b, operands[0], operands[1], operands[2]);
-                self.handles(b, operands[0], true);
-                self.handles(b, operands[1], false);
-            }
-            Opcode::Fill => {
-                self.fill(b, operands[0], operands[2]);
-                self.handles(b, operands[0], true);
-            }
+            Opcode::Copy | Opcode::Move => self.copy(b, operands[0], operands[1], operands[2]),
+            Opcode::Fill => self.fill(b, operands[0], operands[2]),
             Opcode::Select => self.choose(b, &operands[1..3], data.results[0]),
             Opcode::Call => {
                 if let Payload::Callee(callee) = data.payload {
@@ -591,16 +575,6 @@ impl Gather<'_> {
                 }
             }
             _ => self.number(b, op),
-        }
-    }
-
-    /// Something is put where a pointer leads, or taken from there without being looked at.
-    fn handles(&mut self, b: usize, pointer: Value, puts: bool) {
-        if let Some(target) = self.place_of(b, pointer) {
-            let (class, _) = self.graph.find(target.class);
-            let node = self.graph.node_mut(class);
-            node.handled = true;
-            node.written |= puts;
         }
     }
 

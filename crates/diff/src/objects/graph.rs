@@ -88,8 +88,6 @@ pub(super) struct ClassNode {
     pub clobbered: bool,
     /// Something that is seen writes to it.
     pub written: bool,
-    /// Something is put there, or is taken from there without being looked at.
-    pub handled: bool,
     /// It may be memory that stems from code that is not seen.
     pub unknown_origin: bool,
     /// A description says what each byte of a period is.
@@ -169,7 +167,6 @@ impl Graph {
             escapes: false,
             clobbered: false,
             written: false,
-            handled: false,
             unknown_origin: false,
             described: false,
         });
@@ -344,7 +341,7 @@ impl Graph {
         let sources = std::mem::take(&mut node.sources);
         let (escapes, clobbered, unknown_origin) =
             (node.escapes, node.clobbered, node.unknown_origin);
-        let (described, written, handled) = (node.described, node.written, node.handled);
+        let (described, written) = (node.described, node.written);
         let (start, every) = (node.start, node.period);
         let node = self.node_mut(big);
         node.escapes |= escapes;
@@ -352,7 +349,6 @@ impl Graph {
         node.written |= written;
         node.unknown_origin |= unknown_origin;
         node.described |= described;
-        node.handled |= handled;
         node.sources.extend(sources);
         if every > 0 {
             let start = if start == i64::MIN {

@@ -34,8 +34,7 @@ impl Planner<'_> {
             return None;
         }
         let stores = self.stores.get(&value)?;
-        let steady = |store: &&Op| !self.augmented.unsteady.contains(**store);
-        stores.iter().filter(steady).find_map(|&store| {
+        stores.iter().find_map(|&store| {
             let mut operands = self.way_to(store, value)?;
             let times = match self.why_overwritten(store) {
                 None => None,

@@ -257,7 +257,6 @@ impl Gather<'_> {
             node.escapes = shape.escapes;
             node.clobbered = shape.clobbered;
             node.written = shape.written;
-            node.handled = shape.handled;
             node.unknown_origin = shape.unknown_origin;
             node.described = shape.described;
         }
