@@ -114,6 +114,11 @@ pub(crate) fn is_inactive(name: &str) -> bool {
         || is_inactive_of_cpp(name)
 }
 
+/// Whether the user says of a function that no derivatives go through it.
+pub(crate) fn is_declared_inactive(name: &str) -> bool {
+    name.contains(INACTIVE_NAME)
+}
+
 /// The path of a symbol, for people.
 pub(crate) fn demangle(name: &str) -> String {
     format!("{:#}", rustc_demangle::demangle(name))

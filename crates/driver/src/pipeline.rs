@@ -8,7 +8,7 @@ use crate::enzyme::{
 use crate::finish::{emit, optimise_derivatives};
 use crate::gather::{Gathered, gather};
 use crate::inputs::Inputs;
-use crate::opaque::{demangle, is_inactive, is_inactive_global, is_opaque};
+use crate::opaque::{demangle, is_declared_inactive, is_inactive, is_inactive_global, is_opaque};
 use crate::options::{Level, Options, Relocation, Stage};
 use crate::prepare::prepare;
 use crate::refusal::{Reasons, describe_import_error};
@@ -165,6 +165,9 @@ fn bring_in<'c>(
         .requests
         .iter()
         .any(|request| matches!(request.interface, Interface::Slots(_)));
+    for function in loops.functions.values_mut() {
+        function.facts.writes_constants |= of_rust && is_declared_inactive(&function.name);
+    }
     for registration in &gathered.registrations {
         register(&mut loops, registration, of_rust).map_err(|problem| vec![problem])?;
     }

@@ -220,10 +220,7 @@ impl Analysis<'_> {
                 self.module,
                 self.function,
                 op,
-                format!(
-                    "the inactive function @{} writes memory that carries derivatives before or after",
-                    callee.name
-                ),
+                "an inactive function writes memory that carries derivatives before or after",
                 "copy what it gives into memory of its own before computing with it",
             )),
         }
