@@ -24,9 +24,10 @@ fn explains_also_what_is_up_to_date() {
 
 #[test]
 fn says_what_cannot_be_explained() {
-    let project = Project::program("explained", SQUARES);
+    // A package of its own: tests run side by side, and `explain` links again.
+    let project = Project::program("unexplained", SQUARES);
     let run = project.ferrozyme(&["explain", "cubes"]);
-    let expected = "error: there is no derivative of `cubes`\n |\n = note: there are: `d_squares` of `explained::squares`\n";
+    let expected = "error: there is no derivative of `cubes`\n |\n = note: there are: `d_squares` of `unexplained::squares`\n";
     assert!(run.expect_failure().contains(expected), "{}", run.errors);
     let run = project.ferrozyme(&["explain", "--stage", "machine"]);
     let errors = run.expect_failure();
