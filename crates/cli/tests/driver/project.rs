@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::Once;
+use std::sync::{Mutex, Once};
 
 /// A folder with files in it, which stays for the next run, so that cargo finds there what it built.
 pub(crate) struct Project {
@@ -126,6 +126,11 @@ pub(crate) struct Run {
 impl Run {
     /// Runs a command to its end.
     pub(crate) fn of(mut command: Command) -> Run {
+        // The packages share a folder of what is built, in which each run leaves what it decided.
+        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+        let _alone = ONE_AT_A_TIME
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
         let Output {
             status,
             stdout,
