@@ -130,14 +130,7 @@ fn objective(
 ) -> f64 {
     let length = factor_length(dimension);
     let count = points.len() / dimension;
-    let diagonals: Vec<f64> = factors
-        .chunks_exact(length)
-        .flat_map(|factor| factor[..dimension].iter().map(|q| q.exp()))
-        .collect();
-    let sums: Vec<f64> = factors
-        .chunks_exact(length)
-        .map(|factor| factor[..dimension].iter().sum())
-        .collect();
+    let (diagonals, sums) = diagonals_and_sums(factors, dimension);
 
     let mut terms = vec![0.0; alphas.len()];
     let mut centred = vec![0.0; dimension];
@@ -159,6 +152,19 @@ fn objective(
     let constant = -0.5 * (count * dimension) as f64 * (2.0 * PI).ln();
     constant + likelihood - count as f64 * log_sum_exp(alphas)
         + prior(dimension, factors, &diagonals, &sums, wishart)
+}
+
+/// For each component the diagonal of its factor, and the sum of the diagonal's logarithms.
+fn diagonals_and_sums(factors: &[f64], dimension: usize) -> (Vec<f64>, Vec<f64>) {
+    let diagonals = factors
+        .chunks_exact(factor_length(dimension))
+        .flat_map(|factor| factor[..dimension].iter().map(|q| q.exp()))
+        .collect();
+    let sums = factors
+        .chunks_exact(factor_length(dimension))
+        .map(|factor| factor[..dimension].iter().sum())
+        .collect();
+    (diagonals, sums)
 }
 
 /// The product of a lower triangular matrix with a vector.
@@ -250,14 +256,7 @@ fn add_gradient_by_hand(
         wishart,
     } = *instance;
     let length = factor_length(dimension);
-    let diagonals: Vec<f64> = factors
-        .chunks_exact(length)
-        .flat_map(|factor| factor[..dimension].iter().map(|q| q.exp()))
-        .collect();
-    let sums: Vec<f64> = factors
-        .chunks_exact(length)
-        .map(|factor| factor[..dimension].iter().sum())
-        .collect();
+    let (diagonals, sums) = diagonals_and_sums(factors, dimension);
     let mut terms = vec![0.0; components];
     let mut centred = vec![0.0; components * dimension];
     let mut scaled = vec![0.0; components * dimension];

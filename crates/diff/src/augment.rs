@@ -382,7 +382,7 @@ impl Augmenter<'_> {
                 return Err(self.error(
                     op,
                     "a pointer to active memory comes from where its shadow cannot be found",
-                    "describe the type of the argument that the pointer comes from (in Rust: `#[derive(Differentiable)]`), and do not keep pointers as integers",
+                    "describe the type of the argument that the pointer comes from, and do not keep pointers as integers",
                 ));
             }
             None => return Ok(value),
@@ -572,7 +572,7 @@ impl Augmenter<'_> {
             return Err(self.error(
                 op,
                 "cannot tell whether these bytes are floats or integers, and derivatives depend on it",
-                "keep floats and integers in memory of their own, or describe the type of the argument that holds this memory (in Rust: `#[derive(Differentiable)]`)",
+                "keep floats and integers in memory of their own, or describe the type of the argument that holds this memory",
             ));
         }
         if !ty.is_float() && !matches!(what, ValueKind::CarriesFloat(_)) {
@@ -872,7 +872,7 @@ impl Augmenter<'_> {
             self.error(
                 op,
                 &format!("cannot tell what the bytes of active memory are: {problem}"),
-                "keep floats and integers in memory of their own, or describe the type of the argument that holds this memory (in Rust: `#[derive(Differentiable)]`)",
+                "keep floats and integers in memory of their own, or describe the type of the argument that holds this memory",
             )
         })
     }

@@ -1,6 +1,6 @@
 //! Why something cannot be differentiated, in words for the user: where, which construct, and what to do about it.
 
-use ferrozyme_ir::{Function, Location, Module, Op, Opcode, print};
+use ferrozyme_ir::{Function, Location, Module, Op, Opcode, Payload, print};
 use std::fmt;
 
 /// Why a derivative could not be made.
@@ -14,6 +14,8 @@ pub struct Error {
     pub operation: Option<String>,
     /// What kind of operation that is.
     pub opcode: Option<Opcode>,
+    /// The function that it calls.
+    pub callee: Option<String>,
     /// Where that stands in the source: `file:line:column`.
     pub location: Option<String>,
     /// The same in the module's table, which knows where it was inlined to.
@@ -47,6 +49,10 @@ impl Error {
             function: function.name.clone(),
             operation: Some(print::print_op(module, function, op)),
             opcode: Some(function.ops[op].opcode),
+            callee: match function.ops[op].payload {
+                Payload::Callee(callee) => Some(module.functions[callee].name.clone()),
+                _ => None,
+            },
             location: function.ops[op]
                 .location
                 .map(|location| module.describe_location(location)),
@@ -67,6 +73,7 @@ impl Error {
             function: function.name.clone(),
             operation: None,
             opcode: None,
+            callee: None,
             location: None,
             place: None,
             remedy: remedy.into(),

@@ -60,6 +60,7 @@ pub fn differentiate_forward(module: &mut Module, request: &Request) -> Result<F
             function: request.function.to_string(),
             operation: None,
             opcode: None,
+            callee: None,
             location: None,
             place: None,
             remedy: "name a function of the module".to_owned(),

@@ -113,6 +113,7 @@ fn find_or_add(
             function: primal.name.clone(),
             operation: None,
             opcode: None,
+            callee: None,
             location: None,
             place: None,
             remedy: format!(

@@ -1217,7 +1217,7 @@ fn calls_without_derivative_are_refused() {
             active values go through @far, which has neither a body nor a derivative rule
               in @near: %r = call @far(%x)
               called from @f
-              help: give a derivative rule for @far, make its body available, or declare it inactive (in Rust: `#[custom_derivative]`, `#[inactive]`)"#]],
+              help: give a derivative rule for @far, make its body available, or declare it inactive"#]],
     );
 }
 

@@ -1,6 +1,7 @@
 //! What can be said of a derivative, for people: its arguments, the memory it works on, what it saves and why, with lines of the source.
 
 use crate::descriptor::{Mode, Slot};
+use crate::refusal::is_of_toolchain;
 use crate::requests::{FoundRequest, Interface};
 use ferrozyme_diff::{self as diff, explain_activity, explain_plan};
 use ferrozyme_ir::Module;
@@ -147,8 +148,7 @@ fn choose_place(files: &[String], chain: &str) -> Option<String> {
             ))
         })
         .collect();
-    let of_user =
-        |(file, _): &&(&str, &str)| !file.starts_with("/rustc/") && !file.contains("/rustlib/src/");
+    let of_user = |(file, _): &&(&str, &str)| !is_of_toolchain(file);
     let (file, position) = places.iter().find(of_user).or_else(|| places.first())?;
     Some(format!("{file}:{position}"))
 }

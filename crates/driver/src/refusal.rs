@@ -28,20 +28,20 @@ pub(crate) fn describe_refusal(
         return wording.of_import(reason, error, module);
     }
     let places = places_of(module, error.place);
-    let moved = called_symbol(error).and_then(MovedOut::of_name);
+    let moved = error.callee.as_deref().and_then(MovedOut::of_name);
     let (message, remedy) = match moved {
         Some(kind) => (
             format!("derivatives cannot go through {kind}"),
             match request.interface {
                 Interface::Slots(_) => remedy_of(kind).to_owned(),
-                Interface::Values(_) => wording.in_words(&error.remedy),
+                Interface::Values(_) => wording.remedy(error),
             },
         ),
         None => (
             wording.in_words(&error.message),
             match is_about_memory(error) && works_on_maps(module, &error.function) {
                 true => REMEDY_FOR_MAPS.to_owned(),
-                false => wording.in_words(&error.remedy),
+                false => wording.remedy(error),
             },
         ),
     };
@@ -113,6 +113,13 @@ fn explain_reason(error: &ImportError) -> (String, Option<String>) {
     }
 }
 
+/// What users of Rust write for what the differentiator speaks of.
+const RUST_TERMS: [(&str, &str); 3] = [
+    ("describe the type", "`#[derive(Differentiable)]`"),
+    ("rule for", "`#[custom_derivative]`"),
+    ("inactive", "`#[inactive]`"),
+];
+
 struct Wording<'a> {
     request: &'a FoundRequest,
 }
@@ -125,7 +132,7 @@ impl Wording<'_> {
         let message = format!("{name} has no derivative: {what}");
         let mut places = locations(&reason.places);
         places.extend(places_of(module, error.place));
-        let remedy = remedy.unwrap_or_else(|| self.in_words(&error.remedy));
+        let remedy = remedy.unwrap_or_else(|| self.remedy(error));
         Diagnostic {
             remedy: Some(remedy),
             ..self.place(message, &places, module, error)
@@ -202,18 +209,24 @@ impl Wording<'_> {
         }
     }
 
-    /// Replaces `@symbol` by the path of what it names. What concerns Rust is left out for other languages.
+    /// What can be done, with the words of the language for it.
+    fn remedy(&self, error: &diff::Error) -> String {
+        let mut remedy = self.in_words(&error.remedy);
+        let terms: Vec<&str> = RUST_TERMS
+            .iter()
+            .filter(|(phrase, _)| error.remedy.contains(phrase))
+            .map(|&(_, term)| term)
+            .collect();
+        if matches!(self.request.interface, Interface::Slots(_)) && !terms.is_empty() {
+            remedy.push_str(&format!(" ({})", terms.join(", ")));
+        }
+        remedy
+    }
+
+    /// Replaces `@symbol` by the path of what it names.
     fn in_words(&self, text: &str) -> String {
         let mut words = String::new();
         let mut rest = text;
-        let in_c;
-        if let Interface::Values(_) = self.request.interface
-            && let Some((before, note)) = text.split_once(" (in Rust: ")
-            && let Some((_, after)) = note.split_once(')')
-        {
-            in_c = format!("{before}{after}");
-            rest = &in_c;
-        }
         while let Some(start) = rest.find('@') {
             let (before, symbol) = rest.split_at(start);
             let end = symbol[1..]
@@ -235,13 +248,7 @@ fn is_of_library(request: &FoundRequest) -> bool {
 
 /// Why the function that an error is about is only declared, if that is known.
 fn reason_of<'r>(reasons: &'r Reasons, error: &diff::Error) -> Option<&'r ImportError> {
-    reasons.get(called_symbol(error)?)
-}
-
-/// The function that an operation calls.
-fn called_symbol(error: &diff::Error) -> Option<&str> {
-    let (_, call) = error.operation.as_deref()?.split_once("call @")?;
-    call.split_once('(').map(|(symbol, _)| symbol)
+    reasons.get(error.callee.as_deref()?)
 }
 
 fn remedy_of(kind: MovedOut) -> &'static str {
@@ -322,6 +329,11 @@ enum Origin {
     Toolchain,
 }
 
+/// Whether a file is a source of the standard library.
+pub(crate) fn is_of_toolchain(file: &str) -> bool {
+    file.contains("/rustc/") || file.contains("/rustlib/src/") || file.starts_with("library/")
+}
+
 fn origin_of(file: &str, request: Option<&FoundRequest>) -> Origin {
     let own_library = request
         .filter(|request| is_of_library(request))
@@ -330,7 +342,7 @@ fn origin_of(file: &str, request: Option<&FoundRequest>) -> Origin {
             let folder = at.file.rsplit_once("/functions/");
             folder.is_some_and(|(folder, _)| file.contains(folder))
         });
-    if file.contains("/rustc/") || file.contains("/rustlib/src/") || file.starts_with("library/") {
+    if is_of_toolchain(file) {
         Origin::Toolchain
     } else if own_library || file.contains("/registry/src/") || file.contains("/git/checkouts/") {
         Origin::Dependency

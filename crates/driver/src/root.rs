@@ -139,11 +139,7 @@ fn add_pointer_facts<'c>(
 
 /// What is inlined into the root must be allowed there: the same processor and features, and unwinding.
 pub(crate) fn adopt_target<'c>(context: &'c Context, root: Value<'c>, shim: Value<'c>) {
-    for key in ["target-cpu", "target-features", "tune-cpu", "probe-stack"] {
-        if let Some(value) = shim.text_attribute(Place::Function, key) {
-            root.add_attribute(Place::Function, context.text_attribute(key, &value));
-        }
-    }
+    root.adopt_processor(context, shim);
     root.add_attribute(Place::Function, context.attribute("uwtable", 2));
 }
 

@@ -14,6 +14,7 @@
 //! After inlining and LLVM's `sroa` the memory is gone.
 
 use crate::registrations::{Registration, RegistrationKind, RuleFunction};
+use crate::root::adopt_target;
 use ferrozyme_llvm::{Context, Module, Place, Type, Value};
 
 /// Replaces functions of rules that are defined in the module.
@@ -65,12 +66,7 @@ fn return_results_of<'c>(
     let result = context.structure(&types, false);
     let name = format!("{}.results", rule.symbol);
     let wrapper = module.add_function(&name, result.function(&parameters, false));
-    for key in ["target-cpu", "target-features", "tune-cpu", "probe-stack"] {
-        if let Some(value) = function.text_attribute(Place::Function, key) {
-            wrapper.add_attribute(Place::Function, context.text_attribute(key, &value));
-        }
-    }
-    wrapper.add_attribute(Place::Function, context.attribute("uwtable", 2));
+    adopt_target(context, wrapper, function);
 
     let builder = context.builder();
     builder.at_end(context.append_block(wrapper, "entry"));

@@ -8,6 +8,15 @@ use crate::sys::{AttributeRef, call};
 use crate::types::Type;
 use crate::value::{Value, ValueKind};
 
+/// Attributes that say what processor a function is for, and must be the same for functions to be inlined into each other.
+const PROCESSOR: &[&str] = &[
+    "target-cpu",
+    "target-features",
+    "tune-cpu",
+    "probe-stack",
+    "frame-pointer",
+];
+
 /// Where an attribute stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
@@ -216,6 +225,15 @@ impl<'c> Value<'c> {
             call!(LLVMAddAttributeAtIndex(self.raw, index, attribute.raw));
         }
         self
+    }
+
+    /// Takes over what processor another function is for, so that one can be inlined into the other.
+    pub fn adopt_processor(self, context: &'c Context, like: Value<'c>) {
+        for key in PROCESSOR {
+            if let Some(value) = like.text_attribute(Place::Function, key) {
+                self.add_attribute(Place::Function, context.text_attribute(key, &value));
+            }
+        }
     }
 
     /// Removes a named attribute from a function or a call.

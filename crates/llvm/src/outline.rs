@@ -162,11 +162,7 @@ impl<'c> Outliner<'c> {
         let function = self.module.add_function(&name, ty);
         function.set_linkage(Linkage::Internal);
         function.set_personality(self.function.personality());
-        for key in ["target-cpu", "target-features", "tune-cpu", "probe-stack"] {
-            if let Some(value) = self.function.text_attribute(Place::Function, key) {
-                function.add_attribute(Place::Function, self.context.text_attribute(key, &value));
-            }
-        }
+        function.adopt_processor(self.context, self.function);
         function.add_attribute(Place::Function, self.context.attribute("uwtable", 2));
         function
     }

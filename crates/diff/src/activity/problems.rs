@@ -73,7 +73,7 @@ impl Analysis<'_> {
                         "derivatives would flow through memory that @{} points to, which lives on between calls",
                         global.name
                     ),
-                    "keep such memory in arguments or local variables; if it is only read, read it in a function that is declared inactive (in Rust: `#[inactive]`)",
+                    "keep such memory in arguments or local variables; if it is only read, read it in a function that is declared inactive",
                 ));
             }
         }
@@ -129,7 +129,7 @@ impl Analysis<'_> {
                 function,
                 op,
                 "cannot tell whether these bytes are floats or integers, and derivatives depend on it",
-                "keep floats and integers in memory of their own, or describe the type of the argument that holds this memory (in Rust: `#[derive(Differentiable)]`)",
+                "keep floats and integers in memory of their own, or describe the type of the argument that holds this memory",
             ));
         }
         let (value, address) = match data.opcode {
@@ -249,7 +249,7 @@ impl Analysis<'_> {
                 target.name
             ),
             format!(
-                "give a derivative rule for @{name}, make its body available, or declare it inactive (in Rust: `#[custom_derivative]`, `#[inactive]`)",
+                "give a derivative rule for @{name}, make its body available, or declare it inactive",
                 name = target.name
             ),
         ))

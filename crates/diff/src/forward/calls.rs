@@ -84,7 +84,7 @@ impl Sweep<'_, '_> {
             return Err(self.error(
                 op,
                 &format!("active values go through @{name}, which has neither a body nor a forward rule"),
-                &format!("give a forward rule for @{name}, make its body available, or declare it inactive (in Rust: `#[custom_derivative]`, `#[inactive]`)"),
+                &format!("give a forward rule for @{name}, make its body available, or declare it inactive"),
             ));
         }
         let mut operands = SmallVec::new();

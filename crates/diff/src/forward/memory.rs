@@ -213,7 +213,7 @@ impl Sweep<'_, '_> {
             self.error(
                 op,
                 &format!("cannot tell what the bytes of active memory are: {problem}"),
-                "keep floats and integers in memory of their own, or describe the type of the argument that holds this memory (in Rust: `#[derive(Differentiable)]`)",
+                "keep floats and integers in memory of their own, or describe the type of the argument that holds this memory",
             )
         })
     }

@@ -147,7 +147,7 @@ impl Sweep<'_, '_> {
         self.error(
             op,
             "cannot tell whether these bytes are floats or integers, and derivatives depend on it",
-            "keep floats and integers in memory of their own, or describe the type of the argument that holds this memory (in Rust: `#[derive(Differentiable)]`)",
+            "keep floats and integers in memory of their own, or describe the type of the argument that holds this memory",
         )
     }
 
@@ -256,7 +256,7 @@ impl Sweep<'_, '_> {
         self.error(
             op,
             "a pointer to active memory comes from where its shadow cannot be found",
-            "describe the type of the argument that the pointer comes from (in Rust: `#[derive(Differentiable)]`), and do not keep pointers as integers",
+            "describe the type of the argument that the pointer comes from, and do not keep pointers as integers",
         )
     }
 

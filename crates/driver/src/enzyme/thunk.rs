@@ -50,11 +50,7 @@ pub(super) fn replace_call<'c>(
     thunk.set_linkage(Linkage::Internal);
     thunk.add_attribute(Place::Function, context.attribute("alwaysinline", 0));
     if let Some(caller) = read.call.block().map(|block| block.function()) {
-        for key in ["target-cpu", "target-features", "tune-cpu"] {
-            if let Some(value) = caller.text_attribute(Place::Function, key) {
-                thunk.add_attribute(Place::Function, context.text_attribute(key, &value));
-            }
-        }
+        thunk.adopt_processor(context, caller);
     }
     let builder = context.builder();
     builder.at_end(context.append_block(thunk, "entry"));

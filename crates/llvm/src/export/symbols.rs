@@ -9,15 +9,6 @@ use crate::signature::{function_type, leaves};
 use crate::types::Type;
 use crate::value::{Value, ValueKind};
 
-/// Attributes that say what processor a function is for, and must be the same for functions to be inlined into each other.
-const PROCESSOR: &[&str] = &[
-    "target-cpu",
-    "target-features",
-    "tune-cpu",
-    "probe-stack",
-    "frame-pointer",
-];
-
 impl<'c> Exporter<'_, 'c> {
     /// The LLVM function for one of the Loop IR: the one of this name, or a new one. One that has a body in the Loop IR only is defined later.
     pub(super) fn function(&mut self, id: ir::FunctionId) -> Result<Value<'c>, ExportError> {
@@ -140,14 +131,7 @@ impl<'c> Exporter<'_, 'c> {
             // Panics pass through: the unwinder needs the tables.
             value.add_attribute(Place::Function, attribute("uwtable", ASYNCHRONOUS_TABLES));
             if let Some(like) = self.options.like {
-                for key in PROCESSOR {
-                    if let Some(text) = like.text_attribute(Place::Function, key) {
-                        value.add_attribute(
-                            Place::Function,
-                            self.context.text_attribute(key, &text),
-                        );
-                    }
-                }
+                value.adopt_processor(self.context, like);
             }
         }
     }

@@ -331,7 +331,12 @@ fn is_non_negative(value: Value<'_>, steps: u32) -> bool {
         Some(Llvm::And) => {
             is_non_negative(operand(0), steps - 1) || is_non_negative(operand(1), steps - 1)
         }
-        Some(Llvm::UDiv | Llvm::URem) => is_non_negative(operand(1), steps - 1),
+        // A quotient is at most its dividend, and at most half of any number where the divisor is no 1; a remainder is less than its divisor.
+        Some(Llvm::UDiv) => {
+            operand(1).as_unsigned().is_some_and(|by| by > 1)
+                || is_non_negative(operand(0), steps - 1)
+        }
+        Some(Llvm::URem) => is_non_negative(operand(1), steps - 1),
         Some(Llvm::SExt) => is_non_negative(operand(0), steps - 1),
         Some(Llvm::Add | Llvm::Mul) => {
             value.no_signed_wrap()

@@ -149,11 +149,7 @@ impl<'c> Importer<'c, '_> {
         moved.set_linkage(Linkage::Internal);
         moved.add_attribute(Place::Function, self.context.attribute("noinline", 0));
         moved.add_attribute(Place::Function, self.context.text_attribute(MADE_HERE, ""));
-        for key in ["target-cpu", "target-features", "tune-cpu", "probe-stack"] {
-            if let Some(value) = function.text_attribute(Place::Function, key) {
-                moved.add_attribute(Place::Function, self.context.text_attribute(key, &value));
-            }
-        }
+        moved.adopt_processor(self.context, function);
         if self.calls_inactive(instruction) || !carries_derivatives(instruction) {
             moved.add_attribute(Place::Function, self.context.text_attribute(INACTIVE, ""));
         }

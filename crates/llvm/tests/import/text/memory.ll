@@ -151,6 +151,31 @@ define double @operators(double %x) {
   ret double %y
 }
 
+; Quotients are not negative where the divisor is more than 1, or the dividend is not; remainders where the divisor is not.
+define double @quotients(ptr %p, i64 %n, i64 %m, i32 %k) {
+  %halved = udiv i64 %n, 2
+  %v0 = getelementptr inbounds double, ptr %p, i64 %halved
+  %same = udiv i64 %n, 1
+  %v1 = getelementptr inbounds double, ptr %p, i64 %same
+  %any = udiv i64 %n, %m
+  %v2 = getelementptr inbounds double, ptr %p, i64 %any
+  %small = zext i32 %k to i64
+  %of_small = udiv i64 %small, %m
+  %v3 = getelementptr inbounds double, ptr %p, i64 %of_small
+  %by_small = urem i64 %n, %small
+  %v4 = getelementptr inbounds double, ptr %p, i64 %by_small
+  %v5 = load double, ptr %v0
+  %v6 = load double, ptr %v1
+  %v7 = load double, ptr %v2
+  %v8 = load double, ptr %v3
+  %v9 = load double, ptr %v4
+  %v10 = fadd double %v5, %v6
+  %v11 = fadd double %v7, %v8
+  %v12 = fadd double %v10, %v11
+  %v13 = fadd double %v12, %v9
+  ret double %v13
+}
+
 declare ptr @realloc(ptr, i64)
 declare i32 @posix_memalign(ptr, i64, i64)
 declare ptr @_Znwm(i64)
