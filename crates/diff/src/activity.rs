@@ -330,7 +330,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// Whether all memory of a class is constant, or nobody here writes to it, or it is only read according to the parameters that lead there.
+    /// Whether all memory of a class is constant or declared to carry no derivatives, or nobody here writes to it, or it is only read according to the parameters that lead there.
     fn is_never_written(&self, class: Class) -> bool {
         if !self.objects.is_written(class) {
             return true;
@@ -338,7 +338,10 @@ impl Analysis<'_> {
         let mut sources = self.objects.sources(class).peekable();
         sources.peek().is_some()
             && sources.all(|source| match source {
-                Source::Global(global) => self.module.globals[global].constant,
+                Source::Global(global) => {
+                    let global = &self.module.globals[global];
+                    global.constant || global.inactive
+                }
                 Source::Param(index) => self.function.params[index as usize].facts.readonly,
                 Source::Function(_) => true,
                 _ => false,

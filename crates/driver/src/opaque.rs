@@ -35,7 +35,7 @@ const OPAQUE_PATHS: &[&str] = &[
 ];
 
 /// What the name of a function contains through which users say that no derivatives go.
-const INACTIVE_NAME: &str = "__ferrozyme_inactive";
+pub(crate) const INACTIVE_NAME: &str = "__ferrozyme_inactive";
 
 /// What the symbols of functions of C++'s library start with through which nothing goes that carries a derivative: output, text, clocks, and the choice of sizes of hash tables.
 const INACTIVE_OF_CPP: &[&str] = &[

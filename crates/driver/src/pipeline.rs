@@ -3,7 +3,8 @@
 use crate::Output;
 use crate::derive::derive;
 use crate::enzyme::{
-    adapt_registrations, end_at_handlers, mark_array_indices, wrap_library_addresses,
+    adapt_registrations, attach_again, detach_inactive_globals, end_at_handlers,
+    mark_array_indices, wrap_library_addresses,
 };
 use crate::finish::{emit, optimise_derivatives};
 use crate::gather::{Gathered, gather};
@@ -74,6 +75,7 @@ pub(crate) fn make_derivatives<'c>(
     return_results(context, module, &mut gathered.registrations);
     adapt_registrations(context, module, &mut gathered.registrations)
         .map_err(|problem| vec![problem])?;
+    detach_inactive_globals(context, module, &gathered.registrations);
     end_at_handlers(context, module);
     mark_array_indices(module);
     wrap_library_addresses(context, module);
@@ -104,6 +106,7 @@ pub(crate) fn make_derivatives<'c>(
             ..Diagnostic::error(error.to_string())
         }]
     })?;
+    attach_again(module);
     clock.lap("export");
     Ok((machine, derived.reports))
 }
