@@ -14,7 +14,7 @@ use crate::opaque::{demangle, is_inactive_of_cpp, is_opaque};
 use crate::registrations::{Registration, read_registrations};
 use crate::report::Diagnostic;
 use crate::requests::{DERIVATIVE_PREFIX, FoundRequest, replace_requests};
-use ferrozyme_llvm::{Context, Linkage, LlvmError, Module, Place, Value, Visibility};
+use ferrozyme_llvm::{Context, Linkage, LlvmError, Module, Opcode, Place, Value, Visibility};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -133,17 +133,23 @@ impl<'c> Gathering<'c, '_> {
 
     fn load(&self, index: usize, lazily: bool) -> Result<Module<'c>, Diagnostic> {
         let input = self.inputs.get(index).map_err(Diagnostic::error)?;
-        let parsed = if lazily {
+        // What is done with a variable shows in all of its module.
+        let unit = input.origin == Origin::Unit;
+        let parsed = if lazily && !unit {
             self.context
                 .parse_bitcode_lazily(&input.name, &input.bitcode)
         } else {
             self.context.parse_bitcode(&input.name, &input.bitcode)
         };
-        parsed.map_err(|error| Diagnostic {
+        let module = parsed.map_err(|error| Diagnostic {
             notes: vec![error.to_string()],
             remedy: Some("run `cargo clean` if the toolchain changed".to_owned()),
             ..Diagnostic::error(format!("the bitcode of `{}` cannot be read", input.name))
-        })
+        })?;
+        if unit {
+            mark_tables(module);
+        }
+        Ok(module)
     }
 
     fn read_registrations(&mut self) -> Result<(), Diagnostic> {
@@ -434,6 +440,32 @@ pub(crate) fn promote_locals(source: Module<'_>, identity: &str) -> Vec<String> 
         }
     }
     names
+}
+
+/// Variables of C that only their module knows and that it only reads are constants: derivatives see what is in such tables, functions above all. Takes complete modules.
+pub(crate) fn mark_tables(source: Module<'_>) {
+    for global in source.globals() {
+        if is_local(global) && !global.is_declaration() && is_only_read(global) {
+            global.set_global_constant(true);
+        }
+    }
+}
+
+/// Whether nothing but reading is done with a variable.
+fn is_only_read(global: Value<'_>) -> bool {
+    let mut addresses = vec![global];
+    while let Some(address) = addresses.pop() {
+        for user in address.users() {
+            match user.opcode() {
+                Some(Opcode::GetElementPtr | Opcode::BitCast | Opcode::AddrSpaceCast) => {
+                    addresses.push(user);
+                }
+                Some(Opcode::Load) if !user.is_volatile() => {}
+                _ => return false,
+            }
+        }
+    }
+    true
 }
 
 /// The name that local memory of a module gets.

@@ -77,7 +77,7 @@ pub(crate) fn make_derivatives<'c>(
         .map_err(|problem| vec![problem])?;
     detach_inactive_globals(context, module, &gathered.registrations);
     end_at_handlers(context, module);
-    mark_array_indices(module);
+    mark_array_indices(context, module);
     wrap_library_addresses(context, module);
     let machine = target_machine(&module.triple(), options).map_err(|problem| vec![problem])?;
     prepare(module, &machine).map_err(|problem| vec![problem])?;

@@ -5,7 +5,7 @@
 
 use crate::enzyme::{LOCAL_MARK, has_requests};
 use crate::finish::{drop_the_rest, optimise_derivatives};
-use crate::gather::{PROMOTED_PREFIX, gather, promote_locals};
+use crate::gather::{PROMOTED_PREFIX, gather, mark_tables, promote_locals};
 use crate::inputs::{Input, Inputs, Origin};
 use crate::options::{Level, Options};
 use crate::pipeline::{Clock, add_code, make_derivatives, unloadable};
@@ -86,6 +86,7 @@ pub fn compile_unit(
     let mut report = Report::default();
     if !has_requests(module) {
         if unit_options.visible_statics {
+            mark_tables(module);
             promote_locals(module, identity);
         }
         return Ok(Unit {

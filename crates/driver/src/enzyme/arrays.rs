@@ -1,22 +1,27 @@
-//! What C says of arrays, for the optimiser to keep: an index into an array is not negative.
+//! What C says of arrays, for the optimiser to keep: an index into an array is not negative, and two elements are a whole number of elements apart.
 //!
 //! ```text
 //! getelementptr inbounds [4 x double], ptr %a, i64 0, i64 %i     ⇒     getelementptr inbounds nuw [4 x double], ptr %a, i64 0, i64 %i
+//! %n = sdiv exact i64 %bytes, 8                                  ⇒     %all = and i64 %bytes, -8
+//!                                                                      %n = sdiv exact i64 %all, 8
 //! ```
 //!
 //! An index out of the bounds of an array has no meaning in C, even where the array is a field of a larger struct. LLVM only takes it not to leave the struct: an `int` as the
 //! index of an array of doubles could then lead back to the integers that stand before it, and whether they carry derivatives could not be told. Assumes code as clang gives it, not
 //! optimised, in which indices into arrays still show as such; indices of pointers, which may be negative, look differently.
+//!
+//! Of a distance in bytes that becomes a number of elements and bytes again, nothing but the bytes would be left, and with it any byte could be the start of an element.
 
-use ferrozyme_llvm::{GepFlags, Module, Opcode, TypeKind};
+use ferrozyme_llvm::{Context, GepFlags, Module, Opcode, TypeKind, Value};
 
-/// Notes it for all indices into arrays.
-pub(crate) fn mark_array_indices(module: Module<'_>) {
+/// Notes it for all indices into arrays, and all distances.
+pub(crate) fn mark_array_indices<'c>(context: &'c Context, module: Module<'c>) {
     for function in module
         .functions()
         .filter(|function| !function.is_declaration())
     {
-        for instruction in function.instructions() {
+        for instruction in function.instructions().collect::<Vec<_>>() {
+            mark_distance(context, instruction);
             if !instruction.is(Opcode::GetElementPtr)
                 || instruction.gep_source_type().kind() != TypeKind::Array
             {
@@ -35,4 +40,28 @@ pub(crate) fn mark_array_indices(module: Module<'_>) {
             }
         }
     }
+}
+
+/// Keeps that the distance between two pointers is a multiple of the size of what they point to, as far as that is a power of two.
+fn mark_distance<'c>(context: &'c Context, instruction: Value<'c>) {
+    if !instruction.is(Opcode::SDiv) || !instruction.is_exact() {
+        return;
+    }
+    let (distance, size) = (instruction.operand(0), instruction.operand(1));
+    let is_address = |value: Value<'c>| value.is_instruction() && value.is(Opcode::PtrToInt);
+    let between_pointers = distance.is_instruction()
+        && distance.is(Opcode::Sub)
+        && is_address(distance.operand(0))
+        && is_address(distance.operand(1));
+    let Some(size) = size
+        .as_signed()
+        .filter(|size| *size > 1 && between_pointers)
+    else {
+        return;
+    };
+    let mask = distance.ty().constant(-(1 << size.trailing_zeros()));
+    let builder = context.builder();
+    builder.before(instruction);
+    let whole = builder.binary(Opcode::And, distance, mask);
+    instruction.set_operand(0, whole);
 }
