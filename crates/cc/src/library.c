@@ -274,3 +274,50 @@ struct tree_node *_ZSt28_Rb_tree_rebalance_for_erasePSt18_Rb_tree_node_baseRS_(s
   }
   return node;
 }
+
+// OpenMP's runtime as a team of one sees it: in derivatives, parallel regions run on the thread that comes to them. Regions themselves are called by the driver.
+typedef struct ident ident;
+
+// The whole range is the thread's; a stride of its length ends loops over chunks after the first.
+#define STATIC_INIT(name, integer)                                                                                                                                                       \
+  __attribute__((always_inline)) void name(ident *place, int thread, int schedule, int *last, integer *lower, integer *upper, integer *stride, integer increment, integer chunk) {       \
+    *last = 1;                                                                                                                                                                           \
+    *stride = *upper - *lower + increment;                                                                                                                                               \
+  }
+STATIC_INIT(__kmpc_for_static_init_4, int)
+STATIC_INIT(__kmpc_for_static_init_4u, unsigned)
+STATIC_INIT(__kmpc_for_static_init_8, long long)
+STATIC_INIT(__kmpc_for_static_init_8u, unsigned long long)
+
+#define NOTHING(name, ...)                                                                                                                                                               \
+  __attribute__((always_inline)) void name(ident *place, int thread, ##__VA_ARGS__) {}
+NOTHING(__kmpc_for_static_fini)
+NOTHING(__kmpc_barrier)
+NOTHING(__kmpc_push_num_threads, int count)
+NOTHING(__kmpc_serialized_parallel)
+NOTHING(__kmpc_end_serialized_parallel)
+NOTHING(__kmpc_critical, void *lock)
+NOTHING(__kmpc_critical_with_hint, void *lock, unsigned hint)
+NOTHING(__kmpc_end_critical, void *lock)
+NOTHING(__kmpc_end_single)
+NOTHING(__kmpc_end_master)
+NOTHING(__kmpc_end_masked)
+NOTHING(__kmpc_ordered)
+NOTHING(__kmpc_end_ordered)
+NOTHING(__kmpc_end_reduce, void *lock)
+NOTHING(__kmpc_end_reduce_nowait, void *lock)
+
+// Who gets 1 does it.
+#define CHOSEN(name, ...)                                                                                                                                                                \
+  __attribute__((always_inline)) int name(ident *place, int thread, ##__VA_ARGS__) { return 1; }
+CHOSEN(__kmpc_single)
+CHOSEN(__kmpc_master)
+CHOSEN(__kmpc_masked, int filter)
+CHOSEN(__kmpc_reduce, int count, size_t size, void *data, void (*reduce)(void *, void *), void *lock)
+CHOSEN(__kmpc_reduce_nowait, int count, size_t size, void *data, void (*reduce)(void *, void *), void *lock)
+
+__attribute__((always_inline)) int __kmpc_global_thread_num(ident *place) { return 0; }
+__attribute__((always_inline)) void __kmpc_flush(ident *place) {}
+__attribute__((always_inline)) int omp_get_thread_num(void) { return 0; }
+__attribute__((always_inline)) int omp_get_num_threads(void) { return 1; }
+__attribute__((always_inline)) int omp_in_parallel(void) { return 1; }

@@ -3,8 +3,8 @@
 use crate::Output;
 use crate::derive::derive;
 use crate::enzyme::{
-    adapt_registrations, attach_again, detach_inactive_globals, end_at_handlers,
-    mark_array_indices, wrap_library_addresses,
+    adapt_registrations, attach_again, call_parallel_regions, detach_inactive_globals,
+    end_at_handlers, mark_array_indices, wrap_library_addresses,
 };
 use crate::finish::{emit, optimise_derivatives};
 use crate::gather::{Gathered, gather};
@@ -76,6 +76,7 @@ pub(crate) fn make_derivatives<'c>(
     adapt_registrations(context, module, &mut gathered.registrations)
         .map_err(|problem| vec![problem])?;
     detach_inactive_globals(context, module, &gathered.registrations);
+    call_parallel_regions(context, module);
     end_at_handlers(context, module);
     mark_array_indices(context, module);
     wrap_library_addresses(context, module);

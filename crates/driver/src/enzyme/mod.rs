@@ -22,6 +22,7 @@
 //! | `arrays.rs` | what C says of indices |
 //! | `exceptions.rs` | C++ exceptions that are caught in what is differentiated |
 //! | `detach.rs` | inactive global variables
+//! | `openmp.rs` | parallel regions
 //! | `addresses.rs` | functions of C's library whose address is taken |
 //! | `root.rs` | the function that is differentiated |
 
@@ -31,6 +32,7 @@ mod arrays;
 mod detach;
 mod entries;
 mod exceptions;
+mod openmp;
 mod registrations;
 mod resolve;
 mod results;
@@ -44,6 +46,7 @@ pub(crate) use arrays::mark_array_indices;
 pub(crate) use detach::{attach_again, detach_inactive_globals};
 pub(crate) use entries::has_requests;
 pub(crate) use exceptions::end_at_handlers;
+pub(crate) use openmp::call_parallel_regions;
 pub(crate) use registrations::read_enzyme_registrations;
 pub(crate) use root::build_value_root;
 pub(crate) use rules::adapt_registrations;
