@@ -13,9 +13,11 @@
 //! - Symbols that the object needs from modules (panics, allocation, functions kept out of line) must be external there. Local ones have to be copied into
 //!   the object, or made external and hidden in the rewritten module.
 
+mod bits;
 mod constants;
 mod derive;
 mod descriptor;
+mod detach;
 mod enzyme;
 mod explain;
 mod finish;

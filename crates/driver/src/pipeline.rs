@@ -1,10 +1,12 @@
 //! The way from bitcode with requests to the object code of derivatives, stage by stage.
 
 use crate::Output;
+use crate::bits::follow_bits;
 use crate::derive::derive;
+use crate::detach::attach_again;
 use crate::enzyme::{
-    adapt_registrations, attach_again, call_parallel_regions, detach_inactive_globals,
-    end_at_handlers, mark_array_indices, wrap_library_addresses,
+    adapt_registrations, call_parallel_regions, detach_inactive_globals, end_at_handlers,
+    mark_array_indices, wrap_library_addresses,
 };
 use crate::finish::{emit, optimise_derivatives};
 use crate::gather::{Gathered, gather};
@@ -82,6 +84,7 @@ pub(crate) fn make_derivatives<'c>(
     wrap_library_addresses(context, module);
     let machine = target_machine(&module.triple(), options).map_err(|problem| vec![problem])?;
     prepare(module, &machine).map_err(|problem| vec![problem])?;
+    follow_bits(context, module);
     let outlined = outline_cold_code(context, module, &|function| {
         is_opaque(&function.name(), function)
     });

@@ -21,7 +21,7 @@
 //! | `registrations.rs`, `rules.rs` | what programs say of functions, and the form that it has here |
 //! | `arrays.rs` | what C says of indices |
 //! | `exceptions.rs` | C++ exceptions that are caught in what is differentiated |
-//! | `detach.rs` | inactive global variables
+//! | `inactive.rs` | inactive global variables
 //! | `openmp.rs` | parallel regions
 //! | `addresses.rs` | functions of C's library whose address is taken |
 //! | `root.rs` | the function that is differentiated |
@@ -29,9 +29,9 @@
 mod addresses;
 mod arguments;
 mod arrays;
-mod detach;
 mod entries;
 mod exceptions;
+mod inactive;
 mod openmp;
 mod registrations;
 mod resolve;
@@ -43,9 +43,9 @@ mod trace;
 
 pub(crate) use addresses::wrap_library_addresses;
 pub(crate) use arrays::mark_array_indices;
-pub(crate) use detach::{attach_again, detach_inactive_globals};
 pub(crate) use entries::has_requests;
 pub(crate) use exceptions::end_at_handlers;
+pub(crate) use inactive::detach_inactive_globals;
 pub(crate) use openmp::call_parallel_regions;
 pub(crate) use registrations::read_enzyme_registrations;
 pub(crate) use root::build_value_root;
