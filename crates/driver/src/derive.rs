@@ -1,20 +1,24 @@
 //! Differentiates the imported roots, inner requests first.
 
 use crate::descriptor::Mode;
+use crate::dispatch::{Choice, stop_with};
 use crate::enzyme::{Part, forward_to, without_releases};
 use crate::explain::{show_locations, summarise};
 use crate::options::{Explain, Options, Stage};
 use crate::passing::{Passing, passing_of};
 use crate::refusal::{Reasons, describe_refusal};
-use crate::report::{DerivativeReport, Diagnostic};
+use crate::report::{DerivativeReport, Diagnostic, Location};
 use crate::requests::{DERIVATIVE_PREFIX, FoundRequest, Interface};
 use crate::root::root_symbol;
+use crate::trim::stop_writers;
 use crate::wrap::wrap_derivative;
 use ferrozyme_diff::{
     self as diff, differentiate_forward, differentiate_reverse, differentiate_split,
     explain_activity, explain_plan, infer_inactive_globals,
 };
-use ferrozyme_ir::{FunctionId, GlobalId, Module, Payload, Range, Scalar, print};
+use ferrozyme_ir::{
+    Constant, FunctionId, GlobalId, Module, Opcode, Payload, Range, Scalar, all_ops, print,
+};
 use ferrozyme_opt::{OptimiseOptions, keep_order, optimise_with};
 use std::collections::{HashMap, HashSet};
 
@@ -26,19 +30,37 @@ pub(crate) struct Derived {
     pub(crate) reports: Vec<DerivativeReport>,
 }
 
+/// Why derivatives cannot be made.
+pub(crate) struct Refusals {
+    pub(crate) problems: Vec<Diagnostic>,
+    /// The functions that were to be differentiated, by the symbols of their roots.
+    pub(crate) roots: Vec<String>,
+}
+
+impl From<Vec<Diagnostic>> for Refusals {
+    fn from(problems: Vec<Diagnostic>) -> Refusals {
+        Refusals {
+            problems,
+            roots: Vec::new(),
+        }
+    }
+}
+
 /// Adds the derivatives to a module that holds the roots.
 pub(crate) fn derive(
     module: &mut Module,
     requests: &[FoundRequest],
+    choices: &[Choice],
     reasons: &Reasons,
     options: &Options,
-) -> Result<Derived, Vec<Diagnostic>> {
+) -> Result<Derived, Refusals> {
     let mut derivation = Derivation {
         module,
         requests: requests
             .iter()
             .map(|request| (request.symbol.as_str(), request))
             .collect(),
+        choices,
         reasons,
         explain: options.explain.as_ref(),
         strict: options.strict,
@@ -47,7 +69,10 @@ pub(crate) fn derive(
         open: Vec::new(),
         reports: Vec::new(),
     };
-    let mut problems = Vec::new();
+    let mut refusals = Refusals {
+        problems: Vec::new(),
+        roots: Vec::new(),
+    };
     for request in requests {
         derivation.describe_parameters(request);
     }
@@ -55,14 +80,15 @@ pub(crate) fn derive(
     derivation.optimise_all();
     derivation.describe_globals();
     for request in requests {
-        if let Err(found) = derivation.differentiate(request)
-            && !problems.contains(&found)
-        {
-            problems.push(found);
+        if let Err(found) = derivation.differentiate(request) {
+            refusals.roots.push(root_symbol(request));
+            if !refusals.problems.contains(&found) {
+                refusals.problems.push(found);
+            }
         }
     }
-    if !problems.is_empty() {
-        return Err(problems);
+    if !refusals.problems.is_empty() {
+        return Err(refusals);
     }
     for (report, text) in derivation
         .reports
@@ -97,6 +123,8 @@ pub(crate) fn derive(
 struct Derivation<'m> {
     module: &'m mut Module,
     requests: HashMap<&'m str, &'m FoundRequest>,
+    /// What calls through pointers may mean.
+    choices: &'m [Choice],
     reasons: &'m Reasons,
     explain: Option<&'m Explain>,
     /// Whether sums keep their order.
@@ -215,24 +243,31 @@ impl Derivation<'_> {
             .function_named(&name)
             .ok_or_else(|| at_request(format!("`{}` could not be read", request.primal_name())))?;
         self.open.push(request.symbol.clone());
-        self.differentiate_inner(root)?;
+        let inner = self.differentiate_inner(root);
         self.open.pop();
+        inner?;
 
         if !self.open.is_empty() || self.calls_derivatives(root) {
             self.optimise(root);
         }
         let asked = request.asked(root);
-        let before = self.module.functions.len();
         let globals = self.module.globals.len();
         let report = self.report(request, &asked);
-        let derivative = match request.mode() {
-            Mode::Reverse if request.part() != Part::Whole => {
-                self.half_of(&name, request.part(), &asked)
+        let (derivative, before) = loop {
+            let before = self.module.functions.len();
+            let derivative = match request.mode() {
+                Mode::Reverse if request.part() != Part::Whole => {
+                    self.half_of(&name, request.part(), &asked)
+                }
+                Mode::Reverse => differentiate_reverse(self.module, &asked),
+                Mode::Forward => differentiate_forward(self.module, &asked),
+            };
+            match derivative {
+                Ok(derivative) => break (derivative, before),
+                // Each time there is one choice less.
+                Err(error) => self.give_up_choice(request, &asked, &report, error)?,
             }
-            Mode::Reverse => differentiate_reverse(self.module, &asked),
-            Mode::Forward => differentiate_forward(self.module, &asked),
         };
-        let derivative = derivative.map_err(|error| self.refusal(request, &report, &error))?;
         let made: Vec<FunctionId> = self.module.functions.keys().skip(before).collect();
         for id in made {
             self.optimise(id);
@@ -296,15 +331,57 @@ impl Derivation<'_> {
             .collect()
     }
 
-    /// Makes the derivatives that a root calls.
+    /// Gives up the function behind a pointer that an error is about, so that the others can be had: whoever calls it is told.
+    fn give_up_choice(
+        &mut self,
+        request: &FoundRequest,
+        asked: &diff::Request,
+        report: &DerivativeReport,
+        error: diff::Error,
+    ) -> Result<(), Diagnostic> {
+        let path = [error.function.as_str()].into_iter().chain(
+            error
+                .chain
+                .iter()
+                .rev()
+                .map(|caller| caller.function.as_str()),
+        );
+        let given_up = path.filter_map(|name| {
+            let choice = self.choices.iter().find(|choice| choice.symbol == name)?;
+            Some((choice, self.module.function_named(name)?))
+        });
+        let Some((choice, id)) = given_up.into_iter().find(|&(_, id)| {
+            !self.module.functions[id].ends_in_trap(self.module.functions[id].body())
+        }) else {
+            return match stop_writers(self.module, asked, self.choices) {
+                true => Ok(()),
+                false => Err(self.refusal(request, report, &error)),
+            };
+        };
+        let problem = self.refusal(request, report, &error);
+        give_up(self.module, id, choice, &problem);
+        Ok(())
+    }
+
+    /// Makes the derivatives that a root calls. If one cannot be made, functions behind pointers that call it are given up.
     fn differentiate_inner(&mut self, root: FunctionId) -> Result<(), Diagnostic> {
         for id in reached_from(self.module, root) {
-            let inner = self
-                .requests
-                .get(self.module.functions[id].name.as_str())
-                .copied();
-            if let Some(inner) = inner {
-                self.differentiate(inner)?;
+            let name = self.module.functions[id].name.as_str();
+            let Some(inner) = self.requests.get(name).copied() else {
+                continue;
+            };
+            let Err(problem) = self.differentiate(inner) else {
+                continue;
+            };
+            for choice in self.choices {
+                if let Some(function) = self.module.function_named(&choice.symbol)
+                    && reached_from(self.module, function).contains(&id)
+                {
+                    give_up(self.module, function, choice, &problem);
+                }
+            }
+            if reached_from(self.module, root).contains(&id) {
+                return Err(problem);
             }
         }
         Ok(())
@@ -394,21 +471,44 @@ impl Derivation<'_> {
     }
 }
 
-/// The functions that a function mentions: calls, and addresses of functions.
+/// Makes a function that may be called through a pointer stop the program and say why it has no derivative.
+fn give_up(module: &mut Module, id: FunctionId, choice: &Choice, problem: &Diagnostic) {
+    let place = match &problem.location {
+        Some(Location { file, line, .. }) => format!(" ({file}:{line})"),
+        None => String::new(),
+    };
+    let text = format!(
+        "Ferrozyme: a derivative called `{}` through a pointer, which has no derivative: {}{place}\n",
+        choice.function, problem.message
+    );
+    let body = module.functions[id].body();
+    stop_with(module, id, body, None, &text);
+}
+
+/// The functions that a function mentions: calls, and addresses of functions but for those that are only compared.
 fn mentions(module: &Module, id: FunctionId) -> Vec<FunctionId> {
     let function = &module.functions[id];
-    let calls = function.ops.values().filter_map(|op| match op.payload {
-        Payload::Callee(callee) => Some(callee),
-        _ => None,
-    });
-    let addresses = function
-        .values
-        .values()
-        .filter_map(|value| match value.def {
-            ferrozyme_ir::ValueDef::Constant(ferrozyme_ir::Constant::Function(id)) => Some(id),
-            _ => None,
-        });
-    calls.chain(addresses).collect()
+    if function.body.is_none() {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for op in all_ops(function) {
+        let data = &function.ops[op];
+        if let Payload::Callee(callee) = data.payload {
+            found.push(callee);
+        }
+        if data.opcode != Opcode::Icmp {
+            let addresses = data
+                .operands
+                .iter()
+                .map(|&value| function.constant_of(value));
+            found.extend(addresses.filter_map(|constant| match constant {
+                Some(&Constant::Function(id)) => Some(id),
+                _ => None,
+            }));
+        }
+    }
+    found
 }
 
 /// A function and all that it mentions, directly or not.

@@ -26,8 +26,72 @@ pub(crate) struct Gathered<'c> {
     pub(crate) requests: Vec<FoundRequest>,
     /// What is said of functions that are reached.
     pub(crate) registrations: Vec<Registration>,
-    /// New bitcode for modules: without requests, with promoted globals.
-    pub(crate) rewritten: Vec<(usize, Vec<u8>)>,
+    /// New bitcode for modules: without requests, with promoted symbols.
+    pub(crate) rewritten: BTreeMap<usize, Vec<u8>>,
+    /// Functions of the standard library, and whether they are visible to others.
+    from_std: HashMap<String, bool>,
+    /// Which input a promoted global is from.
+    promoted: HashMap<String, usize>,
+    /// Functions of which only the program's own are meant: their addresses are compared.
+    pub(crate) originals: HashSet<String>,
+}
+
+/// A function of the program that is wanted for its address.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Wanted {
+    /// Its name in the module that defines it.
+    pub(crate) name: String,
+    /// The module, if the function is local to it.
+    pub(crate) input: Option<usize>,
+}
+
+impl Wanted {
+    /// What it is called once it is visible.
+    pub(crate) fn symbol(&self) -> String {
+        match self.input {
+            None => self.name.clone(),
+            Some(index) => {
+                let mut hasher = DefaultHasher::new();
+                (index, &self.name).hash(&mut hasher);
+                // The name stays readable: it is shown when the function has no derivative.
+                format!("{}.{FUNCTION_SUFFIX}{:016x}", self.name, hasher.finish())
+            }
+        }
+    }
+}
+
+/// What our copies of functions that the program knows by address are called after.
+pub(crate) const COPY_SUFFIX: &str = ".ferrozyme";
+
+const FUNCTION_SUFFIX: &str = "ferrozyme_local_";
+
+/// Brings more functions of the program into the working module, with what they reach. Those that are local become visible in their modules.
+pub(crate) fn gather_more<'c>(
+    context: &'c Context,
+    inputs: &dyn Inputs,
+    gathered: &mut Gathered<'c>,
+    wanted: &[Wanted],
+) -> Result<(), Vec<Diagnostic>> {
+    let mut gathering = Gathering {
+        context,
+        inputs,
+        module: gathered.module,
+        requests: std::mem::take(&mut gathered.requests),
+        registrations: std::mem::take(&mut gathered.registrations),
+        rewritten: std::mem::take(&mut gathered.rewritten),
+        promoted: std::mem::take(&mut gathered.promoted),
+        from_std: std::mem::take(&mut gathered.from_std),
+        originals: std::mem::take(&mut gathered.originals),
+        linked: HashSet::new(),
+    };
+    let outcome = gathering.add_functions(wanted);
+    gathered.requests = gathering.requests;
+    gathered.registrations = gathering.registrations;
+    gathered.rewritten = gathering.rewritten;
+    gathered.promoted = gathering.promoted;
+    gathered.from_std = gathering.from_std;
+    gathered.originals = gathering.originals;
+    outcome.map_err(one)
 }
 
 /// Brings together what the requests of all modules reach.
@@ -44,6 +108,7 @@ pub(crate) fn gather<'c>(
         rewritten: BTreeMap::new(),
         promoted: HashMap::new(),
         from_std: HashMap::new(),
+        originals: HashSet::new(),
         linked: HashSet::new(),
     };
     gathering.run()?;
@@ -51,7 +116,10 @@ pub(crate) fn gather<'c>(
         module: gathering.module,
         requests: gathering.requests,
         registrations: gathering.registrations,
-        rewritten: gathering.rewritten.into_iter().collect(),
+        rewritten: gathering.rewritten,
+        from_std: gathering.from_std,
+        promoted: gathering.promoted,
+        originals: gathering.originals,
     })
 }
 
@@ -66,6 +134,8 @@ struct Gathering<'c, 'i> {
     promoted: HashMap<String, usize>,
     /// Functions of the standard library, and whether they are visible to others.
     from_std: HashMap<String, bool>,
+    /// Functions of which only the program's own are meant.
+    originals: HashSet<String>,
     /// Inputs that were looked into, with the symbols that were wanted.
     linked: HashSet<(usize, String)>,
 }
@@ -100,7 +170,59 @@ impl<'c> Gathering<'c, '_> {
         self.close().map_err(one)?;
         self.leave_out_std_with_locals();
         self.rewrite_promoted().map_err(one)?;
-        self.make_private();
+        self.make_private(&HashSet::new());
+        Ok(())
+    }
+
+    /// Brings in functions by name, and what they reach.
+    fn add_functions(&mut self, wanted: &[Wanted]) -> Result<(), Diagnostic> {
+        let known: HashSet<String> = self
+            .module
+            .functions()
+            .filter(|function| !function.is_declaration())
+            .map(|function| function.name())
+            .collect();
+        let mut local: BTreeMap<usize, Vec<&Wanted>> = BTreeMap::new();
+        for function in wanted {
+            match function.input {
+                Some(index) => local.entry(index).or_default().push(function),
+                None if self.module.function(&function.name).is_none() => {
+                    let ty = self.context.void().function(&[], false);
+                    self.module.add_function(&function.name, ty);
+                }
+                None => {}
+            }
+        }
+        for (index, functions) in local {
+            let input = self.inputs.get(index).map_err(Diagnostic::error)?;
+            let bitcode = match self.rewritten.get(&index) {
+                Some(bitcode) => bitcode,
+                None => &*input.bitcode,
+            };
+            let source = self
+                .context
+                .parse_bitcode(&input.name, bitcode)
+                .map_err(from_llvm)?;
+            promote_locals(source, &self.inputs.identity(index));
+            for function in &functions {
+                if let Some(found) = source.function(&function.name) {
+                    found.set_name(&function.symbol());
+                    found
+                        .set_linkage(Linkage::External)
+                        .set_visibility(Visibility::Hidden);
+                    let ty = self.context.void().function(&[], false);
+                    if self.module.function(&function.symbol()).is_none() {
+                        self.module.add_function(&function.symbol(), ty);
+                    }
+                }
+            }
+            self.rewritten.insert(index, source.to_bitcode());
+            self.link(index, source)?;
+        }
+        self.close()?;
+        self.leave_out_std_with_locals();
+        self.rewrite_promoted()?;
+        self.make_private(&known);
         Ok(())
     }
 
@@ -223,6 +345,11 @@ impl<'c> Gathering<'c, '_> {
             .map(|registration| registration.primal.clone())
             .collect();
         for function in source.functions().collect::<Vec<_>>() {
+            let name = function.name();
+            if self.originals.contains(&name) && !is_local(function) {
+                // Our copy is meant, not the function whose address is compared.
+                function.set_name(&format!("{name}{COPY_SUFFIX}"));
+            }
             if function.is_declaration() {
                 continue;
             }
@@ -269,6 +396,7 @@ impl<'c> Gathering<'c, '_> {
                     || name.starts_with("llvm.")
                     || name.starts_with(DERIVATIVE_PREFIX)
                     || is_opaque(&name, symbol)
+                    || self.originals.contains(&name)
                 {
                     continue;
                 }
@@ -372,7 +500,8 @@ impl<'c> Gathering<'c, '_> {
         Ok(())
     }
 
-    fn make_private(&mut self) {
+    /// Makes all that was brought in private, but for what was `known` before.
+    fn make_private(&mut self, known: &HashSet<String>) {
         // What is known by name must keep name and signature; the roots call the primals only, which may change.
         let kept: HashSet<&str> = self
             .registrations
@@ -382,6 +511,9 @@ impl<'c> Gathering<'c, '_> {
         for function in self.module.functions().collect::<Vec<_>>() {
             if function.is_declaration() {
                 function.set_linkage(Linkage::External);
+                continue;
+            }
+            if known.contains(&function.name()) {
                 continue;
             }
             specialise_layouts(self.context, function);

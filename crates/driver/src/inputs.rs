@@ -45,6 +45,9 @@ pub trait Inputs {
     /// The modules with registrations: symbols that contain `__FERROZYME_RULE` or `__FERROZYME_INACTIVE`.
     fn registering(&self) -> Vec<usize>;
 
+    /// The modules of the program that hold bitcode: all that the linker may take but the standard library.
+    fn program(&self) -> Vec<usize>;
+
     /// A module's bitcode.
     ///
     /// # Errors

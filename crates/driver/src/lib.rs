@@ -18,6 +18,7 @@ mod constants;
 mod derive;
 mod descriptor;
 mod detach;
+mod dispatch;
 mod enzyme;
 mod explain;
 mod finish;
@@ -34,6 +35,7 @@ mod report;
 mod requests;
 mod root;
 mod rules;
+mod trim;
 mod unit;
 mod wrap;
 

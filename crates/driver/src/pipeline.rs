@@ -2,8 +2,9 @@
 
 use crate::Output;
 use crate::bits::follow_bits;
-use crate::derive::derive;
+use crate::derive::{Derived, Refusals, derive};
 use crate::detach::attach_again;
+use crate::dispatch::{Choice, dispatch_unknown_calls, has_unknown_calls};
 use crate::enzyme::{
     adapt_registrations, call_parallel_regions, detach_inactive_globals, end_at_handlers,
     mark_array_indices, wrap_library_addresses,
@@ -39,37 +40,99 @@ use std::time::Instant;
 pub fn differentiate(inputs: &dyn Inputs, options: &Options) -> Result<Output, Vec<Diagnostic>> {
     let mut clock = Clock::start();
     ferrozyme_llvm::load(&options.sysroot).map_err(unloadable)?;
-    let context = Context::new().map_err(unloadable)?;
     clock.lap("load LLVM");
 
+    let refused = match attempt(inputs, options, &HashSet::new(), &mut clock) {
+        Ok(output) => return Ok(output),
+        Err(refused) if refused.calling_pointers.is_empty() => return Err(refused.problems),
+        Err(refused) => refused,
+    };
+    // Calls through pointers may be why.
+    attempt(inputs, options, &refused.calling_pointers, &mut clock).map_err(|again| {
+        match again.has_choices {
+            true => again.problems,
+            false => refused.problems,
+        }
+    })
+}
+
+/// How often functions are brought in that are called through pointers by those that were brought in before.
+const MAX_ROUNDS: usize = 4;
+
+/// Why derivatives could not be made, and what could be tried.
+pub(crate) struct Refused {
+    pub(crate) problems: Vec<Diagnostic>,
+    /// Those of the roots without derivatives that reach calls through pointers of which nothing is known.
+    calling_pointers: HashSet<String>,
+    /// Whether such calls were turned into choices.
+    has_choices: bool,
+}
+
+impl From<Vec<Diagnostic>> for Refused {
+    fn from(problems: Vec<Diagnostic>) -> Refused {
+        Refused {
+            problems,
+            calling_pointers: HashSet::new(),
+            has_choices: false,
+        }
+    }
+}
+
+/// Makes the derivatives. Calls through pointers that some roots reach become choices between functions of the program.
+fn attempt(
+    inputs: &dyn Inputs,
+    options: &Options,
+    calling_pointers: &HashSet<String>,
+    clock: &mut Clock,
+) -> Result<Output, Refused> {
+    let context = Context::new().map_err(unloadable)?;
     let mut gathered = gather(&context, inputs)?;
     clock.lap("gather");
-    let (machine, reports) = make_derivatives(&context, &mut gathered, options, &mut clock)?;
+    let choosing = Choosing {
+        program: inputs,
+        roots: calling_pointers,
+    };
+    let mut made = make_derivatives(&context, &mut gathered, &choosing, options, clock)?;
     let module = gathered.module;
-    optimise_derivatives(module, &machine, options.level).map_err(|problem| vec![problem])?;
+    let machine = &made.machine;
+    optimise_derivatives(module, machine, options.level).map_err(|problem| vec![problem])?;
     clock.lap("optimise");
-    let mut reports = reports;
-    add_code(&mut reports, module, &machine, options);
-    let object = emit(module, &machine).map_err(|problem| vec![problem])?;
+    add_code(&mut made.reports, module, machine, options);
+    let object = emit(module, machine).map_err(|problem| vec![problem])?;
     clock.lap("generate code");
     Ok(Output {
-        rewritten: gathered.rewritten,
+        rewritten: gathered.rewritten.into_iter().collect(),
         object,
         report: Report {
-            derivatives: reports,
-            timings: clock.timings,
+            derivatives: made.reports,
+            timings: std::mem::take(&mut clock.timings),
             ..Report::default()
         },
     })
+}
+
+/// Which calls through pointers become choices, and between what.
+pub(crate) struct Choosing<'a> {
+    /// Where the functions are.
+    pub(crate) program: &'a dyn Inputs,
+    /// The roots whose calls are meant.
+    pub(crate) roots: &'a HashSet<String>,
+}
+
+/// What comes with the derivatives in a working module.
+pub(crate) struct Made {
+    pub(crate) machine: TargetMachine,
+    pub(crate) reports: Vec<DerivativeReport>,
 }
 
 /// Adds the derivatives to the working module, not yet optimised.
 pub(crate) fn make_derivatives<'c>(
     context: &'c Context,
     gathered: &mut Gathered<'c>,
+    choosing: &Choosing<'_>,
     options: &Options,
     clock: &mut Clock,
-) -> Result<(TargetMachine, Vec<DerivativeReport>), Vec<Diagnostic>> {
+) -> Result<Made, Refused> {
     let module = gathered.module;
     for request in &gathered.requests {
         build_root(context, module, request);
@@ -84,15 +147,54 @@ pub(crate) fn make_derivatives<'c>(
     wrap_library_addresses(context, module);
     let machine = target_machine(&module.triple(), options).map_err(|problem| vec![problem])?;
     prepare(module, &machine).map_err(|problem| vec![problem])?;
+    let mut choices = Vec::new();
+    for _ in 0..MAX_ROUNDS {
+        if !dispatch_unknown_calls(context, choosing, gathered, &mut choices)? {
+            break;
+        }
+        return_results(context, module, &mut gathered.registrations);
+        prepare(module, &machine).map_err(|problem| vec![problem])?;
+    }
     follow_bits(context, module);
+    let roots: Vec<String> = gathered.requests.iter().map(root_symbol).collect();
+    let calling: HashSet<String> = roots
+        .into_iter()
+        .filter(|root| has_unknown_calls(module, root))
+        .collect();
+    let derived = differentiate_prepared(context, gathered, &choices, options, clock).map_err(
+        |refusals| Refused {
+            problems: refusals.problems,
+            calling_pointers: refusals
+                .roots
+                .into_iter()
+                .filter(|root| calling.contains(root))
+                .collect(),
+            has_choices: !choices.is_empty(),
+        },
+    )?;
+    Ok(Made {
+        machine,
+        reports: derived.reports,
+    })
+}
+
+/// From a working module that is optimised to one with derivatives.
+fn differentiate_prepared<'c>(
+    context: &'c Context,
+    gathered: &Gathered<'c>,
+    choices: &[Choice],
+    options: &Options,
+    clock: &mut Clock,
+) -> Result<Derived, Refusals> {
+    let module = gathered.module;
     let outlined = outline_cold_code(context, module, &|function| {
         is_opaque(&function.name(), function)
     });
     clock.lap("prepare");
 
-    let (mut loops, reasons) = bring_in(context, module, gathered, &outlined)?;
+    let (mut loops, reasons) = bring_in(context, module, gathered, &outlined, choices)?;
     clock.lap("import");
-    let derived = derive(&mut loops, &gathered.requests, &reasons, options)?;
+    let derived = derive(&mut loops, &gathered.requests, choices, &reasons, options)?;
     clock.lap("differentiate");
 
     let like = gathered
@@ -112,7 +214,7 @@ pub(crate) fn make_derivatives<'c>(
     })?;
     attach_again(module);
     clock.lap("export");
-    Ok((machine, derived.reports))
+    Ok(derived)
 }
 
 /// Imports the roots, and says of functions what was registered. Gives also why functions could not be imported.
@@ -121,6 +223,7 @@ fn bring_in<'c>(
     module: Module<'c>,
     gathered: &Gathered<'c>,
     outlined: &[Value<'c>],
+    choices: &[Choice],
 ) -> Result<(ir::Module, Reasons), Vec<Diagnostic>> {
     let roots: Vec<String> = gathered.requests.iter().map(root_symbol).collect();
     let mut names: Vec<&str> = roots.iter().map(String::as_str).collect();
@@ -157,7 +260,9 @@ fn bring_in<'c>(
     let all: Vec<ir::FunctionId> = loops.functions.keys().collect();
     for id in all {
         let function = &loops.functions[id];
-        if function.body.is_none() || outlined.contains(&function.name) {
+        // Choices behind pointers stay apart, so that one without a derivative can be given up.
+        let is_choice = choices.iter().any(|choice| choice.symbol == function.name);
+        if function.body.is_none() || outlined.contains(&function.name) || is_choice {
             continue;
         }
         let large = ir::all_ops(function).len() > InlinePolicy::default().limit;

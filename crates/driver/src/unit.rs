@@ -8,11 +8,12 @@ use crate::finish::{drop_the_rest, optimise_derivatives};
 use crate::gather::{PROMOTED_PREFIX, gather, mark_tables, promote_locals};
 use crate::inputs::{Input, Inputs, Origin};
 use crate::options::{Level, Options};
-use crate::pipeline::{Clock, add_code, make_derivatives, unloadable};
+use crate::pipeline::{Choosing, Clock, Made, add_code, make_derivatives, unloadable};
 use crate::report::{Diagnostic, Report};
 use crate::requests::DERIVATIVE_PREFIX;
 use ferrozyme_llvm::{Context, Linkage, Module, Visibility};
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 /// What is done with a unit beside making its derivatives.
 #[derive(Clone, Debug, Default)]
@@ -108,14 +109,22 @@ pub fn compile_unit(
     clock.lap("gather");
     let rewritten = gathered
         .rewritten
-        .first()
-        .map(|(_, bitcode)| bitcode.clone())
+        .values()
+        .next()
+        .cloned()
         .unwrap_or_default();
     let module = context
         .parse_bitcode(name, &rewritten)
         .map_err(|error| unreadable(&error))?;
-    let made = make_derivatives(&context, &mut gathered, options, &mut clock);
-    let (machine, mut reports) = match made {
+    let choosing = Choosing {
+        program: &inputs,
+        roots: &HashSet::new(),
+    };
+    let made = make_derivatives(&context, &mut gathered, &choosing, options, &mut clock);
+    let Made {
+        machine,
+        mut reports,
+    } = match made.map_err(|refused| refused.problems) {
         Ok(made) => made,
         Err(problems) if inputs.missing.get() => {
             return Ok(Unit {
@@ -203,6 +212,11 @@ impl Inputs for OneUnit<'_> {
 
     fn registering(&self) -> Vec<usize> {
         vec![0]
+    }
+
+    fn program(&self) -> Vec<usize> {
+        // Others may take addresses of functions as well.
+        Vec::new()
     }
 
     fn get(&self, index: usize) -> Result<Input<'_>, String> {

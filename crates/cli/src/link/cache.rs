@@ -5,7 +5,7 @@
 //! was, and an entry holds if the same questions get the same answers.
 //!
 //! ```text
-//! <target>/ferrozyme/cache/<key>/{questions.json, object, module-0, module-1, …, report.json}
+//! <target>/ferrozyme/cache/<key>/{questions.json, modules.json, object, module-0, module-1, …, report.json}
 //! ```
 
 use super::inputs::LinkInputs;
@@ -26,6 +26,17 @@ enum Question {
         symbol: String,
         answer: Option<String>,
     },
+    /// What is in all modules of the program?
+    Program { answer: String },
+}
+
+/// A module that takes the place of another.
+#[derive(Serialize, Deserialize)]
+struct Rewritten {
+    /// The number of the module in the link.
+    index: usize,
+    /// The hash of what it was made from.
+    original: String,
 }
 
 /// Inputs that remember what they were asked.
@@ -53,8 +64,13 @@ impl Inputs for Recorded<'_> {
         self.inputs.registering()
     }
 
+    fn program(&self) -> Vec<usize> {
+        self.questions.borrow_mut().push(ask_program(self.inputs));
+        self.inputs.program()
+    }
+
     fn get(&self, index: usize) -> Result<Input<'_>, String> {
-        // Modules are got at because they ask, register or define; all of that is recorded already.
+        // Modules are got at because they ask, register, define or are of the program; all of that is recorded already.
         self.inputs.get(index)
     }
 
@@ -102,17 +118,23 @@ impl Entry {
             serde_json::from_slice(&std::fs::read(self.folder.join(QUESTIONS)).ok()?).ok()?;
         let holds = questions.iter().all(|question| match question {
             Question::Defining { symbol, .. } => ask_defining(inputs, symbol) == *question,
+            Question::Program { .. } => ask_program(inputs) == *question,
         });
         if !holds {
             return None;
         }
-        let rewritten = inputs
-            .requesting()
+        let modules: Vec<Rewritten> =
+            serde_json::from_slice(&std::fs::read(self.folder.join(MODULES)).ok()?).ok()?;
+        let rewritten = modules
             .into_iter()
             .enumerate()
-            .map(|(number, index)| {
+            .map(|(number, module)| {
+                // The same answers may come from a link line in another order.
+                if !inputs.is_original(module.index, &module.original) {
+                    return None;
+                }
                 let bytes = std::fs::read(self.folder.join(module_name(number))).ok()?;
-                Some((index, bytes))
+                Some((module.index, bytes))
             })
             .collect::<Option<_>>()?;
         let report: Report =
@@ -138,12 +160,15 @@ impl Entry {
         remove_old_entries(cache);
         // Another link may do the same at the same time, so an entry is made aside and appears at once.
         let aside = tempfile::Builder::new().prefix("new-").tempdir_in(cache)?;
-        let requesting = recorded.requesting();
-        for (index, bytes) in &output.rewritten {
-            if let Some(number) = requesting.iter().position(|asking| asking == index) {
-                std::fs::write(aside.path().join(module_name(number)), bytes)?;
-            }
+        let mut modules = Vec::new();
+        for (number, (index, bytes)) in output.rewritten.iter().enumerate() {
+            std::fs::write(aside.path().join(module_name(number)), bytes)?;
+            modules.push(Rewritten {
+                index: *index,
+                original: recorded.inputs.hash(*index).to_hex().to_string(),
+            });
         }
+        std::fs::write(aside.path().join(MODULES), serde_json::to_vec(&modules)?)?;
         std::fs::write(aside.path().join(OBJECT), &output.object)?;
         std::fs::write(
             aside.path().join(REPORT),
@@ -164,6 +189,7 @@ impl Entry {
 }
 
 const QUESTIONS: &str = "questions.json";
+const MODULES: &str = "modules.json";
 const OBJECT: &str = "object";
 const REPORT: &str = "report.json";
 
@@ -177,6 +203,17 @@ fn ask_defining(inputs: &LinkInputs<'_>, symbol: &str) -> Question {
         answer: inputs
             .defining(symbol)
             .map(|index| inputs.hash(index).to_hex().to_string()),
+    }
+}
+
+fn ask_program(inputs: &LinkInputs<'_>) -> Question {
+    let mut hasher = blake3::Hasher::new();
+    for index in inputs.program() {
+        hasher.update(&index.to_le_bytes());
+        hasher.update(inputs.hash(index).as_bytes());
+    }
+    Question::Program {
+        answer: hasher.finalize().to_hex().to_string(),
     }
 }
 

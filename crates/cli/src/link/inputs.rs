@@ -22,6 +22,8 @@ pub struct LinkInputs<'a> {
     registering: Vec<usize>,
     /// Modules that ask for derivatives but are not needed by the program.
     unneeded: Vec<usize>,
+    /// Which modules the linker will take, at least; all, as long as nobody said what the command line needs.
+    live: Vec<bool>,
 }
 
 /// An object or a member of an archive.
@@ -53,8 +55,10 @@ impl<'a> LinkInputs<'a> {
         files: impl Iterator<Item = &'a File> + Clone,
     ) -> Result<LinkInputs<'a>, Diagnostic> {
         let modules: Vec<Module<'a>> = files.clone().flat_map(modules_of).collect();
+        let live = vec![true; modules.len()];
         let mut inputs = LinkInputs {
             modules,
+            live,
             definitions: HashMap::new(),
             requesting: Vec::new(),
             registering: Vec::new(),
@@ -72,6 +76,7 @@ impl<'a> LinkInputs<'a> {
         let (needed, unneeded) = self.requesting.iter().partition(|&&index| live[index]);
         self.requesting = needed;
         self.unneeded = unneeded;
+        self.live = live;
     }
 
     /// How many modules' requests were left alone.
@@ -94,6 +99,11 @@ impl<'a> LinkInputs<'a> {
             let range = module.bitcode().unwrap_or_default();
             blake3::hash(&module.contents[range])
         })
+    }
+
+    /// Whether a module's bitcode has this hash.
+    pub fn is_original(&self, index: usize, hash: &str) -> bool {
+        index < self.modules.len() && self.hash(index).to_hex().as_str() == hash
     }
 
     /// Who defines what. Of several definitions the first on the link line counts, objects before archives.
@@ -239,6 +249,14 @@ impl Inputs for LinkInputs<'_> {
 
     fn registering(&self) -> Vec<usize> {
         self.registering.clone()
+    }
+
+    fn program(&self) -> Vec<usize> {
+        let holds_bitcode = |&index: &usize| {
+            let module = &self.modules[index];
+            self.live[index] && !module.file.std && module.bitcode().is_some()
+        };
+        (0..self.modules.len()).filter(holds_bitcode).collect()
     }
 
     fn get(&self, index: usize) -> Result<Input<'_>, String> {

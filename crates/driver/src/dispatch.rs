@@ -1,0 +1,643 @@
+//! Calls through pointers that come from outside the differentiated function: function pointers and trait objects that are arguments.
+//!
+//! Nobody gives a shadow for the address of a function, so the derivative has to find out which function it is. The whole program is at
+//! hand when it is linked: every function whose address is taken somewhere and whose type fits may be called, and no other.
+//!
+//! ```text
+//! %y = call double %f(double %x)       →       %y = call double @__ferrozyme_dispatch(ptr %f, double %x)
+//!
+//! define internal double @__ferrozyme_dispatch(ptr %f, double %x) {
+//!   %is = icmp eq ptr %f, @squared             ; the program's function
+//!   br i1 %is, label %then, label %next
+//! then:
+//!   %y = call double @squared.ferrozyme_choice(double %x)     ; calls our copy of it
+//!   ret double %y
+//! next:
+//!   …
+//!   call void @__ferrozyme_no_derivative(ptr @text, i64 …)    ; says so and stops
+//! }
+//! ```
+//!
+//! A choice that turns out to have no derivative is made to stop with its name where it is called ([`Choice`]); the others are of use without it.
+//!
+//! This is done only for programs that cannot be differentiated without it: most pointers to functions are known once everything is inlined,
+//! and those of objects that the differentiated function makes have shadows.
+
+use crate::constants::ModuleConstants;
+use crate::descriptor::Constants;
+use crate::gather::{COPY_SUFFIX, Gathered, Wanted, gather_more};
+use crate::inputs::{Inputs, Origin};
+use crate::opaque::{demangle, is_opaque};
+use crate::pipeline::Choosing;
+use crate::report::Diagnostic;
+use crate::requests::{DERIVATIVE_PREFIX, REQUEST_SYMBOL};
+use crate::root::adopt_target;
+use ferrozyme_ir as ir;
+use ferrozyme_llvm::{
+    Context, IntPredicate, Linkage, Module, Opcode, Place, Type, Value, ValueKind,
+};
+use std::collections::{BTreeSet, HashSet};
+
+/// What the functions that dispatchers call are called after.
+const CHOICE_SUFFIX: &str = ".ferrozyme_choice";
+
+/// What dispatchers are called; LLVM adds numbers.
+const DISPATCHER: &str = "__ferrozyme_dispatch";
+
+/// The function that shows a text and stops.
+const NO_DERIVATIVE: &str = "__ferrozyme_no_derivative";
+
+/// A function that a call through a pointer may mean.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Choice {
+    /// The symbol of the function that dispatchers call for it, and nobody else.
+    pub(crate) symbol: String,
+    /// The path of the function that it stands for.
+    pub(crate) function: String,
+}
+
+/// Whether a root reaches calls whose function is not known.
+pub(crate) fn has_unknown_calls(module: Module<'_>, root: &str) -> bool {
+    !unknown_calls(module, std::iter::once(root)).is_empty()
+}
+
+/// Turns calls through pointers into choices between functions of the program, and adds these. Whether there was something to do: what
+/// was brought in for it may call through pointers, too.
+pub(crate) fn dispatch_unknown_calls<'c>(
+    context: &'c Context,
+    choosing: &Choosing<'_>,
+    gathered: &mut Gathered<'c>,
+    choices: &mut Vec<Choice>,
+) -> Result<bool, Vec<Diagnostic>> {
+    let module = gathered.module;
+    let inputs = choosing.program;
+    let calls = unknown_calls(module, choosing.roots.iter().map(String::as_str));
+    if calls.is_empty() || inputs.program().is_empty() {
+        return Ok(false);
+    }
+    let slots: Vec<(Type<'c>, Option<u64>)> = calls
+        .iter()
+        .map(|&call| (call.called_type(), method_slot(call.called())))
+        .collect();
+    let found = find_candidates(context, inputs, &slots).map_err(|problem| vec![problem])?;
+    let inside = taken_functions(module, &slots);
+    let is_new = |wanted: &Wanted| !gathered.originals.contains(&wanted.symbol());
+    let wanted: Vec<Wanted> = found
+        .iter()
+        .map(|found| found.wanted.clone())
+        .filter(is_new)
+        .collect();
+    gather_more(context, inputs, gathered, &wanted)?;
+
+    let mut arms: Vec<Arm<'c>> = Vec::new();
+    for candidate in &found {
+        let symbol = candidate.wanted.symbol();
+        let registered = gathered
+            .registrations
+            .iter()
+            .any(|registration| registration.symbols().any(|known| known == symbol));
+        let copied = format!("{symbol}{COPY_SUFFIX}");
+        let known = gathered.originals.contains(&symbol);
+        let found = module.function(if known { &copied } else { &symbol });
+        let Some(copy) = found else {
+            continue;
+        };
+        if registered || copy.is_declaration() || !fits_by_value(copy) {
+            continue;
+        }
+        let original = match (known, module.function(&symbol)) {
+            (true, Some(original)) => original,
+            _ => {
+                copy.set_name(&copied);
+                // Others that come in later find it by name.
+                copy.set_linkage(Linkage::External);
+                gathered.originals.insert(symbol.clone());
+                module.add_function(&symbol, copy.value_type())
+            }
+        };
+        let function = demangle(&candidate.wanted.name);
+        arms.push(Arm::new(
+            context,
+            module,
+            copy,
+            Some(original),
+            function,
+            &candidate.places,
+        ));
+    }
+    for taken in inside {
+        // What was gathered for its address may have been here already.
+        if !arms.iter().any(|arm| arm.copy == taken.function) {
+            let function = demangle(&taken.function.name());
+            arms.push(Arm::new(
+                context,
+                module,
+                taken.function,
+                None,
+                function,
+                &taken.places,
+            ));
+        }
+    }
+    let mut any = false;
+    for (&call, (ty, slot)) in calls.iter().zip(&slots) {
+        let of_type = || arms.iter().filter(|arm| arm.copy.value_type() == *ty);
+        let mut fitting: Vec<&Arm<'c>> = of_type().filter(|arm| arm.places.fit(*slot)).collect();
+        if fitting.is_empty() && *slot == Some(DROP) {
+            fitting = of_type().filter(|arm| arm.places.drops_others).collect();
+        }
+        if !fitting.is_empty() {
+            let dispatcher = build_dispatcher(context, module, call, &fitting);
+            redirect(context, call, dispatcher);
+            any = true;
+        }
+    }
+    for arm in arms {
+        if !choices.contains(&arm.choice) {
+            choices.push(arm.choice);
+        }
+    }
+    Ok(any)
+}
+
+/// Ends a region of a function that was imported, before an operation or at its start, by showing a text and stopping the program.
+pub(crate) fn stop_with(
+    module: &mut ir::Module,
+    id: ir::FunctionId,
+    region: ir::Region,
+    before: Option<ir::Op>,
+    text: &str,
+) {
+    let Some(stop) = module.function_named(NO_DERIVATIVE) else {
+        return;
+    };
+    let name = module.fresh_name("__ferrozyme_no_derivative_text");
+    let text = module.globals.push(ir::Global {
+        name,
+        size: text.len() as u64,
+        align: ir::Alignment::ONE,
+        constant: true,
+        bytes: Some(text.as_bytes().to_vec()),
+        relocations: Vec::new(),
+        inactive: true,
+        shared: false,
+        layout: None,
+        parts: Vec::new(),
+        thread_local: false,
+    });
+    let length = i128::from(module.globals[text].size);
+    let function = &mut module.functions[id];
+    let ops = &mut function.regions[region].ops;
+    let position = before.and_then(|op| ops.iter().position(|&other| other == op));
+    ops.truncate(position.unwrap_or(0));
+    let arguments = [
+        function.constant(ir::Type::PTR, ir::Constant::Global(text)),
+        function.int(ir::Type::I64, length),
+    ];
+    ir::Builder::new(function, region).trap_call(stop, &arguments);
+}
+
+/// A function that may be called through a pointer.
+struct Candidate {
+    wanted: Wanted,
+    places: Places,
+}
+
+/// A choice: our copy of a function, and the program's function, whose address is compared.
+struct Arm<'c> {
+    copy: Value<'c>,
+    original: Option<Value<'c>>,
+    places: Places,
+    /// What calls the copy. It stays a function of its own, so that what has no derivative can be told.
+    caller: Value<'c>,
+    choice: Choice,
+}
+
+impl<'c> Arm<'c> {
+    fn new(
+        context: &'c Context,
+        module: Module<'c>,
+        copy: Value<'c>,
+        original: Option<Value<'c>>,
+        function: String,
+        places: &Places,
+    ) -> Arm<'c> {
+        let symbol = format!("{}{CHOICE_SUFFIX}", copy.name());
+        let choice = Choice { symbol, function };
+        if let Some(caller) = module.function(&choice.symbol)
+            && caller.value_type() == copy.value_type()
+        {
+            return Arm {
+                copy,
+                original,
+                places: places.clone(),
+                caller,
+                choice,
+            };
+        }
+        let symbol = &choice.symbol;
+        let caller = module.add_function(symbol, copy.value_type());
+        caller.set_linkage(Linkage::Internal);
+        adopt_target(context, caller, copy);
+        caller.add_attribute(Place::Function, context.attribute("noinline", 0));
+        let builder = context.builder();
+        builder.at_end(context.append_block(caller, "entry"));
+        let result = builder.call(copy.value_type(), copy, &caller.parameters());
+        result.set_call_convention(copy.function_convention());
+        match copy.value_type().result().is_void() {
+            true => builder.return_nothing(),
+            false => builder.return_value(result),
+        };
+        Arm {
+            copy,
+            original,
+            places: places.clone(),
+            choice: Choice {
+                // Another one of this name may have lost parameters that it does not look at.
+                symbol: caller.name(),
+                ..choice
+            },
+            caller,
+        }
+    }
+}
+
+/// Where the address of a function is taken.
+#[derive(Clone, Default)]
+struct Places {
+    /// In code, or in a constant that is no table of methods.
+    anywhere: bool,
+    /// The offsets in tables of methods. How values are dropped counts for tables with methods that may be called.
+    methods: BTreeSet<u64>,
+    /// It is how values are dropped by other tables.
+    drops_others: bool,
+}
+
+/// Where an address is held.
+#[derive(Clone, Copy)]
+enum Held {
+    /// In code, or in a constant that is no table of methods.
+    Anywhere,
+    /// At this offset of a table of methods.
+    Method(u64),
+    /// As how to drop a value, in a table whose methods are not called.
+    DropOfOthers,
+}
+
+impl Places {
+    fn add(&mut self, held: Held) {
+        match held {
+            Held::Anywhere => self.anywhere = true,
+            Held::DropOfOthers => self.drops_others = true,
+            Held::Method(offset) => {
+                self.methods.insert(offset);
+            }
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        !self.anywhere && self.methods.is_empty() && !self.drops_others
+    }
+
+    /// Whether a call that takes its function from an offset of a table can mean this function.
+    fn fit(&self, slot: Option<u64>) -> bool {
+        match slot {
+            Some(offset) => self.anywhere || self.methods.contains(&offset),
+            None => self.anywhere || !self.methods.is_empty(),
+        }
+    }
+}
+
+/// The calls of what is no function, in the code that roots reach.
+fn unknown_calls<'c, 'n>(
+    module: Module<'c>,
+    roots: impl Iterator<Item = &'n str>,
+) -> Vec<Value<'c>> {
+    let mut work: Vec<Value<'c>> = roots.filter_map(|root| module.function(root)).collect();
+    let mut seen: HashSet<Value<'c>> = work.iter().copied().collect();
+    let mut found = Vec::new();
+    while let Some(function) = work.pop() {
+        if function.is_declaration() || is_opaque(&function.name(), function) {
+            continue;
+        }
+        for instruction in function.instructions() {
+            if instruction.is_call() && is_unknown_call(instruction) {
+                found.push(instruction);
+            }
+            let mentioned = instruction.operands().into_iter();
+            let functions = mentioned.filter(|value| value.kind() == ValueKind::Function);
+            work.extend(functions.filter(|&value| seen.insert(value)));
+        }
+    }
+    found
+}
+
+fn is_unknown_call(call: Value<'_>) -> bool {
+    let called = call.called();
+    !called.is_constant()
+        && !called.is_inline_assembly()
+        && !call.is_must_tail()
+        && !call.called_type().is_variadic()
+        && call.operand_bundles().is_empty()
+}
+
+/// The offset in a table of methods that a called address is loaded from.
+fn method_slot(called: Value<'_>) -> Option<u64> {
+    if !called.is(Opcode::Load) {
+        return None;
+    }
+    let address = called.operand(0);
+    if !address.is(Opcode::GetElementPtr) {
+        return Some(DROP);
+    }
+    if address.operand_count() != 2 {
+        return None;
+    }
+    let bytes = address.gep_source_type().integer_width()? / 8;
+    let offset = address.operand(1).as_unsigned()? * u64::from(bytes);
+    (offset >= FIRST_METHOD).then_some(offset)
+}
+
+/// Where a table of methods says how to drop the value.
+const DROP: u64 = 0;
+
+/// A table of methods starts with how to drop the value, its size and its alignment.
+const FIRST_METHOD: u64 = 24;
+
+/// The functions of the program outside the standard library whose address is taken and whose type is one of these.
+fn find_candidates<'c>(
+    context: &'c Context,
+    inputs: &dyn Inputs,
+    slots: &[(Type<'c>, Option<u64>)],
+) -> Result<Vec<Candidate>, Diagnostic> {
+    let mut candidates: Vec<Candidate> = Vec::new();
+    for index in inputs.program() {
+        let input = inputs.get(index).map_err(Diagnostic::error)?;
+        if matches!(input.origin, Origin::Std { .. }) {
+            continue;
+        }
+        let Ok(module) = context.parse_bitcode_lazily(&input.name, &input.bitcode) else {
+            continue;
+        };
+        let fits = |function: Value<'c>| slots.iter().any(|(ty, _)| function.value_type() == *ty);
+        let any = module.functions().any(fits);
+        module.dispose();
+        if !any {
+            continue;
+        }
+        let Ok(module) = context.parse_bitcode(&input.name, &input.bitcode) else {
+            continue;
+        };
+        for taken in taken_functions(module, slots) {
+            let name = taken.function.name();
+            let local = matches!(
+                taken.function.linkage(),
+                Linkage::Internal | Linkage::Private
+            );
+            let wanted = Wanted {
+                name,
+                input: local.then_some(index),
+            };
+            match candidates.iter_mut().find(|known| known.wanted == wanted) {
+                Some(known) => {
+                    known.places.anywhere |= taken.places.anywhere;
+                    known.places.drops_others |= taken.places.drops_others;
+                    known.places.methods.extend(taken.places.methods);
+                }
+                None => candidates.push(Candidate {
+                    wanted,
+                    places: taken.places,
+                }),
+            }
+        }
+        module.dispose();
+    }
+    Ok(candidates)
+}
+
+/// A function whose address is taken.
+struct Taken<'c> {
+    function: Value<'c>,
+    places: Places,
+}
+
+/// The functions of a module whose address is taken, of these types and where such calls can find them.
+fn taken_functions<'c>(module: Module<'c>, slots: &[(Type<'c>, Option<u64>)]) -> Vec<Taken<'c>> {
+    let constants = ModuleConstants::new(module);
+    let mut tables: Vec<(Value<'c>, Held)> = Vec::new();
+    for global in module.globals() {
+        if global.is_declaration() {
+            continue;
+        }
+        let Some(blob) = constants.of().blob(global) else {
+            continue;
+        };
+        let functions = blob.addresses.iter().filter(|(_, (symbol, distance))| {
+            *distance == 0 && symbol.kind() == ValueKind::Function
+        });
+        let is_table = blob.bytes.len() as u64 > FIRST_METHOD
+            && match blob.addresses.iter().next() {
+                Some((0, (symbol, _))) => symbol.kind() == ValueKind::Function,
+                Some((&first, _)) => first >= FIRST_METHOD && has_no_drop(&blob.bytes),
+                None => false,
+            }
+            && has_size_and_alignment(&blob.bytes);
+        let functions: Vec<(u64, Value<'c>)> = functions
+            .map(|(&offset, &(function, _))| (offset, function))
+            .collect();
+        let may_be_called = |(offset, function): &(u64, Value<'c>)| {
+            slots.iter().any(|(ty, slot)| {
+                *slot == Some(*offset) && *offset >= FIRST_METHOD && function.value_type() == *ty
+            })
+        };
+        let plausible = functions.iter().any(may_be_called);
+        for (offset, function) in functions {
+            tables.push((
+                function,
+                match (is_table, offset) {
+                    (false, _) => Held::Anywhere,
+                    (true, DROP) if !plausible => Held::DropOfOthers,
+                    (true, offset) => Held::Method(offset),
+                },
+            ));
+        }
+    }
+    let mut found = Vec::new();
+    for function in module.functions() {
+        let name = function.name();
+        if !slots.iter().any(|(ty, _)| function.value_type() == *ty)
+            || function.is_declaration() && name.starts_with("llvm.")
+            || name.starts_with(DERIVATIVE_PREFIX)
+            || name == REQUEST_SYMBOL
+            || is_opaque(&name, function)
+        {
+            continue;
+        }
+        let mut places = Places::default();
+        for (_, held) in tables.iter().filter(|(held, _)| *held == function) {
+            places.add(*held);
+        }
+        if is_taken_by_code(function) {
+            places.add(Held::Anywhere);
+        }
+        let wanted = slots.iter().any(|(ty, slot)| {
+            let drops = *slot == Some(DROP) && places.drops_others;
+            function.value_type() == *ty && (drops || places.fit(*slot))
+        });
+        if !places.is_empty() && wanted {
+            found.push(Taken { function, places });
+        }
+    }
+    found
+}
+
+/// The first word of a table of methods of values that need not be dropped.
+fn has_no_drop(bytes: &[u8]) -> bool {
+    bytes.iter().take(8).all(|&byte| byte == 0)
+}
+
+/// The second and third word of a table of methods: any size, and an alignment.
+fn has_size_and_alignment(bytes: &[u8]) -> bool {
+    let word = |from: usize| {
+        let bytes: [u8; 8] = bytes.get(from..from + 8)?.try_into().ok()?;
+        Some(u64::from_le_bytes(bytes))
+    };
+    matches!((word(8), word(16)), (Some(size), Some(align))
+        if align.is_power_of_two() && align <= 4096 && size % align == 0)
+}
+
+/// Whether an instruction uses a function other than by calling it. Uses in constants that instructions use count as well.
+fn is_taken_by_code(function: Value<'_>) -> bool {
+    let mut work = vec![function];
+    let mut seen = HashSet::new();
+    while let Some(value) = work.pop() {
+        for user in value.users() {
+            if user.is_instruction() {
+                let called = value == function && user.is_call() && user.called() == function;
+                if !called || user.arguments().contains(&value) {
+                    return true;
+                }
+            } else if user.kind() != ValueKind::GlobalVariable && seen.insert(user) {
+                work.push(user);
+            }
+        }
+    }
+    false
+}
+
+/// Arguments that a function takes as copies in memory would have to be described again at each call.
+fn fits_by_value(function: Value<'_>) -> bool {
+    (0..function.parameter_count())
+        .all(|index| !function.has_attribute(Place::Parameter(index), "byval"))
+}
+
+/// The function that chooses by the address and calls.
+fn build_dispatcher<'c>(
+    context: &'c Context,
+    module: Module<'c>,
+    call: Value<'c>,
+    arms: &[&Arm<'c>],
+) -> Value<'c> {
+    let ty = call.called_type();
+    let mut parameters = vec![context.pointer()];
+    parameters.extend(ty.parameters());
+    let dispatcher = module.add_function(DISPATCHER, ty.result().function(&parameters, false));
+    dispatcher.set_linkage(Linkage::Internal);
+    // What is known of a root's arguments is known of what its calls may mean.
+    dispatcher.add_attribute(Place::Function, context.attribute("alwaysinline", 0));
+    if let Some(caller) = call.block().map(|block| block.function()) {
+        adopt_target(context, dispatcher, caller);
+    }
+    let arguments = dispatcher.parameters();
+    let (address, arguments) = arguments
+        .split_first()
+        .expect("the dispatcher's first parameter is the address");
+    let builder = context.builder();
+    builder.at_end(context.append_block(dispatcher, "entry"));
+    for arm in arms {
+        let mut is = builder.compare_integers(IntPredicate::Eq, *address, arm.copy);
+        if let Some(original) = arm.original {
+            let program = builder.compare_integers(IntPredicate::Eq, *address, original);
+            is = builder.binary(Opcode::Or, is, program);
+        }
+        let then = context.append_block(dispatcher, "then");
+        let next = context.append_block(dispatcher, "next");
+        builder.branch_if(is, then, next);
+        builder.at_end(then);
+        let result = builder.call(ty, arm.caller, arguments);
+        match ty.result().is_void() {
+            true => builder.return_nothing(),
+            false => builder.return_value(result),
+        };
+        builder.at_end(next);
+    }
+    let text = message(context, module);
+    let length = context.integer(64).constant(UNKNOWN.len() as i128);
+    builder.call_function(no_derivative(context, module), &[text, length]);
+    builder.unreachable();
+    dispatcher
+}
+
+/// Calls the dispatcher in the place of what a call calls.
+fn redirect<'c>(context: &'c Context, call: Value<'c>, dispatcher: Value<'c>) {
+    let mut arguments = vec![call.called()];
+    arguments.extend(call.arguments());
+    let builder = context.builder();
+    builder.before(call);
+    let new = match call.is(Opcode::Invoke) {
+        true => builder.invoke(
+            dispatcher.value_type(),
+            dispatcher,
+            &arguments,
+            call.normal_destination(),
+            call.unwind_destination(),
+        ),
+        false => builder.call_function(dispatcher, &arguments),
+    };
+    if !call.ty().is_void() {
+        call.replace_uses_with(new);
+    }
+    call.erase();
+}
+
+/// What is said of a function that no code was seen to take the address of.
+const UNKNOWN: &str = "Ferrozyme: a derivative called a function through a pointer of which nothing is known: no code with a derivative takes its address\n";
+
+fn message<'c>(context: &'c Context, module: Module<'c>) -> Value<'c> {
+    const NAME: &str = "__ferrozyme_unknown_function";
+    if let Some(known) = module.global(NAME) {
+        return known;
+    }
+    let text = context.bytes(UNKNOWN.as_bytes());
+    let message = module.add_global(NAME, text.ty());
+    message.set_initialiser(Some(text));
+    message.set_global_constant(true);
+    message.set_linkage(Linkage::Private);
+    message
+}
+
+/// The function that shows a text on the error stream and stops.
+fn no_derivative<'c>(context: &'c Context, module: Module<'c>) -> Value<'c> {
+    if let Some(known) = module.function(NO_DERIVATIVE) {
+        return known;
+    }
+    let (pointer, int, word) = (context.pointer(), context.integer(32), context.integer(64));
+    let write = module.declare("write", word.function(&[int, pointer, word], false));
+    let abort = module.declare("abort", context.void().function(&[], false));
+    let ty = context.void().function(&[pointer, word], false);
+    let function = module.add_function(NO_DERIVATIVE, ty);
+    // Known to others as far as LLVM's optimiser can tell, or it would lose its parameters.
+    function.set_linkage(Linkage::External);
+    for fact in ["noreturn", "noinline", "cold"] {
+        function.add_attribute(Place::Function, context.attribute(fact, 0));
+    }
+    let builder = context.builder();
+    builder.at_end(context.append_block(function, "entry"));
+    let [text, length] = function.parameters()[..] else {
+        unreachable!("it was made with two parameters")
+    };
+    builder.call_function(write, &[int.constant(2), text, length]);
+    builder.call_function(abort, &[]);
+    builder.unreachable();
+    function
+}
