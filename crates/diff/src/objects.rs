@@ -276,6 +276,8 @@ struct ClassShape {
     clobbered: bool,
     /// This function, or something that it calls, writes to it.
     written: bool,
+    /// This function, or something that it calls, calls it.
+    called: bool,
     unknown_origin: bool,
     /// Code before or after this function's may reach it.
     visible: bool,
@@ -644,6 +646,11 @@ impl Objects {
     pub fn is_written_here(&self, class: Class) -> bool {
         let shape = &self.shape.classes[class];
         shape.written || shape.clobbered
+    }
+
+    /// Whether a class is code that this function, or what it calls, calls through a pointer.
+    pub fn is_called(&self, class: Class) -> bool {
+        self.shape.classes[class].called
     }
 
     /// Whether all memory of a class is made by this function or by what it calls.

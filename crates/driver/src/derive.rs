@@ -14,7 +14,7 @@ use crate::trim::stop_writers;
 use crate::wrap::wrap_derivative;
 use ferrozyme_diff::{
     self as diff, differentiate_forward, differentiate_reverse, differentiate_split,
-    explain_activity, explain_plan, infer_inactive_globals,
+    explain_activity, explain_plan, infer_inactive_globals, refuse_given_code,
 };
 use ferrozyme_ir::{
     Constant, FunctionId, GlobalId, Module, Opcode, Payload, Range, Scalar, all_ops, print,
@@ -51,6 +51,7 @@ pub(crate) fn derive(
     module: &mut Module,
     requests: &[FoundRequest],
     choices: &[Choice],
+    calling_pointers: &HashSet<String>,
     reasons: &Reasons,
     options: &Options,
 ) -> Result<Derived, Refusals> {
@@ -61,6 +62,7 @@ pub(crate) fn derive(
             .map(|request| (request.symbol.as_str(), request))
             .collect(),
         choices,
+        calling_pointers,
         reasons,
         explain: options.explain.as_ref(),
         strict: options.strict,
@@ -125,6 +127,8 @@ struct Derivation<'m> {
     requests: HashMap<&'m str, &'m FoundRequest>,
     /// What calls through pointers may mean.
     choices: &'m [Choice],
+    /// Roots of which it is known that they call code that comes from outside.
+    calling_pointers: &'m HashSet<String>,
     reasons: &'m Reasons,
     explain: Option<&'m Explain>,
     /// Whether sums keep their order.
@@ -255,13 +259,15 @@ impl Derivation<'_> {
         let report = self.report(request, &asked);
         let (derivative, before) = loop {
             let before = self.module.functions.len();
-            let derivative = match request.mode() {
-                Mode::Reverse if request.part() != Part::Whole => {
-                    self.half_of(&name, request.part(), &asked)
-                }
-                Mode::Reverse => differentiate_reverse(self.module, &asked),
-                Mode::Forward => differentiate_forward(self.module, &asked),
-            };
+            let derivative =
+                self.check_given_code(request, &asked)
+                    .and_then(|()| match request.mode() {
+                        Mode::Reverse if request.part() != Part::Whole => {
+                            self.half_of(&name, request.part(), &asked)
+                        }
+                        Mode::Reverse => differentiate_reverse(self.module, &asked),
+                        Mode::Forward => differentiate_forward(self.module, &asked),
+                    });
             match derivative {
                 Ok(derivative) => break (derivative, before),
                 // Each time there is one choice less.
@@ -329,6 +335,21 @@ impl Derivation<'_> {
                 floats
             })
             .collect()
+    }
+
+    /// Refuses code whose address comes with an argument, unless its shadow may be a table of derivatives, for which C programs can ask. What is none
+    /// stops the program.
+    fn check_given_code(
+        &self,
+        request: &FoundRequest,
+        asked: &diff::Request,
+    ) -> Result<(), diff::Error> {
+        let tables = matches!(request.interface, Interface::Values(_))
+            && self.calling_pointers.contains(&root_symbol(request));
+        match tables {
+            true => Ok(()),
+            false => refuse_given_code(self.module, asked),
+        }
     }
 
     /// Gives up the function behind a pointer that an error is about, so that the others can be had: whoever calls it is told.
@@ -478,7 +499,7 @@ fn give_up(module: &mut Module, id: FunctionId, choice: &Choice, problem: &Diagn
         None => String::new(),
     };
     let text = format!(
-        "Ferrozyme: a derivative called `{}` through a pointer, which has no derivative: {}{place}\n",
+        "Ferrozyme: a derivative called `{}` through a pointer, which has no derivative: {}{place}",
         choice.function, problem.message
     );
     let body = module.functions[id].body();

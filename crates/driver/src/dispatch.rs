@@ -30,9 +30,10 @@ use crate::inputs::{Inputs, Origin};
 use crate::opaque::{demangle, is_opaque};
 use crate::pipeline::Choosing;
 use crate::report::Diagnostic;
-use crate::requests::{DERIVATIVE_PREFIX, REQUEST_SYMBOL};
+use crate::requests::{DERIVATIVE_PREFIX, Interface, REQUEST_SYMBOL};
 use crate::root::adopt_target;
 use ferrozyme_ir as ir;
+use ferrozyme_llvm::stop::call_stop;
 use ferrozyme_llvm::{
     Context, IntPredicate, Linkage, Module, Opcode, Place, Type, Value, ValueKind,
 };
@@ -44,8 +45,8 @@ const CHOICE_SUFFIX: &str = ".ferrozyme_choice";
 /// What dispatchers are called; LLVM adds numbers.
 const DISPATCHER: &str = "__ferrozyme_dispatch";
 
-/// The function that shows a text and stops.
-const NO_DERIVATIVE: &str = "__ferrozyme_no_derivative";
+/// Marks calls of what is none of the choices.
+const OTHERWISE: &str = "ferrozyme-otherwise";
 
 /// A function that a call through a pointer may mean.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -139,6 +140,11 @@ pub(crate) fn dispatch_unknown_calls<'c>(
             ));
         }
     }
+    // C programs can ask for tables of derivatives and put them into shadows.
+    let may_have_tables = gathered
+        .requests
+        .iter()
+        .any(|request| matches!(request.interface, Interface::Values(_)));
     let mut any = false;
     for (&call, (ty, slot)) in calls.iter().zip(&slots) {
         let of_type = || arms.iter().filter(|arm| arm.copy.value_type() == *ty);
@@ -147,7 +153,7 @@ pub(crate) fn dispatch_unknown_calls<'c>(
             fitting = of_type().filter(|arm| arm.places.drops_others).collect();
         }
         if !fitting.is_empty() {
-            let dispatcher = build_dispatcher(context, module, call, &fitting);
+            let dispatcher = build_dispatcher(context, module, call, &fitting, may_have_tables);
             redirect(context, call, dispatcher);
             any = true;
         }
@@ -168,33 +174,11 @@ pub(crate) fn stop_with(
     before: Option<ir::Op>,
     text: &str,
 ) {
-    let Some(stop) = module.function_named(NO_DERIVATIVE) else {
-        return;
-    };
-    let name = module.fresh_name("__ferrozyme_no_derivative_text");
-    let text = module.globals.push(ir::Global {
-        name,
-        size: text.len() as u64,
-        align: ir::Alignment::ONE,
-        constant: true,
-        bytes: Some(text.as_bytes().to_vec()),
-        relocations: Vec::new(),
-        inactive: true,
-        shared: false,
-        layout: None,
-        parts: Vec::new(),
-        thread_local: false,
-    });
-    let length = i128::from(module.globals[text].size);
     let function = &mut module.functions[id];
     let ops = &mut function.regions[region].ops;
     let position = before.and_then(|op| ops.iter().position(|&other| other == op));
     ops.truncate(position.unwrap_or(0));
-    let arguments = [
-        function.constant(ir::Type::PTR, ir::Constant::Global(text)),
-        function.int(ir::Type::I64, length),
-    ];
-    ir::Builder::new(function, region).trap_call(stop, &arguments);
+    ir::Builder::new(function, region).trap(text);
 }
 
 /// A function that may be called through a pointer.
@@ -339,6 +323,7 @@ fn is_unknown_call(call: Value<'_>) -> bool {
         && !call.is_must_tail()
         && !call.called_type().is_variadic()
         && call.operand_bundles().is_empty()
+        && call.text_attribute(Place::Function, OTHERWISE).is_none()
 }
 
 /// The offset in a table of methods that a called address is loaded from.
@@ -531,12 +516,13 @@ fn fits_by_value(function: Value<'_>) -> bool {
         .all(|index| !function.has_attribute(Place::Parameter(index), "byval"))
 }
 
-/// The function that chooses by the address and calls.
+/// The function that chooses by the address and calls. What is none of the choices is called as it is if its shadow may lead to derivatives.
 fn build_dispatcher<'c>(
     context: &'c Context,
     module: Module<'c>,
     call: Value<'c>,
     arms: &[&Arm<'c>],
+    may_have_tables: bool,
 ) -> Value<'c> {
     let ty = call.called_type();
     let mut parameters = vec![context.pointer()];
@@ -571,10 +557,18 @@ fn build_dispatcher<'c>(
         };
         builder.at_end(next);
     }
-    let text = message(context, module);
-    let length = context.integer(64).constant(UNKNOWN.len() as i128);
-    builder.call_function(no_derivative(context, module), &[text, length]);
-    builder.unreachable();
+    if may_have_tables {
+        let result = builder.call(ty, *address, arguments);
+        result.set_call_convention(call.call_convention());
+        result.add_attribute(Place::Function, context.text_attribute(OTHERWISE, ""));
+        match ty.result().is_void() {
+            true => builder.return_nothing(),
+            false => builder.return_value(result),
+        };
+    } else {
+        call_stop(context, module, &builder, UNKNOWN);
+        builder.unreachable();
+    }
     dispatcher
 }
 
@@ -602,42 +596,3 @@ fn redirect<'c>(context: &'c Context, call: Value<'c>, dispatcher: Value<'c>) {
 
 /// What is said of a function that no code was seen to take the address of.
 const UNKNOWN: &str = "Ferrozyme: a derivative called a function through a pointer of which nothing is known: no code with a derivative takes its address\n";
-
-fn message<'c>(context: &'c Context, module: Module<'c>) -> Value<'c> {
-    const NAME: &str = "__ferrozyme_unknown_function";
-    if let Some(known) = module.global(NAME) {
-        return known;
-    }
-    let text = context.bytes(UNKNOWN.as_bytes());
-    let message = module.add_global(NAME, text.ty());
-    message.set_initialiser(Some(text));
-    message.set_global_constant(true);
-    message.set_linkage(Linkage::Private);
-    message
-}
-
-/// The function that shows a text on the error stream and stops.
-fn no_derivative<'c>(context: &'c Context, module: Module<'c>) -> Value<'c> {
-    if let Some(known) = module.function(NO_DERIVATIVE) {
-        return known;
-    }
-    let (pointer, int, word) = (context.pointer(), context.integer(32), context.integer(64));
-    let write = module.declare("write", word.function(&[int, pointer, word], false));
-    let abort = module.declare("abort", context.void().function(&[], false));
-    let ty = context.void().function(&[pointer, word], false);
-    let function = module.add_function(NO_DERIVATIVE, ty);
-    // Known to others as far as LLVM's optimiser can tell, or it would lose its parameters.
-    function.set_linkage(Linkage::External);
-    for fact in ["noreturn", "noinline", "cold"] {
-        function.add_attribute(Place::Function, context.attribute(fact, 0));
-    }
-    let builder = context.builder();
-    builder.at_end(context.append_block(function, "entry"));
-    let [text, length] = function.parameters()[..] else {
-        unreachable!("it was made with two parameters")
-    };
-    builder.call_function(write, &[int.constant(2), text, length]);
-    builder.call_function(abort, &[]);
-    builder.unreachable();
-    function
-}

@@ -54,7 +54,7 @@ impl Wanted {
                 let mut hasher = DefaultHasher::new();
                 (index, &self.name).hash(&mut hasher);
                 // The name stays readable: it is shown when the function has no derivative.
-                format!("{}.{FUNCTION_SUFFIX}{:016x}", self.name, hasher.finish())
+                format!("{}{FUNCTION_SUFFIX}{:016x}", self.name, hasher.finish())
             }
         }
     }
@@ -63,7 +63,8 @@ impl Wanted {
 /// What our copies of functions that the program knows by address are called after.
 pub(crate) const COPY_SUFFIX: &str = ".ferrozyme";
 
-const FUNCTION_SUFFIX: &str = "ferrozyme_local_";
+/// What functions get behind their names that were local to a module of the program.
+pub(crate) const FUNCTION_SUFFIX: &str = ".ferrozyme_local_";
 
 /// Brings more functions of the program into the working module, with what they reach. Those that are local become visible in their modules.
 pub(crate) fn gather_more<'c>(

@@ -63,9 +63,9 @@ const MAX_ROUNDS: usize = 4;
 pub(crate) struct Refused {
     pub(crate) problems: Vec<Diagnostic>,
     /// Those of the roots without derivatives that reach calls through pointers of which nothing is known.
-    calling_pointers: HashSet<String>,
+    pub(crate) calling_pointers: HashSet<String>,
     /// Whether such calls were turned into choices.
-    has_choices: bool,
+    pub(crate) has_choices: bool,
 }
 
 impl From<Vec<Diagnostic>> for Refused {
@@ -161,17 +161,17 @@ pub(crate) fn make_derivatives<'c>(
         .into_iter()
         .filter(|root| has_unknown_calls(module, root))
         .collect();
-    let derived = differentiate_prepared(context, gathered, &choices, options, clock).map_err(
-        |refusals| Refused {
-            problems: refusals.problems,
-            calling_pointers: refusals
-                .roots
-                .into_iter()
-                .filter(|root| calling.contains(root))
-                .collect(),
-            has_choices: !choices.is_empty(),
-        },
-    )?;
+    let derived =
+        differentiate_prepared(context, gathered, &choices, choosing.roots, options, clock)
+            .map_err(|refusals| Refused {
+                problems: refusals.problems,
+                calling_pointers: refusals
+                    .roots
+                    .into_iter()
+                    .filter(|root| calling.contains(root))
+                    .collect(),
+                has_choices: !choices.is_empty(),
+            })?;
     Ok(Made {
         machine,
         reports: derived.reports,
@@ -183,6 +183,7 @@ fn differentiate_prepared<'c>(
     context: &'c Context,
     gathered: &Gathered<'c>,
     choices: &[Choice],
+    calling_pointers: &HashSet<String>,
     options: &Options,
     clock: &mut Clock,
 ) -> Result<Derived, Refusals> {
@@ -194,7 +195,14 @@ fn differentiate_prepared<'c>(
 
     let (mut loops, reasons) = bring_in(context, module, gathered, &outlined, choices)?;
     clock.lap("import");
-    let derived = derive(&mut loops, &gathered.requests, choices, &reasons, options)?;
+    let derived = derive(
+        &mut loops,
+        &gathered.requests,
+        choices,
+        calling_pointers,
+        &reasons,
+        options,
+    )?;
     clock.lap("differentiate");
 
     let like = gathered

@@ -43,7 +43,7 @@ pub(crate) fn stop_writers(module: &mut Module, request: &Request, choices: &[Ch
     }
     for (op, function) in &found {
         let text = format!(
-            "Ferrozyme: a derivative called `{function}` through a pointer, which changes memory that was declared `Const`\n"
+            "Ferrozyme: a derivative called `{function}` through a pointer, which changes memory that was declared `Const`"
         );
         let structure = Structure::of(&module.functions[root]);
         if let Some(region) = structure.region_of(*op) {

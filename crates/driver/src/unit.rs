@@ -5,7 +5,7 @@
 
 use crate::enzyme::{LOCAL_MARK, has_requests};
 use crate::finish::{drop_the_rest, optimise_derivatives};
-use crate::gather::{PROMOTED_PREFIX, gather, mark_tables, promote_locals};
+use crate::gather::{FUNCTION_SUFFIX, PROMOTED_PREFIX, gather, mark_tables, promote_locals};
 use crate::inputs::{Input, Inputs, Origin};
 use crate::options::{Level, Options};
 use crate::pipeline::{Choosing, Clock, Made, add_code, make_derivatives, unloadable};
@@ -96,6 +96,14 @@ pub fn compile_unit(
             report,
         });
     }
+    let functions = module
+        .functions()
+        .filter(|function| {
+            let local = matches!(function.linkage(), Linkage::Internal | Linkage::Private);
+            !function.is_declaration() && !local
+        })
+        .map(|function| function.name())
+        .collect();
     module.dispose();
 
     let inputs = OneUnit {
@@ -104,27 +112,42 @@ pub fn compile_unit(
         bitcode,
         library: unit_options.library.as_ref(),
         missing: std::cell::Cell::new(false),
+        functions,
     };
-    let mut gathered = gather(&context, &inputs)?;
-    clock.lap("gather");
-    let rewritten = gathered
-        .rewritten
-        .values()
-        .next()
-        .cloned()
-        .unwrap_or_default();
+    let mut calling_pointers = HashSet::new();
+    let mut first_problems = None;
+    let (gathered, made) = loop {
+        let mut gathered = gather(&context, &inputs)?;
+        clock.lap("gather");
+        let choosing = Choosing {
+            program: &inputs,
+            roots: &calling_pointers,
+        };
+        match make_derivatives(&context, &mut gathered, &choosing, options, &mut clock) {
+            Ok(made) => break (gathered, Ok(made)),
+            // Calls through pointers may be why.
+            Err(refused) if first_problems.is_none() && !refused.calling_pointers.is_empty() => {
+                gathered.module.dispose();
+                first_problems = Some(refused.problems);
+                calling_pointers = refused.calling_pointers;
+            }
+            Err(refused) => {
+                let problems = match first_problems {
+                    Some(first) if !refused.has_choices => first,
+                    _ => refused.problems,
+                };
+                break (gathered, Err(problems));
+            }
+        }
+    };
+    let rewritten = gathered.rewritten.values().next();
     let module = context
-        .parse_bitcode(name, &rewritten)
+        .parse_bitcode(name, rewritten.map_or(&[], Vec::as_slice))
         .map_err(|error| unreadable(&error))?;
-    let choosing = Choosing {
-        program: &inputs,
-        roots: &HashSet::new(),
-    };
-    let made = make_derivatives(&context, &mut gathered, &choosing, options, &mut clock);
     let Made {
         machine,
         mut reports,
-    } = match made.map_err(|refused| refused.problems) {
+    } = match made {
         Ok(made) => made,
         Err(problems) if inputs.missing.get() => {
             return Ok(Unit {
@@ -180,6 +203,7 @@ fn make_local(module: Module<'_>, visible_statics: bool) {
     {
         let name = symbol.name();
         let ours = name.starts_with(DERIVATIVE_PREFIX)
+            || name.contains(FUNCTION_SUFFIX)
             || (name.starts_with(PROMOTED_PREFIX) && !visible_statics);
         if ours && !symbol.is_declaration() {
             symbol
@@ -203,6 +227,8 @@ struct OneUnit<'a> {
     library: Option<&'a Library>,
     /// Whether something was looked for that the unit does not define.
     missing: std::cell::Cell<bool>,
+    /// The functions that it defines and that others may see.
+    functions: HashSet<String>,
 }
 
 impl Inputs for OneUnit<'_> {
@@ -215,8 +241,8 @@ impl Inputs for OneUnit<'_> {
     }
 
     fn program(&self) -> Vec<usize> {
-        // Others may take addresses of functions as well.
-        Vec::new()
+        // Others may take addresses of functions as well; what is not known here stops the program.
+        vec![0]
     }
 
     fn get(&self, index: usize) -> Result<Input<'_>, String> {
@@ -243,7 +269,10 @@ impl Inputs for OneUnit<'_> {
         {
             return Some(LIBRARY);
         }
-        // Whatever the unit defines came along with the requests.
+        // What else the unit defines came along with the requests.
+        if self.functions.contains(symbol) {
+            return Some(0);
+        }
         self.missing.set(true);
         None
     }

@@ -47,6 +47,7 @@ mod opcode;
 pub mod outline;
 mod passes;
 pub mod signature;
+pub mod stop;
 mod sys;
 mod target;
 mod toolchain;

@@ -3,6 +3,7 @@
 use super::{Augmenter, CallStep, CallTarget, Lists, Step};
 use crate::deferral::ListKey;
 use crate::error::Error;
+use crate::given_code::stop_without_table;
 use crate::request::Activity;
 use ferrozyme_ir::{
     Alignment, Constant, Function, FunctionId, Layout, Op, Payload, Region, Type, Value,
@@ -217,7 +218,9 @@ impl Augmenter<'_> {
             return Ok(());
         }
         let data = self.augmented.function.ops[op].clone();
-        let table = match self.augmented.function.constant_of(data.operands[0]) {
+        let target = self.augmented.function.constant_of(data.operands[0]);
+        let known = matches!(target, Some(Constant::Function(_)));
+        let table = match target {
             Some(Constant::Function(function)) => {
                 let table = self.callees.shadow_of_function(*function)?;
                 self.function().constant(Type::PTR, table)
@@ -235,6 +238,9 @@ impl Augmenter<'_> {
         }
         let align = Alignment::natural(Type::PTR);
         let mut b = self.builder(region, op);
+        if !known {
+            stop_without_table(&mut b, data.operands[0], table);
+        }
         let augmented = b.load(Type::PTR, table, align);
         let slot = b.offset_bytes(table, 8);
         let reverse = b.load(Type::PTR, slot, align);

@@ -13,6 +13,7 @@ use super::companions::Lanes;
 use super::sweep::Sweep;
 use super::{Key, Session, usual_activity};
 use crate::error::Error;
+use crate::given_code::stop_without_table;
 use crate::request::Activity;
 use crate::shadowing;
 use ferrozyme_ir::{
@@ -205,6 +206,9 @@ impl Sweep<'_, '_> {
             }
         }
         let mut b = self.builder(region, op);
+        if !known {
+            stop_without_table(&mut b, target, table);
+        }
         let derivative = b.load(Type::PTR, table, Alignment::natural(Type::PTR));
         operands.insert(0, derivative);
         self.function.ops[op].operands = operands;

@@ -184,6 +184,7 @@ impl Freezer<'_> {
                     escapes: node.escapes,
                     clobbered: node.clobbered,
                     written: node.written,
+                    called: node.called,
                     unknown_origin: node.unknown_origin,
                     visible: false,
                     described: node.described,

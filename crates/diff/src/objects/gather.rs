@@ -547,7 +547,13 @@ impl Gather<'_> {
                 Some(&Constant::Function(callee)) if self.fits(b, op, callee) => {
                     self.call(b, op, callee, &operands[1..]);
                 }
-                _ => self.call_unknown(b, op, &operands[1..], None),
+                _ => {
+                    if let Some(target) = self.place_of(b, operands[0]) {
+                        let (class, _) = self.graph.find(target.class);
+                        self.graph.node_mut(class).called = true;
+                    }
+                    self.call_unknown(b, op, &operands[1..], None);
+                }
             },
             Opcode::For => {
                 let args = &function.regions[data.regions[0]].args;

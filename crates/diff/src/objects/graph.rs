@@ -88,6 +88,8 @@ pub(super) struct ClassNode {
     pub clobbered: bool,
     /// Something that is seen writes to it.
     pub written: bool,
+    /// It is code that something calls through a pointer.
+    pub called: bool,
     /// It may be memory that stems from code that is not seen.
     pub unknown_origin: bool,
     /// A description says what each byte of a period is.
@@ -167,6 +169,7 @@ impl Graph {
             escapes: false,
             clobbered: false,
             written: false,
+            called: false,
             unknown_origin: false,
             described: false,
         });
@@ -341,12 +344,13 @@ impl Graph {
         let sources = std::mem::take(&mut node.sources);
         let (escapes, clobbered, unknown_origin) =
             (node.escapes, node.clobbered, node.unknown_origin);
-        let (described, written) = (node.described, node.written);
+        let (described, written, called) = (node.described, node.written, node.called);
         let (start, every) = (node.start, node.period);
         let node = self.node_mut(big);
         node.escapes |= escapes;
         node.clobbered |= clobbered;
         node.written |= written;
+        node.called |= called;
         node.unknown_origin |= unknown_origin;
         node.described |= described;
         node.sources.extend(sources);

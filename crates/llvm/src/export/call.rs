@@ -6,8 +6,12 @@ use super::ExportError;
 use super::body::Body;
 use crate::attribute::Place;
 use crate::signature::{function_type, put_together, take_apart};
+use crate::stop::call_stop;
 use crate::types::Type;
 use crate::value::Value;
+
+/// How messages start that users are to see when a program stops.
+const SHOWN: &str = "Ferrozyme: ";
 
 impl<'c> Body<'_, '_, 'c> {
     /// `call` and `call_indirect`.
@@ -93,6 +97,12 @@ impl<'c> Body<'_, '_, 'c> {
         if let Payload::Callee(callee) = data.payload {
             let arguments = self.get_all(&data.operands)?;
             self.call_function(callee, &arguments)?;
+        } else if let Payload::Message(text) = &data.payload
+            && text.starts_with(SHOWN)
+        {
+            let exporter = &self.exporter;
+            let text = format!("{text}\n");
+            call_stop(exporter.context, exporter.into, &exporter.builder, &text);
         } else {
             let trap = self.intrinsic("llvm.trap", &[])?;
             self.exporter.builder.call_function(trap, &[]);

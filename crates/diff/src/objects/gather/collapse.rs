@@ -82,6 +82,7 @@ impl Gather<'_> {
         node.escapes = true;
         node.clobbered = true;
         node.written = true;
+        node.called = true;
         node.unknown_origin = true;
     }
 

@@ -257,6 +257,7 @@ impl Gather<'_> {
             node.escapes = shape.escapes;
             node.clobbered = shape.clobbered;
             node.written = shape.written;
+            node.called = shape.called;
             node.unknown_origin = shape.unknown_origin;
             node.described = shape.described;
         }

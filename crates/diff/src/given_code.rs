@@ -1,0 +1,83 @@
+//! Code whose address comes with an argument.
+//!
+//! The shadow of a function's address is the address of a table of its derivatives. Those who make shadows by hand know nothing of such tables: the
+//! shadow of a struct with a function pointer holds the function, that of a trait object the methods of the primal.
+//!
+//! ```text
+//! func @f(%layer: ptr, %x: f64) -> (f64) {
+//!   %g = load ptr %layer align 8            ; the caller's, as is its shadow
+//!   %y = call_indirect %g(%x) -> (f64)
+//!   return %y
+//! }
+//! ```
+
+use crate::activity::reachable_from;
+use crate::error::Error;
+use crate::objects::{Class, Objects, ObjectsCache, Source};
+use crate::request::{Activity, Request};
+use ferrozyme_ir::{Builder, IntPredicate, Module, Opcode, Type, Value, returning_ops};
+use rustc_hash::FxHashSet;
+
+/// Says why a request cannot be met if nobody gives tables of derivatives: something calls code whose address comes with an argument that has a shadow.
+///
+/// # Errors
+/// If there is such a call.
+pub fn refuse_given_code(module: &Module, request: &Request) -> Result<(), Error> {
+    let function = &module.functions[request.function];
+    if function.body.is_none() {
+        return Ok(());
+    }
+    let mut cache = ObjectsCache::new();
+    let objects = Objects::analyse(module, request.function, &mut cache, None);
+    let given = given_code(&objects, request);
+    if given.is_empty() {
+        return Ok(());
+    }
+    let is_given = |value| {
+        objects
+            .class_of(function, value)
+            .is_some_and(|(class, _)| given.contains(&class))
+    };
+    let call = returning_ops(function).into_iter().find(|&op| {
+        let data = &function.ops[op];
+        data.opcode == Opcode::CallIndirect && is_given(data.operands[0])
+    });
+    const MESSAGE: &str = "a function is called through a pointer in an argument, and which function that is cannot be told";
+    const REMEDY: &str =
+        "declare the argument `Const`, or choose the function inside the differentiated function";
+    Err(match call {
+        Some(op) => Error::at(module, function, op, MESSAGE, REMEDY),
+        None => Error::of_function(function, MESSAGE, REMEDY),
+    })
+}
+
+/// Stops the program where the shadow of a function's address is no table of derivatives: shadows that were made by hand hold the address itself, or nothing.
+pub(crate) fn stop_without_table(b: &mut Builder<'_>, function: Value, table: Value) {
+    let null = b.zero(Type::PTR);
+    let same = b.icmp(IntPredicate::Eq, table, function);
+    let none = b.icmp(IntPredicate::Eq, table, null);
+    let is_no_table = b.binary(Opcode::Or, same, none);
+    let (_, then_region, else_region) = b.if_else(is_no_table, &[]);
+    b.inside(then_region, |b| {
+        b.trap("Ferrozyme: a function is called through a pointer of which the shadow leads to no derivative");
+    });
+    b.inside(else_region, |b| {
+        b.yields(&[]);
+    });
+}
+
+/// The code that is called and that arguments with shadows lead to.
+fn given_code(objects: &Objects, request: &Request) -> FxHashSet<Class> {
+    let is_given = |class: &Class| {
+        objects.sources(*class).any(|source| {
+            matches!(source, Source::Param(index) if request.args.get(index as usize) == Some(&Activity::Duplicated))
+        })
+    };
+    let roots: Vec<Class> = objects.classes().filter(is_given).collect();
+    let mut found = FxHashSet::default();
+    for root in roots {
+        let reached = reachable_from(objects, root).into_iter();
+        found.extend(reached.filter(|&class| objects.is_called(class)));
+    }
+    found
+}
