@@ -6,7 +6,7 @@
 //! ```text
 //! func @f(%layer: ptr, %x: f64) -> (f64) {
 //!   %g = load ptr %layer align 8            ; the caller's, as is its shadow
-//!   %y = call_indirect %g(%x) -> (f64)
+//!   %y = call_indirect %g(f64 %x) -> (f64)
 //!   return %y
 //! }
 //! ```
@@ -80,4 +80,48 @@ fn given_code(objects: &Objects, request: &Request) -> FxHashSet<Class> {
         found.extend(reached.filter(|&class| objects.is_called(class)));
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ferrozyme_ir::parse_module;
+
+    const LAYER: &str = "
+        func @layer(%layer: ptr, %x: f64) -> (f64) {
+          %f = load ptr %layer align 8
+          %y = call_indirect %f(f64 %x) -> (f64)
+          return %y
+        }
+        func @outer(%layers: ptr, %x: f64) -> (f64) {
+          %layer = load ptr %layers align 8
+          %y = call @layer(%layer, %x)
+          return %y
+        }
+        func @own(%x: f64) -> (f64) {
+          %layer = stack 8 align 8
+          store ptr @square, %layer align 8
+          %y = call @layer(%layer, %x)
+          return %y
+        }
+        func @square(%x: f64) -> (f64) {
+          %y = fmul f64 %x, %x
+          return %y
+        }";
+
+    #[test]
+    fn code_of_arguments_is_found_through_memory_and_calls() {
+        let module = parse_module(LAYER).expect("it is well-formed");
+        for (name, given) in [("layer", true), ("outer", true), ("own", false)] {
+            let function = module.function_named(name).expect("it is there");
+            let mut request = Request::usual(&module, function);
+            assert_eq!(
+                refuse_given_code(&module, &request).is_err(),
+                given,
+                "{name}"
+            );
+            request.args.fill(Activity::Const);
+            assert_eq!(refuse_given_code(&module, &request), Ok(()), "{name}");
+        }
+    }
 }
