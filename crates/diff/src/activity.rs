@@ -110,6 +110,15 @@ impl Activities {
     }
 }
 
+/// Who gives a function its arguments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Giver {
+    /// Who asked for the derivative: arguments may lead to the same memory unless they promise otherwise.
+    User,
+    /// A call in a function that was analysed. Constant memory that takes part in derivatives was found there.
+    Call,
+}
+
 /// Analyses a function.
 ///
 /// # Errors
@@ -120,6 +129,7 @@ pub fn analyse_activity(
     objects: &Objects,
     args: &[Activity],
     results: &[Activity],
+    giver: Giver,
 ) -> Result<Activities, Error> {
     let mut analysis = Analysis {
         module,
@@ -129,10 +139,14 @@ pub fn analyse_activity(
         useful: Flow::default(),
         tainted: EntitySet::new(),
         given: FxHashSet::default(),
+        constant: Vec::new(),
         calls_on_globals: find_calls_on_globals(module, &module.functions[function]),
         changed: false,
     };
     analysis.seed(args, results);
+    if giver == Giver::User {
+        analysis.constant = analysis.find_constant_memory(args);
+    }
     let ops = returning_ops(analysis.function);
     let order = order_of_flow(analysis.function);
     analysis.repeat(|analysis| {
@@ -213,6 +227,8 @@ struct Analysis<'a> {
     tainted: EntitySet<Value>,
     /// Memory whose shadow the caller gives.
     given: FxHashSet<Class>,
+    /// Memory from outside without a shadow, which may all be the same.
+    constant: Vec<Class>,
     /// Calls that may reach floats in globals.
     calls_on_globals: FxHashSet<Op>,
     changed: bool,
@@ -325,9 +341,35 @@ impl Analysis<'_> {
     }
 
     fn mark_varied_class(&mut self, class: Class) {
-        if !self.is_never_written(class) && self.varied.classes.insert(class) {
-            self.changed = true;
+        if self.is_never_written(class) || !self.varied.classes.insert(class) {
+            return;
         }
+        self.changed = true;
+        if self.constant.contains(&class) {
+            self.varied.classes.extend(&self.constant);
+        }
+    }
+
+    /// The memory that arguments without a shadow lead to, and of which nobody promises that there is no other way to it.
+    ///
+    /// Two handles of one shared cell are different arguments, or fields of one, and still the same memory.
+    fn find_constant_memory(&self, args: &[Activity]) -> Vec<Class> {
+        let mut found = Vec::new();
+        let arguments = self.function.arguments().iter().zip(&self.function.params);
+        for ((&arg, param), &activity) in arguments.zip(args) {
+            if activity != Activity::Const {
+                continue;
+            }
+            let alone = self.class(arg).filter(|_| param.facts.noalias);
+            found.extend(self.reachable(arg).into_iter().filter(|&class| {
+                let mut sources = self.objects.sources(class);
+                let is_global = |source| matches!(source, Source::Global(_));
+                Some(class) != alone && !self.given.contains(&class) && !sources.any(is_global)
+            }));
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
     }
 
     /// Whether all memory of a class is constant or declared to carry no derivatives, or nobody here writes to it, or it is only read according to the parameters that lead there.

@@ -4,7 +4,7 @@
 //! forward sweep returns a tape, which the reverse sweep consumes. Calls inside a differentiated function are always split,
 //! since everything between the two happens in the meantime; so recursion needs nothing more.
 
-use crate::activity::{Activities, analyse_activity};
+use crate::activity::{Activities, Giver, analyse_activity};
 use crate::augment::{Augmented, CalleeDerivative, Callees, Lists, Sweep, augment};
 use crate::deferral::{self, ListKey, Manner};
 use crate::error::Error;
@@ -102,6 +102,8 @@ struct SplitKey {
 /// One request, with all the derivatives of callees that it takes.
 struct Session<'m> {
     module: &'m mut Module,
+    /// The function that is asked about, once that is known to make sense.
+    asked: Option<FunctionId>,
     /// What shadows of globals are called behind the global's name.
     suffix: String,
     /// The tables of derivatives of functions whose addresses are used.
@@ -190,6 +192,7 @@ impl<'m> Session<'m> {
             suffix: globals::fresh_suffix(module, "shadow"),
             tables: FxHashMap::default(),
             module,
+            asked: None,
             objects: ObjectsCache::new(),
             splits: FxHashMap::default(),
             in_progress: Vec::new(),
@@ -215,6 +218,7 @@ impl<'m> Session<'m> {
             ));
         }
         ferrozyme_opt::infer_facts(self.module, request.function);
+        self.asked = Some(request.function);
         Ok(())
     }
 
@@ -227,8 +231,18 @@ impl<'m> Session<'m> {
             &mut self.objects,
             Some(&key.layouts),
         );
-        let activities =
-            analyse_activity(self.module, key.function, &objects, &key.args, &key.results)?;
+        let giver = match self.asked == Some(key.function) {
+            true => Giver::User,
+            false => Giver::Call,
+        };
+        let activities = analyse_activity(
+            self.module,
+            key.function,
+            &objects,
+            &key.args,
+            &key.results,
+            giver,
+        )?;
         let overwritten = find_overwritten(
             self.module,
             &self.module.functions[key.function],

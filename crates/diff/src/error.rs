@@ -16,6 +16,8 @@ pub struct Error {
     pub opcode: Option<Opcode>,
     /// The function that it calls.
     pub callee: Option<String>,
+    /// The argument of the function that is given without a shadow, if that is the problem.
+    pub argument: Option<u32>,
     /// Where that stands in the source: `file:line:column`.
     pub location: Option<String>,
     /// The same in the module's table, which knows where it was inlined to.
@@ -53,6 +55,7 @@ impl Error {
                 Payload::Callee(callee) => Some(module.functions[callee].name.clone()),
                 _ => None,
             },
+            argument: None,
             location: function.ops[op]
                 .location
                 .map(|location| module.describe_location(location)),
@@ -74,6 +77,7 @@ impl Error {
             operation: None,
             opcode: None,
             callee: None,
+            argument: None,
             location: None,
             place: None,
             remedy: remedy.into(),

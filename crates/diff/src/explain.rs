@@ -1,6 +1,6 @@
 //! The analyses and the caching plan as text, for people who want to know what is saved and why.
 
-use crate::activity::{Activities, analyse_activity};
+use crate::activity::{Activities, Giver, analyse_activity};
 use crate::augment::Step;
 use crate::differentiate::{Study, study_reverse};
 use crate::error::Error;
@@ -28,6 +28,7 @@ pub fn explain_activity(module: &Module, request: &Request) -> Result<String, Er
         &objects,
         &request.args,
         &request.results,
+        Giver::User,
     )?;
     let names = Names::of(function);
     let mut text = heading("activity", function, request);

@@ -61,6 +61,7 @@ pub fn differentiate_forward(module: &mut Module, request: &Request) -> Result<F
             operation: None,
             opcode: None,
             callee: None,
+            argument: None,
             location: None,
             place: None,
             remedy: "name a function of the module".to_owned(),

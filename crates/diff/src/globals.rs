@@ -114,6 +114,7 @@ fn find_or_add(
             operation: None,
             opcode: None,
             callee: None,
+            argument: None,
             location: None,
             place: None,
             remedy: format!(

@@ -23,7 +23,7 @@ mod shadowing;
 mod statics;
 mod tape;
 
-pub use activity::{Activities, analyse_activity};
+pub use activity::{Activities, Giver, analyse_activity};
 pub use differentiate::{Split, differentiate_reverse, differentiate_split};
 pub use error::{Caller, Error};
 pub use explain::{explain_activity, explain_plan};

@@ -62,6 +62,19 @@ pub(crate) fn passing_of(slot: &Slot) -> Passing {
     Passing::Words(words.collect())
 }
 
+/// The slot that a parameter of the root comes from.
+pub(crate) fn slot_of(descriptor: &Descriptor, parameter: usize) -> Option<&Slot> {
+    let mut first = 0;
+    descriptor.slots.iter().find(|slot| {
+        first += match passing_of(slot) {
+            Passing::Words(words) => words.len(),
+            Passing::Float(_) if slot.result => 0,
+            Passing::Float(_) | Passing::Memory => 1,
+        };
+        parameter < first
+    })
+}
+
 /// The request to the differentiator that a descriptor means, for the root `function`.
 pub(crate) fn request_for(
     descriptor: &Descriptor,

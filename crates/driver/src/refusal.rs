@@ -3,7 +3,9 @@
 //! An error is found in code that was optimised and inlined, so its place is a chain: a line of the standard library, inlined to a line of some
 //! crate, inlined to a line of the user. The innermost line of the user is shown, the library's is a note.
 
+use crate::descriptor::Slot;
 use crate::opaque::demangle;
+use crate::passing::slot_of;
 use crate::report::{Diagnostic, Frame, Location};
 use crate::requests::{FoundRequest, Interface};
 use crate::root::root_symbol;
@@ -37,6 +39,7 @@ pub(crate) fn describe_refusal(
                 Interface::Values(_) => wording.remedy(error),
             },
         ),
+        None if let Some(slot) = wording.constant_argument(error) => wording.of_argument(slot),
         None => (
             wording.in_words(&error.message),
             match is_about_memory(error) && works_on_maps(module, &error.function) {
@@ -136,6 +139,38 @@ impl Wording<'_> {
         Diagnostic {
             remedy: Some(remedy),
             ..self.place(message, &places, module, error)
+        }
+    }
+
+    /// The argument whose memory would need a shadow and has none, if that is the problem.
+    fn constant_argument(&self, error: &diff::Error) -> Option<&Slot> {
+        match &self.request.interface {
+            Interface::Slots(descriptor) if error.function == root_symbol(self.request) => {
+                slot_of(descriptor, error.argument? as usize)
+            }
+            _ => None,
+        }
+    }
+
+    /// What is said of an argument that is `Const` and should not be, and what can be done.
+    fn of_argument(&self, slot: &Slot) -> (String, String) {
+        match is_of_library(self.request) {
+            true => (
+                "values that carry derivatives are kept in memory that the function captures"
+                    .to_owned(),
+                "make that memory (`Cell`, `RefCell`, what `&mut` refers to) inside of the function, or use `#[autodiff_reverse]` and give it a shadow"
+                    .to_owned(),
+            ),
+            false => (
+                format!(
+                    "derivatives would flow through memory of the argument `{}`, which is `Const`",
+                    slot.name
+                ),
+                format!(
+                    "make `{}` `Duplicated` (in forward mode `Dual`) and give it a shadow, or keep values that carry derivatives out of its memory",
+                    slot.name
+                ),
+            ),
         }
     }
 

@@ -21,13 +21,14 @@ pub use std::ptr::{null, read, write};
 
 pub use differentiable::{Differentiable, Mismatch};
 pub use layout::{Field, Layout};
-pub use probe::{Probe, Unknown};
+pub use probe::{MakeShadow, Probe, Unknown};
 pub use registration::{
     __ferrozyme_inactive, NEVER, Registration, cell, cells, keep, never_returns, slice, slice_mut,
     take,
 };
 pub use request::{
-    __ferrozyme_request, Descriptor, Slot, Text, require_driver, shared_flag, start_of, unique_flag,
+    __ferrozyme_request, Descriptor, Slot, Text, require_driver, require_frozen, shared_flag,
+    start_gradient, start_of, unique_flag,
 };
 pub use restore::Restore;
-pub use shape::{Comparison, Names, check_lanes, check_shape, lane, lane_mut};
+pub use shape::{Comparison, Names, check_lanes, check_seed, check_shape, lane, lane_mut};

@@ -156,7 +156,8 @@ pub use ferrozyme_macros::autodiff_forward;
 /// Makes the reverse-mode derivative of a function: gradients with respect to all its arguments at once.
 ///
 /// `#[autodiff_reverse(NAME, WIDTH, ACTIVITY, …)]` puts a function `NAME` after the one that it stands on. It has an activity for each argument (`self`
-/// included), and one for the result unless that is `()`. `WIDTH` is the number of gradients at once, and 1 if it is left out.
+/// included), and one for the result unless that is `()`. `WIDTH` is the number of gradients, and 1 if it is left out: the function then runs once for each, and what it
+/// changes behind `&mut` is put back in between (what it prints, it prints so often).
 ///
 /// | activity | of | means |
 /// |---|---|---|
@@ -231,7 +232,8 @@ pub use ferrozyme_macros::autodiff_forward;
 /// ```
 ///
 /// # Panics
-/// The derivative panics if a shadow does not have the shape of what it shadows: slices and vectors of the same length, enums of the same variant.
+/// The derivative panics if a shadow does not have the shape of what it shadows: slices and vectors of the same length, enums of the same variant. It panics where the function panics;
+/// shadows may then hold a part of the gradient.
 ///
 /// ```should_panic
 /// use ferrozyme::autodiff_reverse;

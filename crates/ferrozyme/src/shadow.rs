@@ -159,6 +159,14 @@ impl<T: Shadow> Shadow for Option<T> {
     }
 }
 
+impl<T: Shadow, E: Shadow> Shadow for Result<T, E> {
+    type Shadow = Result<T::Shadow, E::Shadow>;
+
+    fn shadow(&self) -> Result<T::Shadow, E::Shadow> {
+        self.as_ref().map(T::shadow).map_err(E::shadow)
+    }
+}
+
 impl<T: Shadow + Copy> Shadow for Cell<T> {
     type Shadow = Cell<T::Shadow>;
 

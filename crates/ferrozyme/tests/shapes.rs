@@ -146,3 +146,42 @@ fn slices_of_elements_that_nothing_is_known_of() {
         "{message}"
     );
 }
+
+#[autodiff_reverse(d_first, Duplicated, Active)]
+fn first(values: &[f64]) -> Option<f64> {
+    values.first().map(|value| value * value)
+}
+
+#[test]
+fn seeds_of_another_variant() {
+    let mut gradient = [0.0; 2];
+    assert_eq!(d_first(&[3.0, 1.0], &mut gradient, Some(0.5)), Some(9.0));
+    assert_eq!(gradient, [3.0, 0.0]);
+    let expected = line!() + 1;
+    let (message, line) = panic_of(|| _ = d_first(&[3.0, 1.0], &mut [0.0; 2], None));
+    assert_eq!(
+        message,
+        "the seed of the result of `shapes::first` has another shape: the result is Some, but the seed is None; gradients are not to be used"
+    );
+    assert_eq!(line, expected);
+}
+
+#[autodiff_reverse(d_product, Duplicated, Active)]
+fn product(values: &Result<Vec<f64>, String>) -> f64 {
+    values
+        .as_ref()
+        .map_or(2.0, |values| values.iter().product())
+}
+
+#[test]
+fn results_of_another_variant() {
+    let values = Ok(vec![2.0, 3.0]);
+    let mut gradient = shadow_of(&values);
+    assert_eq!(d_product(&values, &mut gradient, 1.0), 6.0);
+    assert_eq!(gradient, Ok(vec![3.0, 2.0]));
+    let (message, _) = panic_of(|| _ = d_product(&values, &mut Err("none".to_owned()), 1.0));
+    assert_eq!(
+        message,
+        "the shadow of argument `values` of `shapes::product` has another shape: `values` has Ok, but `dvalues_0` has Err"
+    );
+}

@@ -1,6 +1,6 @@
 //! The attributes in every place that they are allowed, on every kind of function and argument.
 
-use ferrozyme::{autodiff_forward, autodiff_reverse};
+use ferrozyme::{Differentiable, autodiff_forward, autodiff_reverse};
 use ferrozyme_programs::{EXACT, assert_close};
 
 /// Documentation, other attributes and a trailing comma.
@@ -295,4 +295,45 @@ fn shadows_of_wrong_length() {
         message.contains('2') && message.contains('3'),
         "the message names both lengths: {message}"
     );
+}
+
+/// Its gradient is of the same variant.
+#[derive(Clone, Copy, Debug, Differentiable, PartialEq)]
+enum Shape {
+    Disc(f64),
+    Polygon { side: f64, corners: i32 },
+    Nothing,
+}
+
+#[autodiff_reverse(d_boundary, Active, Active)]
+fn boundary(shape: Shape) -> f64 {
+    match shape {
+        Shape::Disc(radius) => 2.0 * std::f64::consts::PI * radius,
+        Shape::Polygon { side, corners } => side * f64::from(corners),
+        Shape::Nothing => 0.0,
+    }
+}
+
+#[autodiff_reverse(d_doubled, Active, Active)]
+fn doubled(x: Option<f64>) -> f64 {
+    x.unwrap_or(1.0) * 2.0
+}
+
+#[test]
+fn active_enums_by_value() {
+    let (length, gradient) = d_boundary(Shape::Disc(1.0), 0.5);
+    assert_eq!(length, 2.0 * std::f64::consts::PI);
+    assert_eq!(gradient, Shape::Disc(std::f64::consts::PI));
+    let square = Shape::Polygon {
+        side: 2.0,
+        corners: 4,
+    };
+    let expected = Shape::Polygon {
+        side: 4.0,
+        corners: 4,
+    };
+    assert_eq!(d_boundary(square, 1.0), (8.0, expected));
+    assert_eq!(d_boundary(Shape::Nothing, 1.0), (0.0, Shape::Nothing));
+    assert_eq!(d_doubled(Some(3.0), 1.0), (6.0, Some(2.0)));
+    assert_eq!(d_doubled(None, 1.0), (2.0, None));
 }

@@ -247,6 +247,91 @@ fn maps_with_active_values_are_refused_with_a_way_out() {
     }
 }
 
+/// Programs, and what is said of them.
+const CONSTANT_MEMORY: [(&str, &[&str]); 2] = [
+    (
+        "use ferrozyme::grad;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+fn main() {
+    let written = Rc::new(RefCell::new(vec![0.0]));
+    let read = written.clone();
+    let f = |x: f64| {
+        written.borrow_mut()[0] = x * x;
+        read.borrow()[0] * x
+    };
+    println!(\"{}\", grad(f, 2.0));
+}
+",
+        &[
+            "error: values that carry derivatives are kept in memory that the function captures",
+            "src/main.rs:9:",
+            "help: make that memory (`Cell`, `RefCell`, what `&mut` refers to) inside of the function",
+        ],
+    ),
+    (
+        "use ferrozyme::autodiff_reverse;
+use std::cell::Cell;
+
+#[autodiff_reverse(df, Duplicated, Const, Const, Active)]
+fn f(x: &[f64], written: &Cell<f64>, read: &Cell<f64>) -> f64 {
+    written.set(x[0] * x[0]);
+    read.get() * x[0]
+}
+
+fn main() {
+    let cell = Cell::new(0.0);
+    println!(\"{}\", df(&[2.0], &mut [0.0], &cell, &cell, 1.0));
+}
+",
+        &[
+            "error: derivatives would flow through memory of the argument `read`, which is `Const`",
+            "src/main.rs:6:",
+            "help: make `read` `Duplicated` (in forward mode `Dual`) and give it a shadow",
+        ],
+    ),
+];
+
+#[test]
+fn constant_memory_that_is_written_and_read_is_refused() {
+    for (program, parts) in CONSTANT_MEMORY {
+        let project = Project::program("constant", program);
+        for profile in ["dev", "release"] {
+            let run = project.ferrozyme(&["build", "--profile", profile]);
+            let errors = run.expect_failure();
+            for part in parts {
+                assert!(errors.contains(part), "{profile}: {part}\n{errors}");
+            }
+        }
+    }
+}
+
+#[test]
+fn types_that_attributes_cannot_serve_are_refused() {
+    let programs = [
+        (
+            "use ferrozyme::autodiff_reverse;\nuse std::num::NonZeroU32;\n\nstruct Scaled {\n    x: f64,\n    n: NonZeroU32,\n}\n\n\
+             #[autodiff_reverse(df, Active, Active)]\nfn f(scaled: Scaled) -> f64 {\n    scaled.x * f64::from(scaled.n.get())\n}\n\n\
+             fn main() {\n    println!(\"{}\", df(Scaled { x: 1.0, n: NonZeroU32::MIN }, 1.0).0);\n}\n",
+            "Active can not be used for this type: zeros need not be a value of it",
+        ),
+        (
+            "use ferrozyme::autodiff_reverse;\nuse std::cell::Cell;\n\n\
+             #[autodiff_reverse(df, 2, Duplicated, Duplicated)]\nfn f(x: &Cell<f64>, y: &mut [f64]) {\n    y[0] = x.get();\n}\n\n\
+             fn main() {\n    let (x, mut a, mut b) = (Cell::new(1.0), Cell::new(0.0), Cell::new(0.0));\n    \
+             df(&x, &mut a, &mut b, &mut [0.0], &mut [1.0], &mut [1.0]);\n}\n",
+            "reverse mode with a width can not be used with this reference",
+        ),
+    ];
+    for (program, message) in programs {
+        let project = Project::program("unserved", program);
+        let run = project.ferrozyme(&["build"]);
+        let errors = run.expect_failure();
+        assert!(errors.contains(message), "{errors}");
+    }
+}
+
 /// A package without dependencies.
 fn alone(name: &str, main: &str) -> Project {
     let manifest = format!(

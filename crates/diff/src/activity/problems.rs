@@ -1,8 +1,8 @@
 //! What is active and cannot be differentiated: found here and reported, since afterwards it would be a silent zero.
 
-use super::{Activities, Analysis};
+use super::{Activities, Analysis, stored};
 use crate::error::Error;
-use crate::objects::{Contradiction, Kind, Source, ValueKind};
+use crate::objects::{Class, Contradiction, Kind, Source, ValueKind};
 use crate::request::Activity;
 use crate::rules::{self, Primal};
 use ferrozyme_ir::{Op, Opcode, Payload, Value};
@@ -15,7 +15,7 @@ impl Analysis<'_> {
         activities: &Activities,
         args: &[Activity],
     ) -> Result<(), Error> {
-        self.report_missing_shadows(activities, args)?;
+        self.report_missing_shadows(ops, activities, args)?;
         for &op in ops {
             self.report_bit_tricks(op)?;
             self.report_unknown_layout(op, activities)?;
@@ -29,28 +29,58 @@ impl Analysis<'_> {
 
     fn report_missing_shadows(
         &self,
+        ops: &[Op],
         activities: &Activities,
         args: &[Activity],
     ) -> Result<(), Error> {
-        for &class in &activities.shadowed {
-            for source in self.objects.sources(class) {
-                let Source::Param(index) = source else {
-                    continue;
-                };
-                if args[index as usize] == Activity::Const {
-                    return Err(Error::of_function(
-                        self.function,
-                        format!(
-                            "derivatives would flow through the memory of argument {index}, which is declared `const`"
-                        ),
-                        format!(
-                            "declare argument {index} `dup` and give it a shadow, or keep active values out of its memory"
-                        ),
-                    ));
-                }
+        let arguments = args.iter().zip(self.function.arguments()).enumerate();
+        for (index, (&activity, &arg)) in arguments {
+            let shadowed =
+                |class| activity == Activity::Const && activities.shadowed.contains(&class);
+            if !self.class(arg).is_some_and(shadowed) {
+                continue;
             }
+            let message = format!(
+                "derivatives would flow through the memory of argument {index}, which is declared `const`"
+            );
+            let remedy = format!(
+                "declare argument {index} `dup` and give it a shadow, or keep active values out of its memory"
+            );
+            let mut classes = self.reachable(arg);
+            classes.extend(&self.constant);
+            let error = match self.first_write(ops, &classes) {
+                Some(op) => Error::at(self.module, self.function, op, message, remedy),
+                None => Error::of_function(self.function, message, remedy),
+            };
+            return Err(Error {
+                argument: Some(index as u32),
+                ..error
+            });
         }
         Ok(())
+    }
+
+    /// The first operation that puts something with a derivative into memory of these classes.
+    fn first_write(&self, ops: &[Op], classes: &[Class]) -> Option<Op> {
+        let within = |pointer: Value| {
+            self.class(pointer)
+                .is_some_and(|class| classes.contains(&class))
+        };
+        let varied =
+            |class: Option<Class>| class.is_some_and(|class| self.varied.classes.contains(&class));
+        ops.iter().copied().find(|&op| {
+            let data = &self.function.ops[op];
+            match data.opcode {
+                Opcode::Store | Opcode::AtomicAdd => {
+                    let (value, pointer) = stored(data.opcode, &data.operands);
+                    within(pointer) && self.varied.values.contains(value)
+                }
+                Opcode::Copy | Opcode::Move => {
+                    within(data.operands[0]) && varied(self.class(data.operands[1]))
+                }
+                _ => false,
+            }
+        })
     }
 
     /// What pointers in a global lead to has a shadow only if derivatives alone put them there.

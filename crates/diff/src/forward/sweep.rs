@@ -5,9 +5,9 @@
 
 use super::companions::{Companions, Lanes};
 use super::{Key, Session};
-use crate::activity::{Activities, analyse_activity};
+use crate::activity::{Activities, Giver, analyse_activity};
 use crate::error::Error;
-use crate::objects::{Bytes, Class, Kind, Objects, Source};
+use crate::objects::{Bytes, Class, Kind, Objects};
 use crate::request::Activity;
 use crate::rules::{self, Linearisation, Primal, Rule};
 use crate::shadowing;
@@ -43,13 +43,16 @@ pub(super) fn differentiate(session: &mut Session<'_>, index: usize) -> Result<F
         &objects,
         &key.args,
         &key.results,
+        match index {
+            0 => Giver::User,
+            _ => Giver::Call,
+        },
     )?;
     let primal = &session.module.functions[key.function];
     let shadowed = objects
         .classes()
         .filter(|&class| activities.is_shadowed_class(class))
         .collect();
-    check_given_shadows(primal, &objects, &shadowed, &key.args)?;
     let function = primal.clone();
     let companions = Companions::new(session.width());
     let mut sweep = Sweep {
@@ -66,32 +69,6 @@ pub(super) fn differentiate(session: &mut Session<'_>, index: usize) -> Result<F
     let body = sweep.function.body();
     sweep.visit(body, End::Function)?;
     Ok(sweep.function)
-}
-
-/// Memory with a shadow must not come from an argument without one.
-fn check_given_shadows(
-    function: &Function,
-    objects: &Objects,
-    shadowed: &FxHashSet<Class>,
-    args: &[Activity],
-) -> Result<(), Error> {
-    let mut sources = shadowed.iter().flat_map(|&class| objects.sources(class));
-    let missing = sources.find_map(|source| match source {
-        Source::Param(index) if args.get(index as usize) == Some(&Activity::Const) => Some(index),
-        _ => None,
-    });
-    match missing {
-        None => Ok(()),
-        Some(index) => Err(Error::of_function(
-            function,
-            format!(
-                "derivatives would flow through the memory of argument {index}, which is declared `const`"
-            ),
-            format!(
-                "declare argument {index} `dup` and give it a shadow, or keep its memory apart from that of active arguments"
-            ),
-        )),
-    }
 }
 
 /// What the terminator of a region hands on.

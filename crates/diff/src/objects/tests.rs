@@ -1359,10 +1359,14 @@ fn time_grows_with_the_number_of_operations() {
     let time = |operations: usize| {
         let module = module(&long_function(operations));
         let function = module.functions.keys().next().expect("there is a function");
-        let start = std::time::Instant::now();
-        let objects = Objects::analyse(&module, function, &mut ObjectsCache::new(), None);
-        assert!(objects.classes().count() > operations / 10);
-        start.elapsed()
+        // The best of some runs: others use the machine as well.
+        let runs = (0..3).map(|_| {
+            let start = std::time::Instant::now();
+            let objects = Objects::analyse(&module, function, &mut ObjectsCache::new(), None);
+            assert!(objects.classes().count() > operations / 10);
+            start.elapsed()
+        });
+        runs.min().expect("it ran")
     };
     let (few, many) = (time(5_000), time(50_000));
     assert!(

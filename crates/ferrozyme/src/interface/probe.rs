@@ -8,9 +8,13 @@ use std::marker::PhantomData;
 use std::ptr::null;
 
 use super::{Differentiable, Layout, Mismatch};
+use crate::Shadow;
 
 /// Ask as `Probe::<T>::LAYOUT`, with [`Unknown`] in scope.
 pub struct Probe<T: ?Sized>(PhantomData<T>);
+
+/// Makes a shadow of the same type.
+pub type MakeShadow<T> = fn(&T) -> T;
 
 /// The answers where nothing is known.
 pub trait Unknown {
@@ -34,6 +38,8 @@ pub trait Unknown {
     const COMPARE: fn(&Self::Target, &Self::Target) -> Result<(), Mismatch> = |_, _| Ok(());
     /// Gives vectors of the shadow the capacity of those that they shadow.
     const FIT: fn(&Self::Target, &mut Self::Target) = |_, _| {};
+    /// Makes a value of the same shape out of zeros.
+    const SHADOW: Option<MakeShadow<Self::Target>> = None;
     /// The length of a slice or vector, even if nothing is known of its elements; 0 for everything else.
     const LENGTH: fn(&Self::Target) -> usize = |_| 0;
 }
@@ -55,6 +61,11 @@ impl<T: ?Sized + Differentiable> Probe<T> {
     pub const COMPARE: fn(&T, &T) -> Result<(), Mismatch> = T::compare;
     /// See [`Unknown`].
     pub const FIT: fn(&T, &mut T) = T::fit;
+}
+
+impl<T: Shadow<Shadow = T>> Probe<T> {
+    /// See [`Unknown`].
+    pub const SHADOW: Option<MakeShadow<T>> = Some(T::shadow);
 }
 
 impl<T: Copy> Probe<T> {

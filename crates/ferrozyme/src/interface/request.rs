@@ -5,11 +5,12 @@
 //! the bitcode and replaces the call. The layout of every type here is therefore part of the interface between this
 //! crate and the driver, and `magic` carries its version.
 
-use std::mem::needs_drop;
+use std::mem::{MaybeUninit, needs_drop};
 use std::ptr::null;
 
 use super::Layout;
 use super::layout::can_be_gradient;
+use super::probe::MakeShadow;
 
 /// What a derivative is wanted of, and how. Constant, and read by the driver.
 #[repr(C)]
@@ -105,8 +106,10 @@ impl Slot {
         activity: u32,
         flags: u64,
         layout: *const Layout,
+        shadow: Option<MakeShadow<T>>,
     ) -> Slot {
         require_gradient::<T>(activity, layout);
+        require_start::<T>(activity, shadow.is_some());
         Slot {
             role: 0,
             activity,
@@ -139,6 +142,33 @@ const fn require_gradient<T>(activity: u32, layout: *const Layout) {
     assert!(
         !active || !needs_drop::<T>() && can_be_gradient(layout),
         "Active can not be used for this type: only floats, and arrays, tuples and structs of floats, have a gradient that can be returned"
+    );
+}
+
+/// Gradients of active arguments start from a shadow of the argument where one can be made, else from zeros. Those are a value of every type in which all
+/// bit patterns are: which has no room for one more variant.
+const fn require_start<T>(activity: u32, has_shadow: bool) {
+    assert!(
+        activity != 1 || has_shadow || size_of::<Option<T>>() > size_of::<T>(),
+        "Active can not be used for this type: zeros need not be a value of it, and its gradient would start from them. Derive `Differentiable` for it"
+    );
+}
+
+/// What the gradient of an active argument starts from: zeros, in the shape of the argument.
+#[inline]
+pub fn start_gradient<T>(shadow: Option<MakeShadow<T>>, argument: &T) -> MaybeUninit<T> {
+    match shadow {
+        Some(shadow) => MaybeUninit::new(shadow(argument)),
+        None => MaybeUninit::zeroed(),
+    }
+}
+
+/// Reverse mode with a width runs the function once for each lane, and only what is behind `&mut` is put back in between.
+pub const fn require_frozen(frozen: bool) {
+    assert!(
+        frozen,
+        "reverse mode with a width can not be used with this reference: the function runs once for each lane, and could change what is behind it each time. \
+         Derive `Differentiable` for the type if it has no `Cell` or the like in it; else ask for one lane after the other"
     );
 }
 

@@ -60,6 +60,29 @@ pub fn check_lanes<T>(
     }
 }
 
+/// Panics if a seed is not of the same variant as the result, which is known only now.
+#[inline]
+#[track_caller]
+pub fn check_seed<T>(comparison: Comparison<T>, result: &T, seed: &T, primal: &'static str) {
+    if !(comparison.same_shape)(result, seed) {
+        refuse_seed((comparison.compare)(result, seed), primal);
+    }
+}
+
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn refuse_seed(compared: Result<(), Mismatch>, primal: &str) -> ! {
+    let Err(mismatch) = compared else {
+        unreachable!("shapes that differ differ somewhere");
+    };
+    let path = &mismatch.path;
+    panic!(
+        "the seed of the result of `{primal}` has another shape: the result{path} is {}, but the seed{path} is {}; gradients are not to be used",
+        mismatch.primal, mismatch.shadow
+    );
+}
+
 #[cold]
 #[inline(never)]
 #[track_caller]

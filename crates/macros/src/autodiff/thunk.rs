@@ -20,6 +20,7 @@ use super::function::Function;
 use super::place::Place;
 use super::signature::{Argument, Derivative};
 use checks::checks;
+use descriptor::is_frozen;
 use request::request;
 
 /// The derivative as an item.
@@ -137,7 +138,23 @@ fn lanes(function: &Function, place: Place, derivative: &Derivative) -> TokenStr
     let saved: Vec<Ident> = (0..changed.len())
         .map(|index| local("saved", index))
         .collect();
-    let mut computation = quote!(#(let #saved = #private::Restore::save(&*#changed);)*);
+    let shared = derivative
+        .arguments
+        .iter()
+        .filter_map(|argument| match &argument.ty {
+            Type::Reference(reference) if reference.mutability.is_none() => {
+                Some(is_frozen(&reference.elem))
+            }
+            _ => None,
+        });
+    let mut computation = quote! {
+        const {
+            #[allow(unused_imports)]
+            use #private::Unknown as _;
+            #(#private::require_frozen(#shared);)*
+        }
+        #(let #saved = #private::Restore::save(&*#changed);)*
+    };
     for lane in 0..derivative.width as usize {
         if lane > 0 {
             let checks = checks(function, derivative, Lane::One(lane));

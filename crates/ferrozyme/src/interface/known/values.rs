@@ -202,6 +202,40 @@ unsafe impl<T: Differentiable> Differentiable for Option<T> {
     }
 }
 
+// SAFETY: nothing is said of the bytes. Stable Rust does not tell where the fields of an enum are.
+unsafe impl<T: Differentiable, E: Differentiable> Differentiable for Result<T, E> {
+    const LAYOUT: &'static Layout =
+        &Layout::new::<Result<T, E>>(const { &[Field::unknown(0, size_of::<Result<T, E>>())] });
+    const FROZEN: bool = T::FROZEN && E::FROZEN;
+    const FLAT: bool = false;
+
+    #[inline]
+    fn same_shape(&self, shadow: &Result<T, E>) -> bool {
+        match (self, shadow) {
+            (Ok(value), Ok(shadow)) => value.same_shape(shadow),
+            (Err(error), Err(shadow)) => error.same_shape(shadow),
+            _ => false,
+        }
+    }
+
+    fn compare(&self, shadow: &Result<T, E>) -> Result<(), Mismatch> {
+        match (self, shadow) {
+            (Ok(value), Ok(shadow)) => value.compare(shadow),
+            (Err(error), Err(shadow)) => error.compare(shadow),
+            (Ok(_), Err(_)) => Err(Mismatch::new("Ok", "Err")),
+            (Err(_), Ok(_)) => Err(Mismatch::new("Err", "Ok")),
+        }
+    }
+
+    fn fit(&self, shadow: &mut Result<T, E>) {
+        match (self, shadow) {
+            (Ok(value), Ok(shadow)) => value.fit(shadow),
+            (Err(error), Err(shadow)) => error.fit(shadow),
+            _ => {}
+        }
+    }
+}
+
 /// An option that is no larger than its value is its value, with one of the bit patterns that are none of it for `None`. Otherwise it is an
 /// integer that tells, and the value behind it, where the value is in an option of the same size and alignment.
 const fn option_fields<T: Differentiable>() -> [Field; 2] {

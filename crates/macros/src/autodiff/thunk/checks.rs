@@ -9,6 +9,21 @@ use crate::autodiff::check::is_plain;
 use crate::autodiff::function::Function;
 use crate::autodiff::signature::{Argument, Derivative};
 
+/// How values of a type are compared with their shadows.
+pub(super) fn comparison(target: &Type) -> TokenStream {
+    let private = quote!(::ferrozyme::__private);
+    let probe = quote!(#private::Probe::<#target>);
+    quote! {
+        const {
+            #private::Comparison::<#target> {
+                same_shape: #probe::SAME_SHAPE,
+                compare: #probe::COMPARE,
+                length: #probe::LENGTH,
+            }
+        }
+    }
+}
+
 /// Checks the shadows of a lane, and gives vectors in them the capacity of those that they shadow.
 pub(super) fn checks(function: &Function, derivative: &Derivative, lane: Lane) -> TokenStream {
     let private = quote!(::ferrozyme::__private);
@@ -39,15 +54,7 @@ pub(super) fn checks(function: &Function, derivative: &Derivative, lane: Lane) -
                 }
             };
             let probe = quote!(#private::Probe::<#target>);
-            let comparison = quote! {
-                const {
-                    #private::Comparison::<#target> {
-                        same_shape: #probe::SAME_SHAPE,
-                        compare: #probe::COMPARE,
-                        length: #probe::LENGTH,
-                    }
-                }
-            };
+            let comparison = comparison(target);
             if kind.is_flat() {
                 let width = derivative.width as usize;
                 checks.extend(quote! {

@@ -50,7 +50,7 @@ pub(super) fn descriptor(function: &Function, derivative: &Derivative, lane: Lan
         // The lanes of a flat shadow are taken apart, and shadows like any others then.
         let code = kind.with_separate_lanes().code();
         let flags = flags(ty);
-        quote!(#private::Slot::argument::<#ty>(#name, #code, #flags, #private::Probe::<#ty>::LAYOUT))
+        quote!(#private::Slot::argument::<#ty>(#name, #code, #flags, #private::Probe::<#ty>::LAYOUT, #private::Probe::<#ty>::SHADOW))
     });
     let result = derivative.outcome.iter().map(|Outcome { ty, kind, .. }| {
         let code = match only_and_both(*kind) {
@@ -95,6 +95,12 @@ pub(super) fn only_and_both(kind: Kind) -> Option<(u32, u32)> {
 }
 
 /// What the driver may assume about the memory behind a reference.
+/// Whether nothing in a type can change behind a shared reference, as a question that the compiler answers.
+pub(super) fn is_frozen(target: &Type) -> TokenStream {
+    let probe = quote!(::ferrozyme::__private::Probe::<#target>);
+    quote!((#probe::FROZEN || #probe::COPY || #probe::SLICE_OF_COPY))
+}
+
 fn flags(ty: &Type) -> TokenStream {
     let private = quote!(::ferrozyme::__private);
     match ty {
@@ -102,11 +108,10 @@ fn flags(ty: &Type) -> TokenStream {
             let target = &reference.elem;
             match reference.mutability {
                 Some(_) => quote!(#private::unique_flag(#private::Probe::<#target>::UNPIN)),
-                None => quote!(#private::shared_flag(
-                    #private::Probe::<#target>::FROZEN
-                        || #private::Probe::<#target>::COPY
-                        || #private::Probe::<#target>::SLICE_OF_COPY
-                )),
+                None => {
+                    let frozen = is_frozen(target);
+                    quote!(#private::shared_flag(#frozen))
+                }
             }
         }
         _ => quote!(0),

@@ -4,9 +4,11 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote};
 use syn::Type;
 
+use super::checks::comparison;
 use super::descriptor::{descriptor, only_and_both, shim};
 use super::{Lane, local};
 use crate::autodiff::activity::{Kind, Mode};
+use crate::autodiff::check::is_plain;
 use crate::autodiff::function::Function;
 use crate::autodiff::place::Place;
 use crate::autodiff::signature::{Argument, Derivative, Outcome, primal_path};
@@ -49,7 +51,14 @@ pub(super) fn request(
         }
         if *kind == Kind::Active {
             let slot = local("gradient", index);
-            slots.push(quote!(let mut #slot = #private::MaybeUninit::<#ty>::zeroed();));
+            let argument = local("slot", index);
+            slots.push(quote! {
+                let mut #slot = {
+                    #[allow(unused_imports)]
+                    use #private::Unknown as _;
+                    #private::start_gradient::<#ty>(#private::Probe::<#ty>::SHADOW, &#argument)
+                };
+            });
             pointers.push(quote!(&raw mut #slot as *mut #private::c_void));
             gradients.push(quote!(#slot.assume_init()));
         }
@@ -57,6 +66,7 @@ pub(super) fn request(
 
     let result = Ident::new("result", Span::mixed_site());
     let mut tangents = Vec::new();
+    let mut checks = TokenStream::new();
     if let Some(Outcome { ty, kind, seed }) = &derivative.outcome {
         slots.push(quote!(let mut #result = #private::MaybeUninit::<#ty>::uninit();));
         pointers.push(quote!(&raw mut #result as *mut #private::c_void));
@@ -67,6 +77,9 @@ pub(super) fn request(
                     slots.push(quote! {
                         let mut #slot = #private::ManuallyDrop::new(unsafe { #private::read(&raw const #seed) });
                     });
+                    if !is_plain(ty) && *kind == Kind::Active {
+                        checks.extend(check_seed(function, ty, &result, seed));
+                    }
                     slot
                 }
                 (None, Kind::Const) => break,
@@ -88,7 +101,27 @@ pub(super) fn request(
         #(#slots)*
         unsafe {
             #private::__ferrozyme_request(#shim, #descriptor, #(#pointers),*);
+            #checks
             #value
+        }
+    }
+}
+
+/// The seed of an enum must be of the variant that has come out.
+fn check_seed(function: &Function, ty: &Type, result: &Ident, seed: &Ident) -> TokenStream {
+    let private = quote!(::ferrozyme::__private);
+    let comparison = comparison(ty);
+    let primal = format!("::{}", function.signature.ident);
+    quote! {
+        {
+            #[allow(unused_imports)]
+            use #private::Unknown as _;
+            #private::check_seed::<#ty>(
+                #comparison,
+                #result.assume_init_ref(),
+                &#seed,
+                concat!(module_path!(), #primal),
+            );
         }
     }
 }
