@@ -97,6 +97,7 @@ fn request(module: &Module) -> Request {
         primal: true,
         width: 1,
         discarded: Vec::new(),
+        keep_order: false,
     }
 }
 

@@ -113,6 +113,8 @@ struct Session<'m> {
     in_progress: Vec<SplitKey>,
     /// The manners of releasing memory that entries of a list for anything name by their position.
     manners: Option<Vec<Manner>>,
+    /// What [`Request::keep_order`] says.
+    keep_order: bool,
 }
 
 impl Callees for Session<'_> {
@@ -197,11 +199,13 @@ impl<'m> Session<'m> {
             splits: FxHashMap::default(),
             in_progress: Vec::new(),
             manners: None,
+            keep_order: false,
         }
     }
 
     /// Checks the request, and finds out what calls leave alone, which the analyses want to know.
     fn check(&mut self, request: &Request) -> Result<(), Error> {
+        self.keep_order = request.keep_order;
         let function = &self.module.functions[request.function];
         request.check(function, true).map_err(|message| {
             Error::of_function(
@@ -269,6 +273,7 @@ impl<'m> Session<'m> {
         let surroundings = Surroundings {
             overwritten: &overwritten,
             split,
+            keep_order: self.keep_order,
         };
         let plan = plan(self.module, &augmented, &activities, &surroundings);
         Ok(Study {

@@ -130,6 +130,8 @@ pub(crate) struct Surroundings<'a> {
     pub overwritten: &'a [bool],
     /// Whether the reverse sweep is another function.
     pub split: bool,
+    /// Whether adjoints are added up in the order of a reverse sweep that follows the whole forward sweep.
+    pub keep_order: bool,
 }
 
 /// Makes the plan for a forward sweep.
@@ -142,8 +144,7 @@ pub(crate) fn plan(
     let function = &augmented.function;
     let clobbers = Clobbers::compute(module, function);
     let indices = clobbers.aliases().indices();
-    let combined = !surroundings.split;
-    let at_once = find_at_once(clobbers.aliases(), augmented, activities, combined);
+    let at_once = find_at_once(clobbers.aliases(), augmented, activities, surroundings);
     let mut planner = Planner {
         module,
         augmented,
@@ -278,6 +279,8 @@ fn estimate(indices: &Indices<'_>, expression: &Symbolic) -> u64 {
         let interval = indices.interval_of_value(value);
         match (interval.lower(), interval.upper()) {
             (Some(low), Some(high)) if high - low < 1 << 20 => (low + high + 1) / 2,
+            // On average a counter is half way.
+            _ if indices.counted_by(value).is_some() => i128::from(UNKNOWN_TRIPS / 2),
             _ => i128::from(UNKNOWN_TRIPS),
         }
     };
@@ -530,7 +533,7 @@ impl<'a> Planner<'a> {
             // What is differentiated at once does not see what comes later.
             let stands = self
                 .innermost_loop_at_once(op)
-                .is_some_and(|around| !self.clobbers.clobbered_in_loop(op, around));
+                .is_some_and(|around| !self.clobbers.clobbered_in_iteration(op, around));
             if !stands {
                 return Some(Reason::Overwritten(clobber));
             }

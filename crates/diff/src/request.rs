@@ -52,6 +52,9 @@ pub struct Request {
     /// For each argument, as far as the list goes: whether nobody looks at the memory behind it (not at its shadow) once the derivative
     /// has returned, so that what need not be computed for the derivative is not computed.
     pub discarded: Vec<bool>,
+    /// Whether what adds up to one adjoint is added in the order in which a reverse sweep that follows the whole forward sweep meets it. Then
+    /// combined and split reverse mode agree bit for bit; but loops that could be differentiated at once may need a tape.
+    pub keep_order: bool,
 }
 
 impl Request {
@@ -70,6 +73,7 @@ impl Request {
             primal: true,
             width: 1,
             discarded: Vec::new(),
+            keep_order: false,
         }
     }
 

@@ -73,15 +73,16 @@ pub(crate) fn reverse(
         adjoints: SecondaryMap::with_default(None),
         numbers: FxHashMap::default(),
         row_starts: FxHashMap::default(),
-        marks: Vec::new(),
+        complete: Vec::new(),
         b: Builder::new(target, body),
     };
-    mirror.mark();
+    mirror.begin_complete();
     for &(value, seed) in seeds {
         mirror.accumulate(value, seed);
     }
     mirror.restore(source.body());
     mirror.reverse_ops(source.body());
+    mirror.end_complete();
     wanted.iter().map(|&value| mirror.adjoints[value]).collect()
 }
 
@@ -138,9 +139,17 @@ struct Mirror<'a, 't> {
     numbers: FxHashMap<Op, Value>,
     /// For loops that save in rows of different lengths: where the present row starts.
     row_starts: FxHashMap<Op, Value>,
-    /// For each complete region that is being reversed, from outside in: where in its list the reverse begins.
-    marks: Vec<usize>,
+    /// The complete regions that are being reversed, from outside in.
+    complete: Vec<Complete>,
     b: Builder<'t>,
+}
+
+/// A region whose reverse follows it in the same place, and is being built.
+struct Complete {
+    /// Where in its list the reverse begins.
+    mark: usize,
+    /// The operations that are differentiated at once, from last to first, each with the adjoints that it takes.
+    at_once: Vec<(Op, Vec<Value>)>,
 }
 
 impl Mirror<'_, '_> {
@@ -637,9 +646,8 @@ impl Mirror<'_, '_> {
 
     /// Puts the reverse of an operation's regions into them, behind what they do.
     ///
-    /// What the reverse sweep has built so far, for operations behind this one, goes before it.
+    /// The adjoints that it takes, those of its results and of values from outside, are computed before it.
     fn reverse_at_once(&mut self, op: Op) {
-        self.move_before(op);
         let captures = self.captures.get(&op).cloned().unwrap_or_default();
         let outer = self.b.region;
         let data = &self.source.ops[op];
@@ -648,6 +656,10 @@ impl Mirror<'_, '_> {
         let before: Vec<Option<Value>> = captures.iter().map(|&v| self.adjoints[v]).collect();
         let types: Vec<Type> = captures.iter().map(|&v| self.adjoint_type(v)).collect();
         let mut inside = before.clone();
+        let taken = results.iter().chain(&before).flatten().copied().collect();
+        let complete = self.complete.last_mut();
+        let complete = complete.expect("what is differentiated at once stands in such a region");
+        complete.at_once.push((op, taken));
         if is_loop {
             for (adjoint, &ty) in inside.iter_mut().zip(&types) {
                 let start = adjoint.unwrap_or_else(|| self.b.function.zero(ty));
@@ -665,12 +677,12 @@ impl Mirror<'_, '_> {
             let end = self.b.function.regions[region].ops.pop();
             let end = end.expect("a region ends in a terminator");
             self.b.region = region;
-            self.mark();
+            self.begin_complete();
             // The adjoint of a sum is the same in all iterations.
             let skip = usize::from(data.opcode == Opcode::Loop);
             self.flow_back_through_end(region, skip, &results);
             self.reverse_ops(region);
-            self.marks.pop();
+            self.end_complete();
             for &capture in &captures {
                 let adjoint = self.adjoint_or_zero(capture);
                 self.b.function.ops[end].operands.push(adjoint);
@@ -701,23 +713,52 @@ impl Mirror<'_, '_> {
     }
 
     /// Notes that the reverse of a region begins here.
-    fn mark(&mut self) {
+    fn begin_complete(&mut self) {
         let here = self.b.function.regions[self.b.region].ops.len();
-        self.marks.push(here);
+        self.complete.push(Complete {
+            mark: here,
+            at_once: Vec::new(),
+        });
     }
 
-    /// Moves what the reverse sweep of the present region has built so far before an operation of the region.
-    fn move_before(&mut self, op: Op) {
-        let mark = *self.marks.last().expect("a complete region is reversed");
-        let ops = &mut self.b.function.regions[self.b.region].ops;
-        let built = ops.split_off(mark);
-        let position = ops
-            .iter()
-            .position(|&other| other == op)
-            .expect("the operation stands in the region that is reversed");
-        let count = built.len();
-        ops.splice(position..position, built);
-        *self.marks.last_mut().expect("as above") += count;
+    /// Moves what operations take that are differentiated at once before them, when the reverse of their region has been built.
+    fn end_complete(&mut self) {
+        let complete = self.complete.pop().expect("a complete region is reversed");
+        if complete.at_once.is_empty() {
+            return;
+        }
+        let ops = std::mem::take(&mut self.b.function.regions[self.b.region].ops);
+        let (forward, built) = ops.split_at(complete.mark);
+        let positions: FxHashMap<Op, usize> =
+            built.iter().enumerate().map(|(at, &op)| (op, at)).collect();
+        let mut moved = vec![false; built.len()];
+        let mut before: FxHashMap<Op, Vec<usize>> = FxHashMap::default();
+        // What several take goes before the first of them.
+        for (op, taken) in complete.at_once.into_iter().rev() {
+            let mut pending = taken;
+            let mut needed = Vec::new();
+            while let Some(value) = pending.pop() {
+                let made = self.b.function.def_op(value);
+                let Some(&position) = made.and_then(|(made, _)| positions.get(&made)) else {
+                    continue;
+                };
+                if !std::mem::replace(&mut moved[position], true) {
+                    needed.push(position);
+                    pending.extend(&self.b.function.ops[built[position]].operands);
+                }
+            }
+            needed.sort_unstable();
+            before.insert(op, needed);
+        }
+        let mut placed = Vec::with_capacity(ops.len());
+        for &op in forward {
+            let needed = before.remove(&op).unwrap_or_default();
+            placed.extend(needed.into_iter().map(|position| built[position]));
+            placed.push(op);
+        }
+        let rest = built.iter().zip(&moved).filter(|(_, moved)| !**moved);
+        placed.extend(rest.map(|(&op, _)| op));
+        self.b.function.regions[self.b.region].ops = placed;
     }
 
     /// For a loop of which the reverse sweep needs one iteration only, the last that replaced a value: the position of that value

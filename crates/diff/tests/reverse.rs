@@ -25,6 +25,7 @@ fn request(module: &Module, name: &str, args: &str, results: &str) -> Request {
         primal: true,
         width: 1,
         discarded: Vec::new(),
+        keep_order: false,
     }
 }
 

@@ -254,7 +254,10 @@ impl Derivation<'_> {
         if !self.open.is_empty() || self.calls_derivatives(root) {
             self.optimise(root);
         }
-        let asked = request.asked(root);
+        let asked = diff::Request {
+            keep_order: self.strict,
+            ..request.asked(root)
+        };
         let globals = self.module.globals.len();
         let report = self.report(request, &asked);
         let (derivative, before) = loop {

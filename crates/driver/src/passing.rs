@@ -88,6 +88,7 @@ pub(crate) fn request_for(
         primal: true,
         width: if reverse { 1 } else { descriptor.width },
         discarded: Vec::new(),
+        keep_order: false,
     };
     for slot in &descriptor.slots {
         let active = slot.activity != Activity::Const;

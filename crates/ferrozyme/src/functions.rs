@@ -8,6 +8,7 @@ mod jacobian;
 mod product;
 mod requests;
 mod second;
+mod sparse;
 
 pub use gradient::{grad, grad_into, value_and_grad, value_and_grad_into};
 pub use input::{Float, Input, Output};
@@ -16,6 +17,7 @@ pub use jacobian::{
 };
 pub use product::{jvp, jvp_into, vjp, vjp_into};
 pub use second::{hessian, hessian_into, hvp, hvp_into};
+pub use sparse::{Pattern, SparseMatrix, sparse_jacobian, sparse_jacobian_of_blocks};
 
 /// Panics with the caller's place if a buffer does not have the length that it needs.
 #[track_caller]

@@ -52,6 +52,7 @@
 //! | derivative in a direction (forward mode) | [`jvp`] | [`jvp_into`] |
 //! | gradient of weighted results (reverse mode) | [`vjp`] | [`vjp_into`] |
 //! | Jacobian | [`jacobian`], [`jacobian_forward`], [`jacobian_reverse`] | [`jacobian_forward_into`], [`jacobian_reverse_into`] |
+//! | sparse Jacobian | [`sparse_jacobian`] (by colours), [`sparse_jacobian_of_blocks`] (block by block) | [`SparseMatrix::push_blocks`] |
 //! | Hessian times vector | [`hvp`] | [`hvp_into`] |
 //! | Hessian | [`hessian`] | [`hessian_into`] |
 //!
@@ -82,9 +83,10 @@ extern crate self as ferrozyme;
 
 pub use active::{Active, stop_gradient};
 pub use functions::{
-    Float, Input, Output, grad, grad_into, hessian, hessian_into, hvp, hvp_into, jacobian,
-    jacobian_forward, jacobian_forward_into, jacobian_reverse, jacobian_reverse_into, jvp,
-    jvp_into, value_and_grad, value_and_grad_into, vjp, vjp_into,
+    Float, Input, Output, Pattern, SparseMatrix, grad, grad_into, hessian, hessian_into, hvp,
+    hvp_into, jacobian, jacobian_forward, jacobian_forward_into, jacobian_reverse,
+    jacobian_reverse_into, jvp, jvp_into, sparse_jacobian, sparse_jacobian_of_blocks,
+    value_and_grad, value_and_grad_into, vjp, vjp_into,
 };
 pub use interface::Differentiable;
 pub use shadow::{Shadow, shadow_of};

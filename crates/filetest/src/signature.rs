@@ -48,6 +48,7 @@ impl Signature {
             discarded: (0..module.functions[function].params.len())
                 .map(|index| self.discarded.contains(&index))
                 .collect(),
+            keep_order: false,
         })
     }
 }

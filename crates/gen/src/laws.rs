@@ -66,7 +66,7 @@ laws! {
     GradientDifferences "gradient-differences",
     /// Several tangents in one sweep are what they are in a sweep each.
     Width "width",
-    /// The split reverse derivative gives what the combined one gives, bit for bit.
+    /// The split reverse derivative gives what the combined one gives, bit for bit if that keeps the order of sums.
     Split "split",
     /// The forward derivative of the optimised program is that of the program.
     ForwardOfOptimised "forward-of-optimised",

@@ -182,16 +182,17 @@ impl<'m> Aliases<'m> {
 
     /// Whether an execution of `write` that comes after an execution of `read` may touch what that one touched.
     pub fn may_overwrite_later(&self, read: (Op, &Access), write: (Op, &Access)) -> bool {
-        self.may_overwrite_within(read, write, None)
+        self.may_overwrite_within(read, write, None, false)
     }
 
     /// As [`Aliases::may_overwrite_later`], counting only executions within the same execution of `scope`, a loop
-    /// around both.
+    /// around both, or within the same iteration of it.
     pub fn may_overwrite_within(
         &self,
         read: (Op, &Access),
         write: (Op, &Access),
         scope: Option<Op>,
+        iteration: bool,
     ) -> bool {
         if self.is_never_written(read.1.root) || !self.may_share(read.1.root, write.1.root) {
             return false;
@@ -205,6 +206,7 @@ impl<'m> Aliases<'m> {
         }
         loops
             .iter()
+            .filter(|&&loop_op| !(iteration && Some(loop_op) == scope))
             .any(|&loop_op| self.may_meet_later(read, write, loop_op))
     }
 
@@ -382,7 +384,7 @@ impl<'m> Aliases<'m> {
     // ---- two executions
 
     /// Calls `assume` with all that holds where an operation runs.
-    fn facts_at(&self, op: Op, mut assume: impl FnMut(&Symbolic)) {
+    pub(crate) fn facts_at(&self, op: Op, mut assume: impl FnMut(&Symbolic)) {
         let Some(region) = self.structure().region_of(op) else {
             return;
         };

@@ -48,6 +48,8 @@ struct Query {
     when: When,
     /// Within which loop, in the same execution of it.
     scope: Option<Op>,
+    /// Whether only the same iteration of that loop counts.
+    iteration: bool,
     /// A write that does not count.
     except: Option<Op>,
 }
@@ -58,7 +60,15 @@ impl Query {
             op,
             when: When::Later,
             scope,
+            iteration: false,
             except: None,
+        }
+    }
+
+    fn in_iteration(op: Op, scope: Option<Op>) -> Query {
+        Query {
+            iteration: true,
+            ..Query::later(op, scope)
         }
     }
 }
@@ -151,8 +161,16 @@ impl<'m> Clobbers<'m> {
         footprint.is_some_and(|footprint| self.clobber_in(&summary, footprint, &query).is_some())
     }
 
-    /// An operation other than `except` that may overwrite or release what a `store` wrote, after it wrote it, and within the
-    /// same execution of a loop if one is given.
+    /// Whether what `op` reads may be overwritten or released in the same iteration of `loop_op`, a loop around it, after it was read.
+    pub fn clobbered_in_iteration(&self, op: Op, loop_op: Op) -> bool {
+        let summary = self.summary_of(loop_op);
+        let query = Query::in_iteration(op, Some(loop_op));
+        let footprint = self.reads.get(&op);
+        footprint.is_some_and(|footprint| self.clobber_in(&summary, footprint, &query).is_some())
+    }
+
+    /// An operation other than `except` that may overwrite or release what a `store` wrote, after it wrote it, and in the
+    /// same iteration of a loop if one is given.
     pub fn overwrites_store(&self, store: Op, scope: Option<Op>, except: Option<Op>) -> Option<Op> {
         let summary = match scope {
             Some(scope) => self.summary_of(scope),
@@ -160,7 +178,7 @@ impl<'m> Clobbers<'m> {
         };
         let query = Query {
             except,
-            ..Query::later(store, scope)
+            ..Query::in_iteration(store, scope)
         };
         self.clobber_in(&summary, &self.aliases.writes(store), &query)
     }
@@ -317,7 +335,11 @@ impl<'m> Clobbers<'m> {
                         (When::Ever, Some(scope)) => {
                             self.aliases.may_meet_within(read, write, scope)
                         }
-                        _ => self.aliases.may_overwrite_within(read, write, query.scope),
+                        _ => {
+                            let (scope, iteration) = (query.scope, query.iteration);
+                            self.aliases
+                                .may_overwrite_within(read, write, scope, iteration)
+                        }
                     })
             {
                 return Some(*clobber);

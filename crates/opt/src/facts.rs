@@ -517,8 +517,15 @@ impl<'a, 'f> Facts<'a, 'f> {
             Opcode::Umax | Opcode::Smax => true,
             _ => return None,
         };
-        let operand = |index: usize| self.indices.expression(data.operands[index]);
-        Some((larger, [operand(0), operand(1)]))
+        let [one, other] = [0, 1].map(|index| self.indices.expression(data.operands[index]));
+        // No size is so large that it is cut off there.
+        let endless =
+            |bound: &Symbolic| bound.is_constant().is_some_and(|most| most >= i64::MAX - 1);
+        match larger {
+            false if endless(&other) => Some((larger, [one.clone(), one])),
+            false if endless(&one) => Some((larger, [other.clone(), other])),
+            _ => Some((larger, [one, other])),
+        }
     }
 
     /// What is left of `target` when a quotient that is multiplied by its divisor gives way to the dividend: `q = a / b` with

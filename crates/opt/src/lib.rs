@@ -31,6 +31,7 @@ mod substitution;
 #[cfg(test)]
 mod testing;
 mod trip_count;
+mod written_first;
 
 pub use behaviour::{Behaviour, Behaviours, behaviour_of};
 pub use carried::{

@@ -58,6 +58,8 @@ pub enum Object {
 
 /// More possible objects than this count as anything.
 const MAX_BASES: usize = 8;
+/// No memory lies at addresses below this.
+const FIRST_ADDRESS: u128 = 4096;
 /// How often the walk over merging pointers is repeated before it gives up.
 const MAX_PASSES: usize = 16;
 
@@ -514,11 +516,12 @@ fn own_bases(function: &Function, root: Value) -> Bases {
             ..Bases::default()
         };
     }
-    // Nothing can be behind `null` and `undef`.
-    let nothing = matches!(
-        function.constant_of(root),
-        Some(Constant::Bits(0) | Constant::Undef)
-    );
+    // Nothing can be behind `null` and `undef`, nor behind the small numbers that stand for the address of an empty slice.
+    let nothing = match function.constant_of(root) {
+        Some(Constant::Bits(address)) => *address < FIRST_ADDRESS,
+        Some(Constant::Undef) => true,
+        _ => false,
+    };
     Bases {
         unknown: !nothing,
         ..Bases::default()

@@ -335,7 +335,8 @@ impl Finder<'_> {
     /// Whether a write may touch what a read touches later, within one execution of a nest.
     fn may_come_before(&self, nest: Op, write: (Op, &Access), read: (Op, &Access)) -> bool {
         // The same question as whether a later write may touch what was read, the other way round.
-        self.aliases.may_overwrite_within(write, read, Some(nest))
+        self.aliases
+            .may_overwrite_within(write, read, Some(nest), false)
     }
 }
 

@@ -118,6 +118,7 @@ impl ValueRequest {
             primal: self.with_primal,
             width: self.width,
             discarded: self.parameters.iter().map(|one| one.discarded).collect(),
+            keep_order: false,
         }
     }
 }

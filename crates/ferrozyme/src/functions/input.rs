@@ -14,15 +14,56 @@ pub trait Float: Sealed + Differentiable + Copy + PartialEq + std::fmt::Debug + 
     const ZERO: Self;
     /// One.
     const ONE: Self;
+    /// How far apart two sums of the same numbers may be, relative to their size.
+    #[doc(hidden)]
+    const PRECISION: f64;
+
+    /// A number of sixteenth bits as a fraction of 2¹⁶.
+    #[doc(hidden)]
+    fn fraction(bits: u32) -> Self;
+    /// A number beside this one: the further away, the larger `by`, and the same for 0.
+    #[doc(hidden)]
+    fn beside(self, bits: u32, by: usize) -> Self;
+    /// As an `f64`.
+    #[doc(hidden)]
+    fn to_f64(self) -> f64;
+    /// The sum.
+    #[doc(hidden)]
+    fn plus(self, other: Self) -> Self;
+    /// The product.
+    #[doc(hidden)]
+    fn times(self, other: Self) -> Self;
 }
 
 macro_rules! floats {
-    ($($float:ty)*) => {$(
+    ($($float:ty, $precision:expr;)*) => {$(
         impl Sealed for $float {}
 
         impl Float for $float {
             const ZERO: $float = 0.0;
             const ONE: $float = 1.0;
+            const PRECISION: f64 = $precision;
+
+            fn fraction(bits: u32) -> $float {
+                bits as $float / 65536.0
+            }
+
+            fn beside(self, bits: u32, by: usize) -> $float {
+                let distance = by as $float * 1e-2 * <$float as Float>::fraction(bits);
+                self + distance * (1.0 + self.abs())
+            }
+
+            fn to_f64(self) -> f64 {
+                self.into()
+            }
+
+            fn plus(self, other: $float) -> $float {
+                self + other
+            }
+
+            fn times(self, other: $float) -> $float {
+                self * other
+            }
         }
 
         impl Input for $float {
@@ -71,7 +112,10 @@ macro_rules! floats {
     )*};
 }
 
-floats! { f32 f64 }
+floats! {
+    f32, 1e-4;
+    f64, 1e-10;
+}
 
 /// A point at which a function is differentiated, and so what the function takes.
 ///

@@ -112,6 +112,7 @@ impl Experiment<'_> {
             primal: false,
             width: 1,
             discarded: Vec::new(),
+            keep_order: false,
         }
     }
 

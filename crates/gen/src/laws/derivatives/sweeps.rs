@@ -23,6 +23,7 @@ pub(super) fn request(inputs: &Inputs, module: &Module, main: FunctionId, width:
         primal: true,
         width,
         discarded: Vec::new(),
+        keep_order: false,
     }
 }
 

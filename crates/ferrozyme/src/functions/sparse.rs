@@ -1,0 +1,232 @@
+//! Sparse Jacobians: block by block, or in as few sweeps as the columns have colours.
+
+mod matrix;
+mod pattern;
+
+pub use matrix::SparseMatrix;
+pub use pattern::Pattern;
+
+use super::requests::{LANES, vector_forward_lanes, vector_reverse};
+use super::{Float, Input, check_length};
+
+/// The Jacobian of many small functions of a few floats each, all of one long list: a sparse matrix with `M` rows for each block.
+///
+/// A block says by `places` which `N` floats of `x` it depends on, and `f` computes its `M` results from these and from the block itself, which is
+/// constant. Each row is one small reverse sweep that touches nothing but its block, so that the cost grows with the number of blocks, however long
+/// `x` is. This is what problems of least squares are made of: bundle adjustment, graphs of poses, finite elements.
+///
+/// ```
+/// use ferrozyme::sparse_jacobian_of_blocks;
+///
+/// // Springs between neighbours on a line: each has a length and a target.
+/// struct Spring { from: usize, to: usize, target: f64 }
+/// let springs = [Spring { from: 0, to: 1, target: 1.0 }, Spring { from: 1, to: 3, target: 2.0 }];
+/// let positions = [0.0, 1.5, 2.0, 4.0];
+///
+/// let jacobian = sparse_jacobian_of_blocks(
+///     &positions,
+///     &springs,
+///     |spring| [spring.from, spring.to],
+///     |spring, [a, b]: &[f64; 2]| [(b - a) * (b - a) - spring.target],
+/// );
+/// assert_eq!((jacobian.rows(), jacobian.columns()), (2, 4));
+/// assert_eq!(jacobian.row(0).collect::<Vec<_>>(), [(0, -3.0), (1, 3.0)]);
+/// assert_eq!(jacobian.row(1).collect::<Vec<_>>(), [(1, -5.0), (3, 5.0)]);
+/// ```
+///
+/// Rows of several kinds go into one matrix with [`SparseMatrix::push_blocks`].
+///
+/// # Panics
+/// If a place is not less than the length of `x`.
+#[track_caller]
+pub fn sparse_jacobian_of_blocks<T, B, const N: usize, const M: usize>(
+    x: &[T],
+    blocks: &[B],
+    places: impl Fn(&B) -> [usize; N],
+    f: impl Fn(&B, &[T; N]) -> [T; M],
+) -> SparseMatrix<T>
+where
+    T: Float,
+{
+    let mut jacobian = SparseMatrix::with_capacity(x.len(), M * blocks.len(), N * M * blocks.len());
+    jacobian.push_blocks(x, blocks, places, f);
+    jacobian
+}
+
+impl<T: Float> SparseMatrix<T> {
+    /// Adds the rows of the Jacobian of many small functions, as [`sparse_jacobian_of_blocks`] makes them.
+    ///
+    /// ```
+    /// use ferrozyme::SparseMatrix;
+    ///
+    /// let x = [2.0, 3.0];
+    /// let mut jacobian = SparseMatrix::new(2);
+    /// // Products of two floats, then squares of one.
+    /// jacobian.push_blocks(&x, &[[0, 1]], |places| *places, |_, [a, b]: &[f64; 2]| [a * b]);
+    /// jacobian.push_blocks(&x, &[0, 1], |place| [*place], |_, [a]: &[f64; 1]| [a * a]);
+    /// assert_eq!(jacobian.to_dense(), [[3.0, 2.0], [4.0, 0.0], [0.0, 6.0]]);
+    /// ```
+    ///
+    /// # Panics
+    /// If a place is not less than the length of `x`, or `x` is not as long as the matrix has columns.
+    #[track_caller]
+    pub fn push_blocks<B, const N: usize, const M: usize>(
+        &mut self,
+        x: &[T],
+        blocks: &[B],
+        places: impl Fn(&B) -> [usize; N],
+        f: impl Fn(&B, &[T; N]) -> [T; M],
+    ) {
+        check_length("x", x.len(), self.columns(), "the matrix");
+        for block in blocks {
+            let places = places(block);
+            let point = places.map(|place| match x.get(place) {
+                Some(&value) => value,
+                None => panic!("a block depends on float {place} of {}", x.len()),
+            });
+            let f = |x: &[T], y: &mut [T]| {
+                let x = x.first_chunk().expect("as many floats as places");
+                y.copy_from_slice(&f(block, x));
+            };
+            for row in 0..M {
+                let (mut values, mut seed) = ([T::ZERO; M], [T::ZERO; M]);
+                let mut gradient = [T::ZERO; N];
+                seed[row] = T::ONE;
+                vector_reverse(&f, &point, &mut gradient, &mut values, &mut seed);
+                self.push_row(places.into_iter().zip(gradient));
+            }
+        }
+    }
+}
+
+/// The Jacobian of a function that writes its results, given where it may be other than zero.
+///
+/// Columns that share no row get the same colour, and one sweep of forward mode serves a whole colour: a matrix with a band of three takes three sweeps,
+/// however large it is. [`Pattern::detect`] finds the pattern once; it serves all points. One more direction, through all columns, checks the result
+/// at each call, so that a pattern that lacks an entry is found out.
+///
+/// `y` receives the values.
+///
+/// ```
+/// use ferrozyme::{Pattern, sparse_jacobian};
+///
+/// // Each result depends on a float and its neighbours, but for the ends, where a neighbour is missing.
+/// let f = |x: &[f64], y: &mut [f64]| {
+///     for i in 0..x.len() {
+///         let left = if i > 0 { x[i - 1] } else { 0.0 };
+///         let right = if i + 1 < x.len() { x[i + 1] } else { 0.0 };
+///         y[i] = x[i] * x[i] - left * right;
+///     }
+/// };
+/// let x: Vec<f64> = (1..=100).map(f64::from).collect();
+/// let mut y = vec![0.0; 100];
+///
+/// let pattern = Pattern::detect(f, &x, 100);
+/// assert_eq!((pattern.entries(), pattern.colours()), (296, 3));
+/// let jacobian = sparse_jacobian(f, &x, &mut y, &pattern);
+/// assert_eq!(jacobian.row(1).collect::<Vec<_>>(), [(0, -3.0), (1, 4.0), (2, -1.0)]);
+/// ```
+///
+/// # Panics
+/// If the lengths of `x` and `y` are not those of the pattern, or if the Jacobian is not zero at this point where the pattern says that it is.
+///
+/// ```should_panic
+/// use ferrozyme::{Pattern, sparse_jacobian};
+///
+/// let f = |x: &[f64], y: &mut [f64]| y[0] = x[0] * x[1];
+/// let lacking = Pattern::new(2, [vec![0]]);
+/// sparse_jacobian(f, &[2.0, 3.0], &mut [0.0], &lacking);
+/// ```
+#[track_caller]
+pub fn sparse_jacobian<X, F>(
+    f: F,
+    x: X,
+    y: &mut [X::Scalar],
+    pattern: &Pattern,
+) -> SparseMatrix<X::Scalar>
+where
+    X: Input,
+    F: Fn(X::Argument<'_>, &mut [X::Scalar]),
+{
+    let x = x.as_slice();
+    check_length("x", x.len(), pattern.columns(), "the pattern");
+    check_length("y", y.len(), pattern.rows(), "the pattern");
+    let f = |x: &[X::Scalar], y: &mut [X::Scalar]| f(X::argument(x), y);
+    let mut values = vec![X::Scalar::ZERO; pattern.entries()];
+    // The last direction goes through all columns.
+    let directions = pattern.colours() + 1;
+    let mut check = vec![X::Scalar::ZERO; y.len()];
+    let part = |column: usize, direction: usize| match direction == pattern.colours() {
+        true => X::Scalar::fraction(share(column)),
+        false if pattern.colour(column) == direction => X::Scalar::ONE,
+        false => X::Scalar::ZERO,
+    };
+    in_directions(&f, x, y, directions, part, |direction, tangent| {
+        if direction == pattern.colours() {
+            return check.copy_from_slice(tangent);
+        }
+        for (row, &value) in tangent.iter().enumerate() {
+            for entry in pattern.range(row) {
+                if pattern.colour(pattern.places()[entry]) == direction {
+                    values[entry] = value;
+                }
+            }
+        }
+    });
+    let jacobian = SparseMatrix::of_pattern(pattern, values);
+    for (row, &found) in check.iter().enumerate() {
+        let terms = || {
+            jacobian
+                .row(row)
+                .map(|(column, value)| value.to_f64() * X::Scalar::fraction(share(column)).to_f64())
+        };
+        let (sum, size) = (terms().sum::<f64>(), terms().map(f64::abs).sum::<f64>());
+        let apart = (sum - found.to_f64()).abs();
+        let most = X::Scalar::PRECISION * (size + found.to_f64().abs());
+        assert!(
+            apart <= most || !apart.is_finite(),
+            "the pattern lacks an entry in row {row}: the Jacobian is not zero there"
+        );
+    }
+    jacobian
+}
+
+/// A number between ½ and 1 for each column, so that no two columns cancel each other by chance.
+fn share(column: usize) -> u32 {
+    let mixed = (column as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (1 << 15) + (mixed >> 49) as u32
+}
+
+/// Runs a function in forward mode in a number of directions, some at a time, and hands out what comes of each.
+fn in_directions<T: Float>(
+    f: &impl Fn(&[T], &mut [T]),
+    x: &[T],
+    y: &mut [T],
+    count: usize,
+    part: impl Fn(usize, usize) -> T,
+    mut take: impl FnMut(usize, &[T]),
+) {
+    let zeros = |length| [(); LANES].map(|()| vec![T::ZERO; length]);
+    let (mut directions, mut tangents) = (zeros(x.len()), zeros(y.len()));
+    for start in (0..count).step_by(LANES) {
+        let lanes = LANES.min(count - start);
+        for (lane, direction) in directions.iter_mut().enumerate() {
+            for (column, one) in direction.iter_mut().enumerate() {
+                *one = match lane < lanes {
+                    true => part(column, start + lane),
+                    false => T::ZERO,
+                };
+            }
+        }
+        // A function need not write all of `y`, and what it leaves alone has no derivative.
+        tangents
+            .iter_mut()
+            .for_each(|tangent| tangent.fill(T::ZERO));
+        let [a, b, c, d] = &directions;
+        let [ta, tb, tc, td] = &mut tangents;
+        vector_forward_lanes(f, x, a, b, c, d, y, ta, tb, tc, td);
+        for (lane, tangent) in tangents[..lanes].iter().enumerate() {
+            take(start + lane, tangent);
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Where a Jacobian may be other than zero, and colours for its columns.
+
+use super::{in_directions, share};
+use crate::{Float, Input};
+
+/// Where a Jacobian may be other than zero, with a colour for each column: columns of one colour share no row.
+///
+/// ```
+/// use ferrozyme::Pattern;
+///
+/// let pattern = Pattern::new(3, [vec![0, 1], vec![1, 2]]);
+/// assert_eq!((pattern.rows(), pattern.columns(), pattern.entries()), (2, 3, 4));
+/// // The first and the last column share no row.
+/// assert_eq!(pattern.colours(), 2);
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Pattern {
+    columns: usize,
+    starts: Vec<usize>,
+    places: Vec<usize>,
+    colours: Vec<usize>,
+    count: usize,
+}
+
+impl Pattern {
+    /// A pattern from the columns of each row.
+    ///
+    /// ```
+    /// use ferrozyme::Pattern;
+    ///
+    /// // An arrow: no two columns can share a colour, since all meet in the last row.
+    /// let arrow = Pattern::new(3, [vec![0], vec![1], vec![0, 1, 2]]);
+    /// assert_eq!(arrow.colours(), 3);
+    /// ```
+    ///
+    /// # Panics
+    /// If there is no such column.
+    #[track_caller]
+    pub fn new(columns: usize, rows: impl IntoIterator<Item = Vec<usize>>) -> Pattern {
+        let (mut starts, mut places) = (vec![0], Vec::new());
+        for mut row in rows {
+            row.sort_unstable();
+            row.dedup();
+            if let Some(&last) = row.last() {
+                assert!(
+                    last < columns,
+                    "column {last} of a pattern with {columns} columns"
+                );
+            }
+            places.extend(row);
+            starts.push(places.len());
+        }
+        let (colours, count) = colour(columns, &starts, &places);
+        Pattern {
+            columns,
+            starts,
+            places,
+            colours,
+            count,
+        }
+    }
+
+    /// Finds the pattern of a function that writes `rows` results: all entries of its Jacobian are computed once, at the point and at two more
+    /// beside it, since an entry may be zero at a point by chance.
+    ///
+    /// Where the function takes another way far from there, entries may be missing. [`sparse_jacobian`](crate::sparse_jacobian) finds that out, and
+    /// [`Pattern::join`] brings patterns together.
+    ///
+    /// ```
+    /// use ferrozyme::Pattern;
+    ///
+    /// let f = |x: &[f64], y: &mut [f64]| {
+    ///     y[0] = x[0] * x[1];
+    ///     y[1] = x[2].sin();
+    /// };
+    /// // The product's derivatives are zero at this point.
+    /// let pattern = Pattern::detect(f, &[0.0, 0.0, 1.0], 2);
+    /// assert_eq!(pattern, Pattern::new(3, [vec![0, 1], vec![2]]));
+    /// ```
+    pub fn detect<X, F>(f: F, x: X, rows: usize) -> Pattern
+    where
+        X: Input,
+        F: Fn(X::Argument<'_>, &mut [X::Scalar]),
+    {
+        let f = |x: &[X::Scalar], y: &mut [X::Scalar]| f(X::argument(x), y);
+        let x = x.as_slice();
+        let mut found = vec![Vec::new(); rows];
+        let mut y = vec![X::Scalar::ZERO; rows];
+        for beside in 0..3 {
+            let point: Vec<X::Scalar> = x
+                .iter()
+                .enumerate()
+                .map(|(column, &value)| value.beside(share(column * 3 + beside), beside))
+                .collect();
+            let unit = |column: usize, direction: usize| match column == direction {
+                true => X::Scalar::ONE,
+                false => X::Scalar::ZERO,
+            };
+            in_directions(&f, &point, &mut y, x.len(), unit, |column, tangent| {
+                for (row, &value) in tangent.iter().enumerate() {
+                    if value != X::Scalar::ZERO {
+                        found[row].push(column);
+                    }
+                }
+            });
+        }
+        Pattern::new(x.len(), found)
+    }
+
+    /// The entries of both patterns.
+    ///
+    /// ```
+    /// use ferrozyme::Pattern;
+    ///
+    /// let [one, other] = [Pattern::new(2, [vec![0]]), Pattern::new(2, [vec![1]])];
+    /// assert_eq!(one.join(&other), Pattern::new(2, [vec![0, 1]]));
+    /// ```
+    ///
+    /// # Panics
+    /// If they do not have as many rows and columns.
+    #[track_caller]
+    pub fn join(&self, other: &Pattern) -> Pattern {
+        super::check_length("other", other.columns, self.columns, "the pattern");
+        super::check_length("other", other.rows(), self.rows(), "the pattern");
+        let rows = (0..self.rows()).map(|row| {
+            let both = [self, other].map(|one| &one.places[one.range(row)]);
+            both.concat()
+        });
+        Pattern::new(self.columns, rows)
+    }
+
+    /// How many rows it has.
+    ///
+    /// ```
+    /// assert_eq!(ferrozyme::Pattern::new(2, [vec![0]]).rows(), 1);
+    /// ```
+    pub fn rows(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// How many columns it has.
+    ///
+    /// ```
+    /// assert_eq!(ferrozyme::Pattern::new(2, [vec![0]]).columns(), 2);
+    /// ```
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// How many entries may be other than zero.
+    ///
+    /// ```
+    /// assert_eq!(ferrozyme::Pattern::new(2, [vec![0]]).entries(), 1);
+    /// ```
+    pub fn entries(&self) -> usize {
+        self.places.len()
+    }
+
+    /// How many colours the columns have, and so how many directions of forward mode a Jacobian takes.
+    ///
+    /// ```
+    /// let diagonal = ferrozyme::Pattern::new(9, (0..9).map(|i| vec![i]));
+    /// assert_eq!(diagonal.colours(), 1);
+    /// ```
+    pub fn colours(&self) -> usize {
+        self.count
+    }
+
+    pub(super) fn colour(&self, column: usize) -> usize {
+        self.colours[column]
+    }
+
+    pub(super) fn starts(&self) -> &[usize] {
+        &self.starts
+    }
+
+    pub(super) fn places(&self) -> &[usize] {
+        &self.places
+    }
+
+    /// Where the entries of a row are.
+    pub(super) fn range(&self, row: usize) -> std::ops::Range<usize> {
+        self.starts[row]..self.starts[row + 1]
+    }
+}
+
+/// A colour for each column, greedily: the first that none of those has which share a row with it. Columns with many entries choose first.
+fn colour(columns: usize, starts: &[usize], places: &[usize]) -> (Vec<usize>, usize) {
+    let mut rows_of: Vec<Vec<usize>> = vec![Vec::new(); columns];
+    for row in 0..starts.len() - 1 {
+        for &column in &places[starts[row]..starts[row + 1]] {
+            rows_of[column].push(row);
+        }
+    }
+    let mut order: Vec<usize> = (0..columns).collect();
+    order.sort_by_key(|&column| std::cmp::Reverse(rows_of[column].len()));
+    let mut colours = vec![usize::MAX; columns];
+    // For each colour the last column that could not have it.
+    let mut taken: Vec<usize> = Vec::new();
+    for column in order {
+        for &row in &rows_of[column] {
+            for &other in &places[starts[row]..starts[row + 1]] {
+                if colours[other] != usize::MAX {
+                    taken[colours[other]] = column;
+                }
+            }
+        }
+        let free = taken.iter().position(|&by| by != column);
+        let free = free.unwrap_or_else(|| {
+            taken.push(usize::MAX);
+            taken.len() - 1
+        });
+        colours[column] = free;
+    }
+    (colours, taken.len())
+}
