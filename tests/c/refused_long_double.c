@@ -1,4 +1,4 @@
-// refused: error: `function` has no derivative: the type x86_fp80 does not exist in the Loop IR
+// refused: error: `function` has no derivative: floats of the type x86_fp80 (in C: `long double`) have no derivative
 // long double has no counterpart in the Loop IR.
 #include "check.h"
 

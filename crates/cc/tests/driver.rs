@@ -11,6 +11,25 @@ double dot(const double *a, const double *b, int n) { double s = 0; for (int i =
 double total(void) { for (int i = 0; i < 64; i++) weights[i] = sin(i); return dot(weights, weights, 64); }
 ";
 
+const PLAIN_CPP: &str = r#"
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+#include <vector>
+struct Shape { virtual ~Shape() {} virtual double area() const = 0; };
+struct Square : Shape { double side = 2; double area() const override { return side * side; } };
+static double table[] = {1, 2, 3};
+double work(std::vector<double> &values, unsigned at) {
+  std::sort(values.begin(), values.end());
+  std::unique_ptr<Shape> shape(new Square);
+  try {
+    return values.at(at) * table[at % 3] + shape->area();
+  } catch (std::out_of_range &) {
+    return 0;
+  }
+}
+"#;
+
 const MODEL: &str = "
 #include <math.h>
 static int evaluations;
@@ -64,11 +83,16 @@ fn folder_with(files: &[(&str, &str)]) -> tempfile::TempDir {
     folder
 }
 
-fn code_of(path: &Path) -> Vec<u8> {
+/// All sections with code and constants, by name.
+fn code_of(path: &Path) -> Vec<(String, Vec<u8>)> {
     let bytes = std::fs::read(path).expect("an object");
     let file = object::File::parse(bytes.as_slice()).expect("an object file");
-    let section = file.section_by_name(".text").expect("code");
-    section.data().expect("its bytes").to_vec()
+    let sections = file.sections().filter_map(|section| {
+        let name = section.name().expect("a name").to_owned();
+        let wanted = name.starts_with(".text") || name.starts_with(".rodata");
+        wanted.then(|| (name, section.data().expect("its bytes").to_vec()))
+    });
+    sections.collect()
 }
 
 #[test]
@@ -76,13 +100,16 @@ fn code_without_requests_is_clangs() {
     if !has_clang() {
         return;
     }
-    let folder = folder_with(&[("plain.c", PLAIN)]);
-    for level in ["-O0", "-O1", "-O2", "-O3"] {
-        compile(folder.path(), &[level, "-c", "plain.c", "-o", "ours.o"]);
-        let arguments = [level, "-c", "plain.c", "-o", "clangs.o"];
-        assert!(run(folder.path(), "clang-22", &arguments).status.success());
-        let [ours, clangs] = ["ours.o", "clangs.o"].map(|name| code_of(&folder.path().join(name)));
-        assert!(ours == clangs, "the code differs at {level}");
+    let folder = folder_with(&[("plain.c", PLAIN), ("plain.cpp", PLAIN_CPP)]);
+    for file in ["plain.c", "plain.cpp"] {
+        for level in ["-O0", "-O1", "-O2", "-O3"] {
+            compile(folder.path(), &[level, "-c", file, "-o", "ours.o"]);
+            let arguments = [level, "-c", file, "-o", "clangs.o"];
+            assert!(run(folder.path(), "clang-22", &arguments).status.success());
+            let [ours, clangs] =
+                ["ours.o", "clangs.o"].map(|name| code_of(&folder.path().join(name)));
+            assert!(ours == clangs, "the code of {file} differs at {level}");
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::detach::attach_again;
 use crate::dispatch::{Choice, dispatch_unknown_calls, has_unknown_calls};
 use crate::enzyme::{
     adapt_registrations, call_parallel_regions, detach_inactive_globals, end_at_handlers,
-    mark_array_indices, wrap_library_addresses,
+    mark_arrays, wrap_library_addresses,
 };
 use crate::finish::{emit, optimise_derivatives};
 use crate::gather::{Gathered, gather};
@@ -143,7 +143,7 @@ pub(crate) fn make_derivatives<'c>(
     detach_inactive_globals(context, module, &gathered.registrations);
     call_parallel_regions(context, module);
     end_at_handlers(context, module);
-    mark_array_indices(context, module);
+    mark_arrays(context, module);
     wrap_library_addresses(context, module);
     let machine = target_machine(&module.triple(), options).map_err(|problem| vec![problem])?;
     prepare(module, &machine).map_err(|problem| vec![problem])?;

@@ -5,7 +5,9 @@
 
 use crate::enzyme::{LOCAL_MARK, has_requests};
 use crate::finish::{drop_the_rest, optimise_derivatives};
-use crate::gather::{FUNCTION_SUFFIX, PROMOTED_PREFIX, gather, mark_tables, promote_locals};
+use crate::gather::{
+    FUNCTION_SUFFIX, Gathered, PROMOTED_PREFIX, gather, mark_tables, promote_locals,
+};
 use crate::inputs::{Input, Inputs, Origin};
 use crate::options::{Level, Options};
 use crate::pipeline::{Choosing, Clock, Made, add_code, make_derivatives, unloadable};
@@ -114,11 +116,27 @@ pub fn compile_unit(
         missing: std::cell::Cell::new(false),
         functions,
     };
+    let rewritten = |gathered: &Gathered<'_>| {
+        let bitcode = gathered.rewritten.values().next();
+        context
+            .parse_bitcode(name, bitcode.map_or(&[], Vec::as_slice))
+            .map_err(|error| unreadable(&error))
+    };
     let mut calling_pointers = HashSet::new();
     let mut first_problems = None;
     let (gathered, made) = loop {
         let mut gathered = gather(&context, &inputs)?;
         clock.lap("gather");
+        if gathered.requests.is_empty() {
+            // Entry points that stand for no derivative.
+            let module = rewritten(&gathered)?;
+            make_local(module, unit_options.visible_statics);
+            return Ok(Unit {
+                bitcode: finished(module, unit_options),
+                requests: UnitRequests::Made,
+                report,
+            });
+        }
         let choosing = Choosing {
             program: &inputs,
             roots: &calling_pointers,
@@ -140,10 +158,7 @@ pub fn compile_unit(
             }
         }
     };
-    let rewritten = gathered.rewritten.values().next();
-    let module = context
-        .parse_bitcode(name, rewritten.map_or(&[], Vec::as_slice))
-        .map_err(|error| unreadable(&error))?;
+    let module = rewritten(&gathered)?;
     let Made {
         machine,
         mut reports,

@@ -1,4 +1,4 @@
-//! What C says of arrays, for the optimiser to keep: an index into an array is not negative, and two elements are a whole number of elements apart.
+//! What C says of arrays, for the optimiser to keep: an index into an array is not negative, two elements are a whole number of elements apart, and allocated memory is aligned for everything.
 //!
 //! ```text
 //! getelementptr inbounds [4 x double], ptr %a, i64 0, i64 %i     ⇒     getelementptr inbounds nuw [4 x double], ptr %a, i64 0, i64 %i
@@ -12,10 +12,23 @@
 //!
 //! Of a distance in bytes that becomes a number of elements and bytes again, nothing but the bytes would be left, and with it any byte could be the start of an element.
 
-use ferrozyme_llvm::{Context, GepFlags, Module, Opcode, TypeKind, Value};
+use ferrozyme_llvm::{Context, GepFlags, Module, Opcode, Place, TypeKind, Value};
 
-/// Notes it for all indices into arrays, and all distances.
-pub(crate) fn mark_array_indices<'c>(context: &'c Context, module: Module<'c>) {
+/// The alignment of memory from C's and C++'s allocators on the machines that code is made for.
+const ALLOCATED_ALIGNMENT: u64 = 16;
+
+/// Notes it for all indices into arrays, all distances, and all allocators.
+pub(crate) fn mark_arrays<'c>(context: &'c Context, module: Module<'c>) {
+    for name in ["malloc", "calloc", "realloc", "_Znwm", "_Znam"] {
+        if let Some(allocator) = module.function(name)
+            && allocator.is_declaration()
+            && allocator.value_type().result().is_pointer()
+        {
+            // Programs that round addresses up to that get what they had.
+            let aligned = context.attribute("align", ALLOCATED_ALIGNMENT);
+            allocator.add_attribute(Place::Result, aligned);
+        }
+    }
     for function in module
         .functions()
         .filter(|function| !function.is_declaration())

@@ -18,6 +18,8 @@ pub(super) enum Entry {
     SplitReverse,
     /// The size of the tape in memory that the caller gives.
     TapeSize,
+    /// The function itself, several times.
+    Batch,
 }
 
 /// The entry points by the name that their symbols contain.
@@ -27,12 +29,12 @@ const ENTRIES: &[(&str, Entry)] = &[
     ("__enzyme_augmentfwd", Entry::Augmented),
     ("__enzyme_reverse", Entry::SplitReverse),
     ("__enzyme_augmentsize", Entry::TapeSize),
+    ("__enzyme_batch", Entry::Batch),
 ];
 
 /// Entry points of Enzyme that there are none of here.
 const UNKNOWN_ENTRIES: &[&str] = &[
     "__enzyme_fwdsplit",
-    "__enzyme_batch",
     "__enzyme_virtualreverse",
     "__enzyme_error_estimate",
 ];
@@ -145,6 +147,12 @@ pub(super) enum Marker {
     KeepTape,
     /// Nothing that has to be done differently here.
     Hint,
+    /// A value for each of several calls follows.
+    Vector,
+    /// A value for all of several calls follows.
+    Scalar,
+    /// A distance follows, and an address for the first of several calls.
+    Buffer,
 }
 
 const MARKERS: &[(&str, Marker)] = &[
@@ -193,6 +201,9 @@ const MARKERS: &[(&str, Marker)] = &[
     ("enzyme_runtime_activity", Marker::Hint),
     ("enzyme_strong_zero", Marker::Hint),
     ("enzyme_not_overwritten", Marker::Hint),
+    ("enzyme_vector", Marker::Vector),
+    ("enzyme_scalar", Marker::Scalar),
+    ("enzyme_buffer", Marker::Buffer),
 ];
 
 /// The marker that an argument of a call is, if it is one; the name if it only looks like one.

@@ -17,9 +17,10 @@
 //! | `trace.rs` | what a value is, seen through casts and memory that is written once |
 //! | `resolve.rs` | inlines functions that are told by their callers what to differentiate |
 //! | `thunk.rs` | the function that takes the place of the entry point in one call |
+//! | `batch.rs` | calls of a function several times at once
 //! | `results.rs` | the results of a derivative in the form that the call wants |
 //! | `registrations.rs`, `rules.rs` | what programs say of functions, and the form that it has here |
-//! | `arrays.rs` | what C says of indices |
+//! | `arrays.rs` | what C says of arrays |
 //! | `exceptions.rs` | C++ exceptions that are caught in what is differentiated |
 //! | `inactive.rs` | inactive global variables
 //! | `openmp.rs` | parallel regions
@@ -29,6 +30,7 @@
 mod addresses;
 mod arguments;
 mod arrays;
+mod batch;
 mod entries;
 mod exceptions;
 mod inactive;
@@ -42,7 +44,7 @@ mod thunk;
 mod trace;
 
 pub(crate) use addresses::wrap_library_addresses;
-pub(crate) use arrays::mark_array_indices;
+pub(crate) use arrays::mark_arrays;
 pub(crate) use entries::has_requests;
 pub(crate) use exceptions::end_at_handlers;
 pub(crate) use inactive::detach_inactive_globals;
@@ -133,6 +135,14 @@ pub(crate) fn replace_calls<'c>(
     let mut found: Vec<FoundRequest> = Vec::new();
     let mut problems = entries::misuses(context, module);
     for (entry, call) in entries::entry_calls(module) {
+        if entry == entries::Entry::Batch {
+            problems.extend(
+                batch::replace_batch(context, module, call)
+                    .err()
+                    .map(|one| *one),
+            );
+            continue;
+        }
         match arguments::read_call(context, module, entry, call)
             .and_then(|read| thunk::replace_call(context, module, unit, &read))
         {

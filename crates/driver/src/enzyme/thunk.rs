@@ -70,6 +70,28 @@ pub(super) fn replace_call<'c>(
     Ok(Some(request))
 }
 
+/// A function without body that takes what is passed on, and gives what the call wants.
+pub(super) fn add_thunk<'c>(
+    context: &'c Context,
+    module: Module<'c>,
+    call: Value<'c>,
+    operands: &[Value<'c>],
+) -> Value<'c> {
+    let types: Vec<Type<'c>> = operands.iter().map(|operand| operand.ty()).collect();
+    let ty = call.ty().function(&types, false);
+    let thunk = module.add_function(THUNK_NAME, ty);
+    thunk.set_linkage(Linkage::Internal);
+    thunk.add_attribute(Place::Function, context.attribute("alwaysinline", 0));
+    if let Some(caller) = call.block().map(|block| block.function()) {
+        for key in ["target-cpu", "target-features", "tune-cpu"] {
+            if let Some(value) = caller.text_attribute(Place::Function, key) {
+                thunk.add_attribute(Place::Function, context.text_attribute(key, &value));
+            }
+        }
+    }
+    thunk
+}
+
 /// How large the tape is, is known.
 fn replace_size<'c>(context: &'c Context, module: Module<'c>, read: &ReadCall<'c>) {
     let of = read.call.ty();
@@ -87,7 +109,12 @@ fn replace_size<'c>(context: &'c Context, module: Module<'c>, read: &ReadCall<'c
 }
 
 /// Puts a call of the new function in the place of the old one.
-fn put_call<'c>(context: &'c Context, call: Value<'c>, thunk: Value<'c>, operands: &[Value<'c>]) {
+pub(super) fn put_call<'c>(
+    context: &'c Context,
+    call: Value<'c>,
+    thunk: Value<'c>,
+    operands: &[Value<'c>],
+) {
     let ty = thunk.value_type();
     let builder = context.builder();
     builder.before(call);
@@ -273,7 +300,7 @@ fn unknown_type(name: &str, argument: Option<usize>, of: Type<'_>) -> String {
 }
 
 /// The name that a function has in the program.
-fn plain_name(function: Value<'_>) -> String {
+pub(super) fn plain_name(function: Value<'_>) -> String {
     let name = function.name();
     match name.find(LOCAL_MARK) {
         Some(end) => name[..end].to_owned(),

@@ -126,6 +126,13 @@ fn scalar_bits(constant: Value<'_>) -> Option<u128> {
 }
 
 pub(super) fn unknown_type(of: Type<'_>) -> Problem {
+    let name = of.to_string();
+    if matches!(name.as_str(), "x86_fp80" | "fp128" | "ppc_fp128") {
+        return Problem {
+            reason: format!("floats of the type {name} (in C: `long double`) have no derivative"),
+            remedy: Some("use `double`"),
+        };
+    }
     Problem {
         reason: format!("the type {of} does not exist in the Loop IR"),
         remedy: Some("use f32, f64, integers of at most 128 bits, or pointers"),
