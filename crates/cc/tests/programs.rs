@@ -25,12 +25,21 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
+    let parallel = can_link_openmp();
+    if !parallel {
+        eprintln!(
+            "note: no OpenMP: the programs that need it are left out (Debian: apt-get install libomp-22-dev)"
+        );
+    }
     let levels = env::var("FERROZYME_LEVELS").unwrap_or_else(|_| "02".to_owned());
     let mut trials = Vec::new();
     for path in files {
         for level in levels.chars() {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             let path = path.clone();
+            if name.starts_with("openmp_") && !parallel {
+                continue;
+            }
             trials.push(Trial::test(format!("{name} -O{level}"), move || {
                 run_program(&path, level)
             }));
@@ -49,6 +58,23 @@ fn has_clang() -> bool {
         let version = Command::new(name).arg("--version").output();
         version.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("version 22."))
     })
+}
+
+/// Whether clang finds its runtime for OpenMP.
+fn can_link_openmp() -> bool {
+    let Ok(folder) = tempfile::tempdir() else {
+        return false;
+    };
+    let source = folder.path().join("parallel.c");
+    let compiled = fs::write(&source, "int main(void) { return 0; }").and_then(|()| {
+        Command::new(env!("CARGO_BIN_EXE_ferrozyme-cc"))
+            .arg("-fopenmp")
+            .arg(&source)
+            .arg("-o")
+            .arg(folder.path().join("parallel"))
+            .output()
+    });
+    compiled.is_ok_and(|output| output.status.success())
 }
 
 fn find_files(root: &Path) -> io::Result<Vec<PathBuf>> {
