@@ -218,7 +218,11 @@ impl Derivation<'_> {
         if self.strict {
             keep_order(self.module, id);
         }
-        optimise_with(self.module, id, &OptimiseOptions::default());
+        let options = OptimiseOptions {
+            reorder: !self.strict,
+            ..OptimiseOptions::default()
+        };
+        optimise_with(self.module, id, &options);
     }
 
     fn differentiate(&mut self, request: &FoundRequest) -> Result<FunctionId, Diagnostic> {

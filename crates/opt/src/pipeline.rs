@@ -2,9 +2,9 @@
 
 use crate::{
     InlinePolicy, count_loops, forward_stores, hoist_checks, hoist_invariants, infer_facts,
-    inline_calls, keep_order, merge_common_subexpressions, normalise_loops, promote_stack,
-    remove_dead_code, remove_dead_stores, reorder_sums, restore_branches, rewrite_induction,
-    select_branches, simplify,
+    inline_calls, keep_order, merge_common_subexpressions, merge_partial_sums, normalise_loops,
+    promote_stack, remove_dead_code, remove_dead_stores, reorder_sums, reroll_loops,
+    restore_branches, rewrite_induction, select_branches, simplify,
 };
 use ferrozyme_ir::{FunctionId, Module, verify_function};
 
@@ -23,6 +23,8 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("hoist_checks", hoist_checks),
     ("reorder_sums", reorder_sums),
     ("keep_order", keep_order),
+    ("merge_partial_sums", merge_partial_sums),
+    ("reroll_loops", reroll_loops),
     ("count_loops", count_loops),
     ("induction", rewrite_induction),
     ("normalise_loops", normalise_loops),
@@ -40,6 +42,8 @@ pub struct OptimiseOptions {
     pub verify: bool,
     /// Which calls are inlined; none if no calls are to be.
     pub inline: Option<InlinePolicy>,
+    /// Whether sums that nobody looks at before they are complete may be added up in another order, marked or not (design decision D10).
+    pub reorder: bool,
 }
 
 impl Default for OptimiseOptions {
@@ -47,6 +51,7 @@ impl Default for OptimiseOptions {
         OptimiseOptions {
             verify: cfg!(debug_assertions),
             inline: Some(InlinePolicy::default()),
+            reorder: false,
         }
     }
 }
@@ -94,6 +99,16 @@ pub fn optimise_with(module: &mut Module, id: FunctionId, options: &OptimiseOpti
         if round == 0 {
             break;
         }
+    }
+    // Sums that were taken apart, and loops that were unrolled, by hand or by LLVM.
+    if options.reorder {
+        run("merge_partial_sums", merge_partial_sums);
+    }
+    if run("reroll_loops", reroll_loops) > 0 {
+        run("dce", remove_dead_code);
+        run("simplify", simplify);
+        run("cse", merge_common_subexpressions);
+        run("hoist", hoist_invariants);
     }
     // What LLVM computed ahead of a choice must not get there again.
     run("restore_branches", restore_branches);

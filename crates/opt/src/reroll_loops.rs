@@ -1,0 +1,563 @@
+//! Rolls loops up again that add several terms of the same kind in each iteration.
+//!
+//! ```text
+//! %s = for %i: i64 = 0 to %n step 1 with (%a: f64 = 0.0) {      %m = mul nsw nuw i64 %n, 2
+//!   %p = offset %x, %i * 16                                      %s = for %i: i64 = 0 to %m step 1 with (%a: f64 = 0.0) {
+//!   %u = load f64 %p align 8                                       %p = offset %x, %i * 8
+//!   %b = fadd f64 %a, %u                              →            %u = load f64 %p align 8
+//!   %q = offset %p, 8                                              %b = fadd f64 %a, %u
+//!   %v = load f64 %q align 8                                       yield %b
+//!   %c = fadd f64 %b, %v                                         }
+//!   yield %c
+//! }
+//! ```
+//!
+//! Terms are added in the same order as before. It applies to loops that carry nothing but such sums, and do nothing but compute and read: the terms
+//! must be the same but for the places that they read, which lie at one distance from each other, over the end of an iteration, too.
+
+use crate::carried::{first_carried, yielded};
+use crate::detach::with_function;
+use crate::indices::Indices;
+use crate::pointers::Pointers;
+use ferrozyme_ir::{
+    Alignment, Effect, Flags, Function, FunctionId, Module, Op, OpData, Opcode, Payload, Region,
+    Structure, Type, Value, for_each_op, returning_ops,
+};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+/// How many operations one term has at most.
+const MAX_TERM: usize = 64;
+
+/// Rolls loops up again; says how many.
+pub fn reroll_loops(module: &mut Module, id: FunctionId) -> usize {
+    with_function(module, id, |module, function| {
+        if function.body.is_none() {
+            return 0;
+        }
+        let plans = {
+            let indices = Indices::of(function);
+            let pointers = Pointers::of(module, &indices);
+            let finder = Finder {
+                function,
+                indices: &indices,
+                pointers: &pointers,
+                uses: count_uses(function),
+            };
+            let loops = returning_ops(function);
+            let plans: Vec<Plan> = loops.iter().filter_map(|&op| finder.plan(op)).collect();
+            plans
+        };
+        for plan in &plans {
+            apply(function, plan);
+        }
+        plans.len()
+    })
+}
+
+fn count_uses(function: &Function) -> FxHashMap<Value, usize> {
+    let mut uses = FxHashMap::default();
+    for_each_op(function, function.body(), &mut |_, op| {
+        for &operand in &function.ops[op].operands {
+            *uses.entry(operand).or_default() += 1;
+        }
+    });
+    uses
+}
+
+/// A loop that is to be rolled up.
+struct Plan {
+    op: Op,
+    /// How many terms one iteration adds.
+    terms: usize,
+    /// The first sum of each chain, which is what the body ends with from now on.
+    sums: Vec<Value>,
+    /// The reads of the first terms.
+    reads: Vec<Read>,
+    /// Whether the loop may have a negative bound, and then does not run.
+    may_be_negative: bool,
+}
+
+/// A read in a first term, and what is known of those in its place in the others.
+#[derive(Clone, Copy)]
+struct Read {
+    load: Op,
+    align: Alignment,
+}
+
+struct Finder<'a> {
+    function: &'a Function,
+    indices: &'a Indices<'a>,
+    pointers: &'a Pointers,
+    uses: FxHashMap<Value, usize>,
+}
+
+impl Finder<'_> {
+    fn plan(&self, op: Op) -> Option<Plan> {
+        let data = &self.function.ops[op];
+        if data.opcode != Opcode::For || data.results.is_empty() {
+            return None;
+        }
+        let [from, to, step] = [0, 1, 2].map(|index| data.operands[index]);
+        let plain = self.function.ty(from) == Type::I64
+            && self.function.int_of(from) == Some(0)
+            && self.function.int_of(step) == Some(1);
+        let body = data.regions[0];
+        let computes = self.function.regions[body].ops.iter().all(|&op| {
+            let data = &self.function.ops[op];
+            data.regions.is_empty()
+                && (matches!(data.opcode.effect(), Effect::Pure)
+                    || matches!(data.opcode, Opcode::Load | Opcode::Yield))
+        });
+        if !plain || !computes {
+            return None;
+        }
+        let mut terms = None;
+        let mut sums = Vec::new();
+        let mut reads = Vec::new();
+        for (index, &end) in yielded(self.function, body)?.iter().enumerate() {
+            let carried = self.function.regions[body].args[first_carried(data.opcode) + index];
+            let chain = self.chain(body, carried, end)?;
+            if chain.len() < 2 || terms.is_some_and(|terms| terms != chain.len()) {
+                return None;
+            }
+            terms = Some(chain.len());
+            sums.push(self.function.ops[chain[0]].results[0]);
+            self.compare_terms(op, &chain, &mut reads)?;
+        }
+        let counter = self.function.regions[body].args[0];
+        let rewritable = |read: &Read| {
+            let address = self.function.ops[read.load].operands[0];
+            self.can_narrow(body, address, counter, terms?)
+                .then_some(())
+        };
+        let fine = !reads.is_empty() && reads.iter().all(|read| rewritable(read).is_some());
+        fine.then_some(Plan {
+            op,
+            terms: terms?,
+            sums,
+            reads,
+            may_be_negative: self.indices.interval_of_value(to).min < 0,
+        })
+    }
+
+    /// The additions that lead from a carried value to what the body ends with.
+    fn chain(&self, body: Region, carried: Value, end: Value) -> Option<Vec<Op>> {
+        let structure = self.indices.structure();
+        let mut chain = Vec::new();
+        let mut value = end;
+        while value != carried {
+            let (op, _) = self.function.def_op(value)?;
+            let data = &self.function.ops[op];
+            let single = self.uses.get(&value) == Some(&1);
+            if !single || structure.region_of(op) != Some(body) {
+                return None;
+            }
+            chain.push(op);
+            // The operand that leads on: the other one is a term, which has no sum in it.
+            value = match data.opcode {
+                Opcode::Fma => data.operands[2],
+                Opcode::Fadd => {
+                    let leads_on = |&value: &Value| {
+                        value == carried
+                            || self.function.def_op(value).is_some_and(|(op, _)| {
+                                matches!(self.function.ops[op].opcode, Opcode::Fadd | Opcode::Fma)
+                            })
+                    };
+                    let mut candidates = data.operands.iter().copied().filter(leads_on);
+                    let next = candidates.next()?;
+                    match candidates.next() {
+                        None => next,
+                        Some(_) => return None,
+                    }
+                }
+                _ => return None,
+            };
+        }
+        chain.reverse();
+        let single = self.uses.get(&carried) == Some(&1);
+        single.then_some(chain)
+    }
+
+    /// Whether all additions of a chain add the same as the first but for the places read. Collects the reads of the first.
+    fn compare_terms(&self, op: Op, chain: &[Op], reads: &mut Vec<Read>) -> Option<()> {
+        let mut found: FxHashMap<Op, Read> = FxHashMap::default();
+        for (position, &addition) in chain.iter().enumerate().skip(1) {
+            let mut comparison = Comparison {
+                finder: self,
+                op,
+                position: position as i64,
+                terms: chain.len() as i64,
+                reads: &mut found,
+                budget: MAX_TERM,
+            };
+            let first = self.terms_of(chain[0]);
+            let other = self.terms_of(addition);
+            let (one, another) = (&self.function.ops[chain[0]], &self.function.ops[addition]);
+            let alike = one.opcode == another.opcode
+                && one.flags == another.flags
+                && first
+                    .iter()
+                    .zip(&other)
+                    .all(|(&first, &other)| comparison.matches(first, other));
+            if !alike {
+                return None;
+            }
+        }
+        reads.extend(found.into_values());
+        reads.sort_by_key(|read| self.indices.structure().order(read.load));
+        Some(())
+    }
+
+    /// The operands of an addition but for the sum so far.
+    fn terms_of(&self, addition: Op) -> SmallVec<[Value; 2]> {
+        let data = &self.function.ops[addition];
+        let is_sum = |&value: &Value| {
+            let structure = self.indices.structure();
+            let home = structure.region_of_value(self.function, value);
+            match self.function.def_op(value) {
+                // A carried value.
+                None => home == structure.region_of(addition) && !self.function.is_constant(value),
+                Some((op, _)) => {
+                    matches!(self.function.ops[op].opcode, Opcode::Fadd | Opcode::Fma)
+                }
+            }
+        };
+        match data.opcode {
+            Opcode::Fma => data.operands[..2].iter().copied().collect(),
+            _ => data
+                .operands
+                .iter()
+                .copied()
+                .filter(|v| !is_sum(v))
+                .collect(),
+        }
+    }
+
+    /// Whether an address can be written for the longer loop: offsets by the counter from what was there before the loop.
+    fn can_narrow(&self, body: Region, address: Value, counter: Value, terms: usize) -> bool {
+        let mut address = address;
+        let mut counted = false;
+        for _ in 0..MAX_TERM {
+            let structure = self.indices.structure();
+            if structure.region_of_value(self.function, address) != Some(body) {
+                return counted;
+            }
+            let Some((op, _)) = self.function.def_op(address) else {
+                return false;
+            };
+            let data = &self.function.ops[op];
+            let Payload::Scale(scale) = data.payload else {
+                return false;
+            };
+            let index = data.operands[1];
+            if index == counter {
+                if counted || scale % terms as i64 != 0 {
+                    return false;
+                }
+                counted = true;
+            } else if structure.region_of_value(self.function, index) == Some(body) {
+                return false;
+            }
+            address = data.operands[0];
+        }
+        false
+    }
+}
+
+/// Compares the first term of a loop with the one at another position.
+struct Comparison<'a> {
+    finder: &'a Finder<'a>,
+    op: Op,
+    position: i64,
+    terms: i64,
+    reads: &'a mut FxHashMap<Op, Read>,
+    /// How many operations may still be looked at.
+    budget: usize,
+}
+
+impl Comparison<'_> {
+    fn matches(&mut self, first: Value, other: Value) -> bool {
+        let function = self.finder.function;
+        let body = function.ops[self.op].regions[0];
+        let structure = self.finder.indices.structure();
+        let inside = |value| structure.region_of_value(function, value) == Some(body);
+        if !inside(first) || !inside(other) {
+            return first == other;
+        }
+        let (Some((one, result)), Some((another, other_result))) =
+            (function.def_op(first), function.def_op(other))
+        else {
+            return false;
+        };
+        if self.budget == 0 {
+            return false;
+        }
+        self.budget -= 1;
+        let (a, b) = (&function.ops[one], &function.ops[another]);
+        if a.opcode == Opcode::Load && b.opcode == Opcode::Load {
+            return function.ty(first) == function.ty(other) && self.are_neighbours(one, another);
+        }
+        a.opcode == b.opcode
+            && a.flags == b.flags
+            && a.payload == b.payload
+            && result == other_result
+            && function.ty(first) == function.ty(other)
+            && a.operands.len() == b.operands.len()
+            && (0..a.operands.len()).all(|index| self.matches(a.operands[index], b.operands[index]))
+    }
+
+    /// Whether a read is as far from the first as its position says, and the first of the next iteration follows on the last.
+    fn are_neighbours(&mut self, first: Op, other: Op) -> bool {
+        let Finder {
+            function,
+            indices,
+            pointers,
+            ..
+        } = self.finder;
+        let (one, another) = (
+            function.ops[first].operands[0],
+            function.ops[other].operands[0],
+        );
+        if pointers.root(one) != pointers.root(another) {
+            return false;
+        }
+        let counter = function.regions[function.ops[self.op].regions[0]].args[0];
+        let distance = || {
+            let start = pointers.offset(one);
+            let apart = pointers.offset(another).sub(&start)?.is_constant()?;
+            let stride = apart / self.position;
+            let (by_counter, rest) = start.split(counter);
+            let even = apart % self.position == 0
+                && stride != 0
+                && by_counter.is_constant() == stride.checked_mul(self.terms)
+                && indices.is_invariant(&rest, self.op)
+                && !indices.varies_in(pointers.root(one), self.op);
+            even.then_some(())
+        };
+        if distance().is_none() {
+            return false;
+        }
+        let align = |op: Op| match function.ops[op].payload {
+            Payload::Align(align) => align,
+            _ => Alignment::ONE,
+        };
+        let read = self.reads.entry(first).or_insert(Read {
+            load: first,
+            align: align(first),
+        });
+        read.align = read.align.min(align(other));
+        true
+    }
+}
+
+fn apply(function: &mut Function, plan: &Plan) {
+    let data = function.ops[plan.op].clone();
+    let body = data.regions[0];
+    let counter = function.regions[body].args[0];
+    let structure = Structure::of(function);
+    let Some(region) = structure.region_of(plan.op) else {
+        return;
+    };
+
+    // The bound.
+    let mut before: SmallVec<[Op; 2]> = SmallVec::new();
+    let mut pure = |function: &mut Function, opcode, flags, operands: [Value; 2]| {
+        let op = function.new_op(
+            OpData {
+                opcode,
+                flags,
+                operands: operands.into_iter().collect(),
+                results: SmallVec::new(),
+                regions: SmallVec::new(),
+                payload: Payload::None,
+                location: data.location,
+            },
+            &[Type::I64],
+        );
+        before.push(op);
+        function.ops[op].results[0]
+    };
+    let mut to = data.operands[1];
+    if plan.may_be_negative {
+        let zero = function.int(Type::I64, 0);
+        to = pure(function, Opcode::Smax, Flags::NONE, [to, zero]);
+    }
+    let terms = function.int(Type::I64, plan.terms as i128);
+    let exact = Flags::NSW.union(Flags::NUW);
+    function.ops[plan.op].operands[1] = pure(function, Opcode::Mul, exact, [to, terms]);
+    let ops = &mut function.regions[region].ops;
+    if let Some(place) = ops.iter().position(|&op| op == plan.op) {
+        ops.splice(place..place, before);
+    }
+
+    // The addresses of the first terms' reads, each for itself: others may share parts of them.
+    for read in &plan.reads {
+        let address = function.ops[read.load].operands[0];
+        let narrow = narrowed(
+            function, &structure, body, address, counter, plan.terms, read.load,
+        );
+        let load = &mut function.ops[read.load];
+        load.operands[0] = narrow;
+        load.payload = Payload::Align(read.align);
+    }
+    let end = function.terminator(body);
+    function.ops[end].operands = plan.sums.iter().copied().collect();
+    // The counter goes further now.
+    function.values[counter].range = None;
+}
+
+/// The same address where the counter goes through all terms; its operations stand right before the read.
+fn narrowed(
+    function: &mut Function,
+    structure: &Structure,
+    body: Region,
+    address: Value,
+    counter: Value,
+    terms: usize,
+    before: Op,
+) -> Value {
+    if structure.region_of_value(function, address) != Some(body) {
+        return address;
+    }
+    let (op, _) = function
+        .def_op(address)
+        .expect("addresses in the body are offsets");
+    let mut data = function.ops[op].clone();
+    data.operands[0] = narrowed(
+        function,
+        structure,
+        body,
+        data.operands[0],
+        counter,
+        terms,
+        before,
+    );
+    if let Payload::Scale(scale) = &mut data.payload
+        && data.operands[1] == counter
+    {
+        *scale /= terms as i64;
+    }
+    data.results = SmallVec::new();
+    let copy = function.new_op(data, &[Type::PTR]);
+    let ops = &mut function.regions[body].ops;
+    let place = ops.iter().position(|&op| op == before).unwrap_or(0);
+    ops.insert(place, copy);
+    function.ops[copy].results[0]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::reroll_loops;
+    use crate::testing::{check, check_same_results, check_unchanged};
+    use crate::{Pass, remove_dead_code};
+    use expect_test::expect;
+    use ferrozyme_ir::interpret::Datum;
+
+    const REROLL: Pass = |module, id| reroll_loops(module, id) + remove_dead_code(module, id);
+
+    #[test]
+    fn a_product_of_two_rows() {
+        check(
+            REROLL,
+            "func @dot(%x: ptr, %w: ptr, %n: i64) -> (f32) {
+               %m = lshr i64 %n, 1
+               %s = for %i: i64 = 0 to %m step 1 with (%a: f32 = 0.0) {
+                 %p = offset nuw inbounds %x, %i * 8
+                 %q = offset nuw inbounds %w, %i * 8
+                 %u = load f32 %p align 8
+                 %v = load f32 %q align 4
+                 %t = fmul f32 %u, %v
+                 %b = fadd f32 %a, %t
+                 %p1 = offset nuw inbounds %p, 4
+                 %q1 = offset nuw inbounds %q, 4
+                 %u1 = load f32 %p1 align 4
+                 %v1 = load f32 %q1 align 4
+                 %t1 = fmul f32 %u1, %v1
+                 %c = fadd f32 %b, %t1
+                 yield %c
+               }
+               return %s
+             }",
+            expect![[r#"
+                func @dot(%x: ptr, %w: ptr, %n: i64) -> (f32) {
+                  %m = lshr i64 %n, 1
+                  %0 = mul nsw nuw i64 %m, 2
+                  %s = for %i: i64 = 0 to %0 step 1 with (%a: f32 = 0.0) {
+                    %1 = offset nuw inbounds %x, %i * 4
+                    %u = load f32 %1 align 4
+                    %2 = offset nuw inbounds %w, %i * 4
+                    %v = load f32 %2 align 4
+                    %t = fmul f32 %u, %v
+                    %b = fadd f32 %a, %t
+                    yield %b
+                  }
+                  return %s
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn results_stay_the_same() {
+        let text = "func @main(%n: i64) -> (f64, f64) {
+               %p = alloc 160 align 8
+               for %k: i64 = 0 to 20 step 1 {
+                 %q = offset %p, %k * 8
+                 %f = sitofp i64 %k to f64
+                 store f64 %f, %q align 8
+                 yield
+               }
+               %from = offset %p, 8
+               %s, %t = for %i: i64 = 0 to %n step 1 with (%a: f64 = 0.5, %d: f64 = 0.0) {
+                 %x = offset %from, %i * 24
+                 %u = load f64 %x align 8
+                 %h = fmul f64 %u, 0.1
+                 %b = fadd f64 %h, %a
+                 %e = fma f64 %u, %h, %d
+                 %x1 = offset %x, 8
+                 %u1 = load f64 %x1 align 8
+                 %h1 = fmul f64 %u1, 0.1
+                 %b1 = fadd f64 %b, %h1
+                 %e1 = fma f64 %u1, %h1, %e
+                 %x2 = offset %x, 16
+                 %u2 = load f64 %x2 align 8
+                 %h2 = fmul f64 %u2, 0.1
+                 %b2 = fadd f64 %b1, %h2
+                 %e2 = fma f64 %u2, %h2, %e1
+                 yield %b2, %e2
+               }
+               free %p
+               return %s, %t
+             }";
+        let inputs: Vec<[Datum; 1]> = [-1, 0, 1, 5].map(|n| [Datum::i64(n)]).to_vec();
+        let inputs: Vec<&[Datum]> = inputs.iter().map(|input| &input[..]).collect();
+        check_same_results(REROLL, text, &inputs);
+        let mut module = ferrozyme_ir::parse_module(text).unwrap();
+        let main = module.function_named("main").unwrap();
+        assert_eq!(reroll_loops(&mut module, main), 1);
+    }
+
+    #[test]
+    fn terms_at_uneven_distances_stay() {
+        for (stride, distance) in [(8, 8), (24, 8), (16, 4)] {
+            check_unchanged(
+                reroll_loops,
+                &format!(
+                    "func @f(%x: ptr, %n: i64) -> (f64) {{
+                       %s = for %i: i64 = 0 to %n step 1 with (%a: f64 = 0.0) {{
+                         %p = offset %x, %i * {stride}
+                         %u = load f64 %p align 4
+                         %b = fadd f64 %a, %u
+                         %q = offset %p, {distance}
+                         %v = load f64 %q align 4
+                         %c = fadd f64 %b, %v
+                         yield %c
+                       }}
+                       return %s
+                     }}"
+                ),
+            );
+        }
+    }
+}
