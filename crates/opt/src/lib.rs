@@ -1,5 +1,6 @@
 //! Passes and analyses over the Loop IR. One pass, one file, one function.
 
+mod alike;
 mod behaviour;
 mod carried;
 mod copy_operations;
@@ -15,6 +16,7 @@ mod induction;
 mod infer_effects;
 mod infer_facts;
 mod inline;
+mod join_loops;
 mod keep_order;
 mod memory_order;
 mod merge_partial_sums;
@@ -33,6 +35,8 @@ mod substitution;
 #[cfg(test)]
 mod testing;
 mod trip_count;
+mod unguard_loops;
+mod whole_parts;
 mod written_first;
 
 pub use behaviour::{Behaviour, Behaviours, behaviour_of};
@@ -51,10 +55,11 @@ pub use induction::rewrite_induction;
 pub use infer_effects::infer_effects;
 pub use infer_facts::infer_facts;
 pub use inline::{InlinePolicy, inline_calls};
+pub use join_loops::join_loops;
 pub use keep_order::keep_order;
 pub use merge_partial_sums::merge_partial_sums;
 pub use normalise_loops::normalise_loops;
-pub use pipeline::{OptimiseOptions, PASSES, Pass, optimise, optimise_with};
+pub use pipeline::{OptimiseOptions, PASSES, Pass, REORDERING, optimise, optimise_with};
 pub use promote_stack::promote_stack;
 pub use reorder_sums::reorder_sums;
 pub use reroll_loops::reroll_loops;
@@ -64,6 +69,7 @@ pub use simplify::simplify;
 pub use speculation::{Speculation, speculation};
 pub use substitution::Substitution;
 pub use trip_count::build_trip_count;
+pub use unguard_loops::unguard_loops;
 
 pub mod alias;
 mod bounds;

@@ -2,9 +2,9 @@
 
 use crate::{
     InlinePolicy, count_loops, forward_stores, hoist_checks, hoist_invariants, infer_facts,
-    inline_calls, keep_order, merge_common_subexpressions, merge_partial_sums, normalise_loops,
-    promote_stack, remove_dead_code, remove_dead_stores, reorder_sums, reroll_loops,
-    restore_branches, rewrite_induction, select_branches, simplify,
+    inline_calls, join_loops, keep_order, merge_common_subexpressions, merge_partial_sums,
+    normalise_loops, promote_stack, remove_dead_code, remove_dead_stores, reorder_sums,
+    reroll_loops, restore_branches, rewrite_induction, select_branches, simplify, unguard_loops,
 };
 use ferrozyme_ir::{FunctionId, Module, verify_function};
 
@@ -25,6 +25,8 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("keep_order", keep_order),
     ("merge_partial_sums", merge_partial_sums),
     ("reroll_loops", reroll_loops),
+    ("join_loops", join_loops),
+    ("unguard_loops", unguard_loops),
     ("count_loops", count_loops),
     ("induction", rewrite_induction),
     ("normalise_loops", normalise_loops),
@@ -34,6 +36,9 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("infer_facts", infer_facts),
     ("optimise", optimise),
 ];
+
+/// The passes that change the order of sums whether or not they are marked: [`OptimiseOptions::reorder`] gives them leave.
+pub const REORDERING: &[&str] = &["merge_partial_sums", "join_loops"];
 
 /// What the pipeline is to do besides the passes themselves.
 #[derive(Clone, Debug)]
@@ -91,6 +96,7 @@ pub fn optimise_with(module: &mut Module, id: FunctionId, options: &OptimiseOpti
         round += run("cse", merge_common_subexpressions);
         round += run("count_loops", count_loops);
         round += run("induction", rewrite_induction);
+        round += run("unguard_loops", unguard_loops);
         round += run("hoist", hoist_invariants);
         round += run("forward_stores", forward_stores);
         round += run("dead_stores", remove_dead_stores);
@@ -100,15 +106,19 @@ pub fn optimise_with(module: &mut Module, id: FunctionId, options: &OptimiseOpti
             break;
         }
     }
-    // Sums that were taken apart, and loops that were unrolled, by hand or by LLVM.
+    // Sums that were taken apart and loops that were unrolled, by hand or by LLVM.
     if options.reorder {
         run("merge_partial_sums", merge_partial_sums);
     }
     if run("reroll_loops", reroll_loops) > 0 {
         run("dce", remove_dead_code);
+        if options.reorder {
+            run("join_loops", join_loops);
+        }
         run("simplify", simplify);
         run("cse", merge_common_subexpressions);
         run("hoist", hoist_invariants);
+        run("dce", remove_dead_code);
     }
     // What LLVM computed ahead of a choice must not get there again.
     run("restore_branches", restore_branches);
@@ -179,18 +189,12 @@ mod tests {
              }",
             expect![[r#"
                 func @sum(%p: ptr noalias readonly, %n: i64) -> (f64) {
-                  %some = icmp sgt i64 %n, 0
-                  %0 = if %some -> (f64) {
-                    %1 = for %2: i64 = 0 to %n step 1 with (%3: f64 = 0.0) {
-                      %q = offset inbounds %p, %2 * 8
-                      %a = load f64 %q align 8
-                      %y = fmul f64 %a, %a
-                      %t1 = fadd f64 %3, %y
-                      yield %t1
-                    }
-                    yield %1
-                  } else {
-                    yield 0.0
+                  %0 = for %1: i64 = 0 to %n step 1 with (%2: f64 = 0.0) {
+                    %q = offset inbounds %p, %1 * 8
+                    %a = load f64 %q align 8
+                    %y = fmul f64 %a, %a
+                    %t1 = fadd f64 %2, %y
+                    yield %t1
                   }
                   return %0
                 }

@@ -354,7 +354,7 @@ fn conjunction(
     }
 }
 
-fn opposite(predicate: IntPredicate) -> IntPredicate {
+pub(crate) fn opposite(predicate: IntPredicate) -> IntPredicate {
     use IntPredicate::*;
     match predicate {
         Eq => Ne,

@@ -15,6 +15,7 @@
 //! Terms are added in the same order as before. It applies to loops that carry nothing but such sums, and do nothing but compute and read: the terms
 //! must be the same but for the places that they read, which lie at one distance from each other, over the end of an iteration, too.
 
+use crate::alike::Likeness;
 use crate::carried::{first_carried, yielded};
 use crate::detach::with_function;
 use crate::indices::Indices;
@@ -26,8 +27,8 @@ use ferrozyme_ir::{
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// How many operations one term has at most.
-const MAX_TERM: usize = 64;
+/// How many offsets an address is made of at most.
+const MAX_OFFSETS: usize = 8;
 
 /// Rolls loops up again; says how many.
 pub fn reroll_loops(module: &mut Module, id: FunctionId) -> usize {
@@ -181,17 +182,23 @@ impl Finder<'_> {
 
     /// Whether all additions of a chain add the same as the first but for the places read. Collects the reads of the first.
     fn compare_terms(&self, op: Op, chain: &[Op], reads: &mut Vec<Read>) -> Option<()> {
+        let body = self.function.ops[op].regions[0];
         let mut found: FxHashMap<Op, Read> = FxHashMap::default();
+        let first = self.terms_of(chain[0]);
         for (position, &addition) in chain.iter().enumerate().skip(1) {
-            let mut comparison = Comparison {
-                finder: self,
-                op,
-                position: position as i64,
-                terms: chain.len() as i64,
-                reads: &mut found,
-                budget: MAX_TERM,
+            let mut likeness = Likeness::new(self.function, self.indices.structure(), [body, body]);
+            let mut corresponds = |one: Op, other: Op| {
+                let step = (position as i64, chain.len() as i64);
+                let fits = self.are_neighbours(op, one, other, step).is_some();
+                if fits {
+                    let read = found.entry(one).or_insert(Read {
+                        load: one,
+                        align: self.alignment(one),
+                    });
+                    read.align = read.align.min(self.alignment(other));
+                }
+                fits
             };
-            let first = self.terms_of(chain[0]);
             let other = self.terms_of(addition);
             let (one, another) = (&self.function.ops[chain[0]], &self.function.ops[addition]);
             let alike = one.opcode == another.opcode
@@ -199,7 +206,7 @@ impl Finder<'_> {
                 && first
                     .iter()
                     .zip(&other)
-                    .all(|(&first, &other)| comparison.matches(first, other));
+                    .all(|(&first, &other)| likeness.holds(first, other, &mut corresponds));
             if !alike {
                 return None;
             }
@@ -207,6 +214,38 @@ impl Finder<'_> {
         reads.extend(found.into_values());
         reads.sort_by_key(|read| self.indices.structure().order(read.load));
         Some(())
+    }
+
+    fn alignment(&self, load: Op) -> Alignment {
+        match self.function.ops[load].payload {
+            Payload::Align(align) => align,
+            _ => Alignment::ONE,
+        }
+    }
+
+    /// Whether a read is as far from that of the first term as its position says, and the first of the next iteration follows on the last.
+    fn are_neighbours(
+        &self,
+        op: Op,
+        first: Op,
+        other: Op,
+        (position, terms): (i64, i64),
+    ) -> Option<()> {
+        let [first, other] = [first, other].map(|load| self.function.ops[load].operands[0]);
+        let root = self.pointers.root(first);
+        if root != self.pointers.root(other) || self.indices.varies_in(root, op) {
+            return None;
+        }
+        let counter = self.function.regions[self.function.ops[op].regions[0]].args[0];
+        let start = self.pointers.offset(first);
+        let apart = self.pointers.offset(other).sub(&start)?.is_constant()?;
+        let stride = apart / position;
+        let (by_counter, rest) = start.split(counter);
+        let even = apart % position == 0
+            && stride != 0
+            && by_counter.is_constant() == stride.checked_mul(terms)
+            && self.indices.is_invariant(&rest, op);
+        even.then_some(())
     }
 
     /// The operands of an addition but for the sum so far.
@@ -238,7 +277,7 @@ impl Finder<'_> {
     fn can_narrow(&self, body: Region, address: Value, counter: Value, terms: usize) -> bool {
         let mut address = address;
         let mut counted = false;
-        for _ in 0..MAX_TERM {
+        for _ in 0..MAX_OFFSETS {
             let structure = self.indices.structure();
             if structure.region_of_value(self.function, address) != Some(body) {
                 return counted;
@@ -262,92 +301,6 @@ impl Finder<'_> {
             address = data.operands[0];
         }
         false
-    }
-}
-
-/// Compares the first term of a loop with the one at another position.
-struct Comparison<'a> {
-    finder: &'a Finder<'a>,
-    op: Op,
-    position: i64,
-    terms: i64,
-    reads: &'a mut FxHashMap<Op, Read>,
-    /// How many operations may still be looked at.
-    budget: usize,
-}
-
-impl Comparison<'_> {
-    fn matches(&mut self, first: Value, other: Value) -> bool {
-        let function = self.finder.function;
-        let body = function.ops[self.op].regions[0];
-        let structure = self.finder.indices.structure();
-        let inside = |value| structure.region_of_value(function, value) == Some(body);
-        if !inside(first) || !inside(other) {
-            return first == other;
-        }
-        let (Some((one, result)), Some((another, other_result))) =
-            (function.def_op(first), function.def_op(other))
-        else {
-            return false;
-        };
-        if self.budget == 0 {
-            return false;
-        }
-        self.budget -= 1;
-        let (a, b) = (&function.ops[one], &function.ops[another]);
-        if a.opcode == Opcode::Load && b.opcode == Opcode::Load {
-            return function.ty(first) == function.ty(other) && self.are_neighbours(one, another);
-        }
-        a.opcode == b.opcode
-            && a.flags == b.flags
-            && a.payload == b.payload
-            && result == other_result
-            && function.ty(first) == function.ty(other)
-            && a.operands.len() == b.operands.len()
-            && (0..a.operands.len()).all(|index| self.matches(a.operands[index], b.operands[index]))
-    }
-
-    /// Whether a read is as far from the first as its position says, and the first of the next iteration follows on the last.
-    fn are_neighbours(&mut self, first: Op, other: Op) -> bool {
-        let Finder {
-            function,
-            indices,
-            pointers,
-            ..
-        } = self.finder;
-        let (one, another) = (
-            function.ops[first].operands[0],
-            function.ops[other].operands[0],
-        );
-        if pointers.root(one) != pointers.root(another) {
-            return false;
-        }
-        let counter = function.regions[function.ops[self.op].regions[0]].args[0];
-        let distance = || {
-            let start = pointers.offset(one);
-            let apart = pointers.offset(another).sub(&start)?.is_constant()?;
-            let stride = apart / self.position;
-            let (by_counter, rest) = start.split(counter);
-            let even = apart % self.position == 0
-                && stride != 0
-                && by_counter.is_constant() == stride.checked_mul(self.terms)
-                && indices.is_invariant(&rest, self.op)
-                && !indices.varies_in(pointers.root(one), self.op);
-            even.then_some(())
-        };
-        if distance().is_none() {
-            return false;
-        }
-        let align = |op: Op| match function.ops[op].payload {
-            Payload::Align(align) => align,
-            _ => Alignment::ONE,
-        };
-        let read = self.reads.entry(first).or_insert(Read {
-            load: first,
-            align: align(first),
-        });
-        read.align = read.align.min(align(other));
-        true
     }
 }
 

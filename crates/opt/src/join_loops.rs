@@ -1,0 +1,399 @@
+//! Makes one loop of two that add up the two parts of one sum.
+//!
+//! ```text
+//! %m = lshr i64 %n, 4                   ; whole parts of sixteen
+//! %whole = mul i64 %m, 16
+//! %rest = and i64 %n, 15
+//! %a = for %i: i64 = 0 to %rest step 1 with (…: f64 = 0.0) { … += x[whole + i] }
+//! %b = for %i: i64 = 0 to %whole step 1 with (…: f64 = 0.0) { … += x[i] }
+//! %s = fadd f64 %a, %b
+//! ```
+//! becomes
+//! ```text
+//! %s = for %i: i64 = 0 to %n step 1 with (…: f64 = 0.0) { … += x[i] }
+//! ```
+//!
+//! That is what is left of a sum that was written with partial sums, once these are merged and rolled up. The order of the additions changes, so it takes
+//! leave to do that (design decision D10).
+//!
+//! Both loops carry one sum that nobody looks at before it is complete, and do nothing but compute and read; nothing is written between them. What the first one
+//! adds in iteration *i* is what the second one would add in iteration *i + its number of iterations*.
+
+use crate::alike::Likeness;
+use crate::carried::{first_initial, yielded};
+use crate::detach::with_function;
+use crate::indices::Indices;
+use crate::pointers::Pointers;
+use crate::symbolic::Symbolic;
+use crate::whole_parts::{parts_of, rest_of, rounded_down, with_constant};
+use ferrozyme_ir::{
+    Effect, Flags, Function, FunctionId, Module, Op, OpData, Opcode, Payload, Region, Type, Value,
+    for_each_op, returning_ops,
+};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+/// Joins loops; says how many went into others.
+pub fn join_loops(module: &mut Module, id: FunctionId) -> usize {
+    with_function(module, id, |module, function| {
+        if function.body.is_none() {
+            return 0;
+        }
+        let plans: Vec<Plan> = {
+            let indices = Indices::of(function);
+            let pointers = Pointers::of(module, &indices);
+            let mut uses: FxHashMap<Value, usize> = FxHashMap::default();
+            for_each_op(function, function.body(), &mut |_, op| {
+                for &operand in &function.ops[op].operands {
+                    *uses.entry(operand).or_default() += 1;
+                }
+            });
+            let finder = Finder {
+                function,
+                indices: &indices,
+                pointers: &pointers,
+                uses,
+            };
+            returning_ops(function)
+                .into_iter()
+                .filter_map(|op| finder.plan(op))
+                .collect()
+        };
+        let mut replaced = FxHashMap::default();
+        for plan in &plans {
+            apply(function, plan, &mut replaced);
+        }
+        function.replace_operands(&replaced);
+        plans.len()
+    })
+}
+
+/// Two loops that are to become one.
+struct Plan {
+    /// The addition of the two sums.
+    addition: Op,
+    /// The loop that goes.
+    rest: Op,
+    /// The loop that stays, and gets longer.
+    whole: Op,
+    /// The region of all three.
+    region: Region,
+    /// How often it runs in the end, where there is a value for that.
+    length: Option<Value>,
+}
+
+struct Finder<'a> {
+    function: &'a Function,
+    indices: &'a Indices<'a>,
+    pointers: &'a Pointers,
+    uses: FxHashMap<Value, usize>,
+}
+
+impl Finder<'_> {
+    fn plan(&self, addition: Op) -> Option<Plan> {
+        let data = &self.function.ops[addition];
+        if data.opcode != Opcode::Fadd {
+            return None;
+        }
+        let loops = [0, 1].map(|index| self.sum_loop(data.operands[index]));
+        let [one, other] = [loops[0]?, loops[1]?];
+        let structure = self.indices.structure();
+        let region = structure.region_of(addition)?;
+        if one == other
+            || structure.region_of(one) != Some(region)
+            || structure.region_of(other) != Some(region)
+            || !self.nothing_is_written_between(region, one, other)
+        {
+            return None;
+        }
+        [(one, other), (other, one)]
+            .into_iter()
+            .filter(|&(rest, whole)| self.continues(rest, whole))
+            .map(|(rest, whole)| Plan {
+                addition,
+                rest,
+                whole,
+                region,
+                length: self.length(rest, whole),
+            })
+            .find(|plan| plan.length.is_some() || self.have_no_negative_lengths(plan))
+    }
+
+    fn have_no_negative_lengths(&self, plan: &Plan) -> bool {
+        [plan.rest, plan.whole].into_iter().all(|op| {
+            let length = self.function.ops[op].operands[1];
+            self.indices.interval_of_value(length).min >= 0
+        })
+    }
+
+    /// The loop that gives this sum, which starts at zero and counts from zero.
+    fn sum_loop(&self, sum: Value) -> Option<Op> {
+        let (op, _) = self.function.def_op(sum)?;
+        let data = &self.function.ops[op];
+        if data.opcode != Opcode::For || data.results.len() != 1 || self.uses.get(&sum) != Some(&1)
+        {
+            return None;
+        }
+        let body = data.regions[0];
+        let [from, step] = [0, 2].map(|index| self.function.int_of(data.operands[index]));
+        let start = data.operands[first_initial(Opcode::For)];
+        let computes = self.function.regions[body].ops.iter().all(|&op| {
+            let data = &self.function.ops[op];
+            data.regions.is_empty()
+                && (matches!(data.opcode.effect(), Effect::Pure)
+                    || matches!(data.opcode, Opcode::Load | Opcode::Yield))
+        });
+        let plain = self.function.ty(data.operands[0]) == Type::I64
+            && (from, step) == (Some(0), Some(1))
+            && self.function.float_of(start) == Some(0.0)
+            && computes
+            && self.term(body).is_some();
+        plain.then_some(op)
+    }
+
+    /// What the body of a loop adds to its sum: the addition, and its other operands.
+    fn term(&self, body: Region) -> Option<(Op, SmallVec<[Value; 2]>)> {
+        let carried = self.function.regions[body].args[1];
+        let sum = yielded(self.function, body)?[0];
+        let (addition, _) = self.function.def_op(sum)?;
+        let data = &self.function.ops[addition];
+        let single = |value| self.uses.get(&value) == Some(&1);
+        let terms: SmallVec<[Value; 2]> = match data.opcode {
+            Opcode::Fadd => data
+                .operands
+                .iter()
+                .copied()
+                .filter(|&v| v != carried)
+                .collect(),
+            Opcode::Fma if data.operands[2] == carried => data.operands[..2].into(),
+            _ => return None,
+        };
+        let adds = data.operands.contains(&carried) && single(carried) && single(sum);
+        let here = self.indices.structure().region_of(addition) == Some(body);
+        (adds && here).then_some((addition, terms))
+    }
+
+    fn nothing_is_written_between(&self, region: Region, one: Op, other: Op) -> bool {
+        let ops = &self.function.regions[region].ops;
+        let mut between = ops
+            .iter()
+            .skip_while(|&&op| op != one && op != other)
+            .skip(1)
+            .take_while(|&&op| op != one && op != other);
+        between.all(|&op| {
+            let data = &self.function.ops[op];
+            data.regions.is_empty()
+                && matches!(
+                    data.opcode.effect(),
+                    Effect::Pure | Effect::Partial | Effect::Read
+                )
+        })
+    }
+
+    /// Whether one loop adds what another one would if it went on.
+    fn continues(&self, rest: Op, whole: Op) -> bool {
+        let bodies = [rest, whole].map(|op| self.function.ops[op].regions[0]);
+        let (Some((one, terms)), Some((other, other_terms))) =
+            (self.term(bodies[0]), self.term(bodies[1]))
+        else {
+            return false;
+        };
+        let (a, b) = (&self.function.ops[one], &self.function.ops[other]);
+        let mut likeness = Likeness::new(self.function, self.indices.structure(), bodies);
+        let mut some = false;
+        let mut reads = |one: Op, other: Op| {
+            some = true;
+            self.function.ops[one].payload == self.function.ops[other].payload
+                && self.goes_on(rest, whole, one, other).is_some()
+        };
+        let alike = a.opcode == b.opcode
+            && a.flags == b.flags
+            && terms.len() == other_terms.len()
+            && terms
+                .iter()
+                .zip(&other_terms)
+                .all(|(&one, &other)| likeness.holds(one, other, &mut reads));
+        alike && some
+    }
+
+    /// Whether the first place that a load of `rest` reads follows on the last of one of `whole`.
+    fn goes_on(&self, rest: Op, whole: Op, one: Op, other: Op) -> Option<()> {
+        let [one, other] = [one, other].map(|load| self.function.ops[load].operands[0]);
+        let root = self.pointers.root(one);
+        if root != self.pointers.root(other) || self.indices.varies_in(root, whole) {
+            return None;
+        }
+        let split = |address: Value, op: Op| {
+            let counter = self.function.regions[self.function.ops[op].regions[0]].args[0];
+            let (by_counter, start) = self.pointers.offset(address).split(counter);
+            let stride = by_counter.is_constant()?;
+            self.indices
+                .is_invariant(&start, op)
+                .then_some((stride, start))
+        };
+        let (stride, start) = split(one, rest)?;
+        let (other_stride, other_start) = split(other, whole)?;
+        if stride != other_stride || stride <= 0 {
+            return None;
+        }
+        let length = self
+            .indices
+            .expression(self.function.ops[whole].operands[1]);
+        let gap = start.sub(&other_start)?.sub(&length.scale(stride)?)?;
+        self.is_nothing(gap).then_some(())
+    }
+
+    /// Whether a number is zero, knowing that `n and -16` is sixteen times `n lshr 4`.
+    fn is_nothing(&self, gap: Symbolic) -> bool {
+        if gap.is_constant() == Some(0) {
+            return true;
+        }
+        let variables: SmallVec<[Value; 4]> = gap.variables().collect();
+        variables.iter().any(|&rounded| {
+            let Some((number, size)) = rounded_down(self.function, rounded) else {
+                return false;
+            };
+            variables.iter().any(|&parts| {
+                let counts = with_constant(self.function, parts, Opcode::Lshr).is_some()
+                    && parts_of(self.function, parts) == (number, size);
+                let whole = Symbolic::of_value(parts).scale(1 << size);
+                counts
+                    && whole
+                        .and_then(|whole| gap.substitute(rounded, &whole))
+                        .is_some_and(|gap| gap.is_constant() == Some(0))
+            })
+        })
+    }
+
+    /// The value that is the sum of both lengths: *n* for `n and 15` and `(n lshr 4) · 16`.
+    fn length(&self, rest: Op, whole: Op) -> Option<Value> {
+        let [rest, whole] = [rest, whole].map(|op| self.function.ops[op].operands[1]);
+        let (number, size) = rest_of(self.function, rest)?;
+        let again = rounded_down(self.function, whole).or_else(|| {
+            let multiplied = with_constant(self.function, whole, Opcode::Mul);
+            let (parts, factor) = multiplied.or_else(|| {
+                let (parts, bits) = with_constant(self.function, whole, Opcode::Shl)?;
+                (0..63).contains(&bits).then_some((parts, 1 << bits))
+            })?;
+            (factor == 1 << size).then(|| parts_of(self.function, parts))
+        })?;
+        (again == (number, size)).then_some(number)
+    }
+}
+
+fn apply(function: &mut Function, plan: &Plan, replaced: &mut FxHashMap<Value, Value>) {
+    let lengths = [plan.rest, plan.whole].map(|op| function.ops[op].operands[1]);
+    let mut new = SmallVec::<[Op; 1]>::new();
+    let length = plan.length.unwrap_or_else(|| {
+        let data = OpData {
+            opcode: Opcode::Add,
+            operands: lengths.into_iter().collect(),
+            results: SmallVec::new(),
+            regions: SmallVec::new(),
+            payload: Payload::None,
+            flags: Flags::NSW.union(Flags::NUW),
+            location: function.ops[plan.whole].location,
+        };
+        let op = function.new_op(data, &[Type::I64]);
+        new.push(op);
+        function.ops[op].results[0]
+    });
+    function.ops[plan.whole].operands[1] = length;
+    let counter = function.regions[function.ops[plan.whole].regions[0]].args[0];
+    function.values[counter].range = None;
+    let sum = function.ops[plan.whole].results[0];
+    replaced.insert(function.ops[plan.addition].results[0], sum);
+
+    // The loop stands where the later of the two stood, and before the addition.
+    let ops = &mut function.regions[plan.region].ops;
+    let last = ops
+        .iter()
+        .rposition(|&op| op == plan.rest || op == plan.whole);
+    if let Some(last) = last {
+        new.push(plan.whole);
+        ops.splice(last..=last, new);
+        let first = ops
+            .iter()
+            .position(|&op| op == plan.rest || op == plan.whole);
+        if let Some(first) = first.filter(|&first| first < last) {
+            ops.remove(first);
+        }
+    }
+    ops.retain(|&op| op != plan.addition && op != plan.rest);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::join_loops;
+    use crate::testing::{check, check_unchanged};
+    use expect_test::expect;
+
+    fn program(mask: u64, gap: &str) -> String {
+        format!(
+            "func @dot(%x: ptr, %w: ptr, %n: i64, %k: i64) -> (f32) {{
+               %whole = and i64 %n, {mask}
+               %few = and i64 %n, 15
+               %x1 = offset %x, {gap} * 4
+               %w1 = offset %w, %whole * 4
+               %a = for %i: i64 = 0 to %few step 1 with (%s: f32 = 0.0) {{
+                 %p = offset %x1, %i * 4
+                 %q = offset %w1, %i * 4
+                 %u = load f32 %p align 4
+                 %v = load f32 %q align 4
+                 %t = fmul f32 %u, %v
+                 %s1 = fadd f32 %s, %t
+                 yield %s1
+               }}
+               %m = lshr i64 %n, 4
+               %m1 = mul nsw nuw i64 %m, 16
+               %b = for %j: i64 = 0 to %m1 step 1 with (%r: f32 = 0.0) {{
+                 %p1 = offset %x, %j * 4
+                 %q1 = offset %w, %j * 4
+                 %u1 = load f32 %p1 align 4
+                 %v1 = load f32 %q1 align 4
+                 %t1 = fmul f32 %u1, %v1
+                 %r1 = fadd f32 %r, %t1
+                 yield %r1
+               }}
+               %c = fadd f32 %a, %b
+               %d = fmul f32 %c, %c
+               return %d
+             }}"
+        )
+    }
+
+    #[test]
+    fn whole_parts_and_the_rest() {
+        check(
+            join_loops,
+            &program((1 << 61) - 16, "%whole"),
+            expect![[r#"
+                func @dot(%x: ptr, %w: ptr, %n: i64, %k: i64) -> (f32) {
+                  %whole = and i64 %n, 2305843009213693936
+                  %few = and i64 %n, 15
+                  %x1 = offset %x, %whole * 4
+                  %w1 = offset %w, %whole * 4
+                  %m = lshr i64 %n, 4
+                  %m1 = mul nsw nuw i64 %m, 16
+                  %b = for %j: i64 = 0 to %n step 1 with (%r: f32 = 0.0) {
+                    %p1 = offset %x, %j * 4
+                    %q1 = offset %w, %j * 4
+                    %u1 = load f32 %p1 align 4
+                    %v1 = load f32 %q1 align 4
+                    %t1 = fmul f32 %u1, %v1
+                    %r1 = fadd f32 %r, %t1
+                    yield %r1
+                  }
+                  %d = fmul f32 %b, %b
+                  return %d
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn loops_elsewhere_stay() {
+        check_unchanged(join_loops, &program((1 << 61) - 16, "%k"));
+        check_unchanged(join_loops, &program((1 << 40) - 16, "%whole"));
+    }
+}

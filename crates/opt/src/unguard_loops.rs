@@ -1,0 +1,337 @@
+//! Takes counted loops out of branches that only ask whether they run at all.
+//!
+//! ```text
+//! %some = icmp eq i64 %n, 0
+//! %s = if %some -> (f64) {                                     %s = for %i: i64 = 0 to %n step 1 with (%a: f64 = 0.0) {
+//!   yield 0.0                                                    …
+//! } else {                                             →       }
+//!   %t = for %i: i64 = 0 to %n step 1 with (%a: f64 = 0.0) {
+//!     …
+//!   }
+//!   yield %t
+//! }
+//! ```
+//!
+//! A `for` that does not run gives what it starts with, so the branch says nothing new. Compilers put such branches around the loops that they turn
+//! over; the fewer there are, the more nests are nests of loops only.
+
+use crate::carried::{first_initial, yielded};
+use crate::detach::with_function;
+use crate::regular_growth::opposite;
+use crate::speculation::{Speculation, speculation};
+use crate::whole_parts::{parts_of, rounded_down, with_constant};
+use ferrozyme_ir::{
+    Function, FunctionId, IntPredicate, Module, Op, Opcode, Payload, Structure, Value,
+    returning_ops,
+};
+use rustc_hash::FxHashMap;
+
+/// Takes loops out of branches; says how many.
+pub fn unguard_loops(module: &mut Module, id: FunctionId) -> usize {
+    with_function(module, id, |_, function| {
+        if function.body.is_none() {
+            return 0;
+        }
+        let branches: Vec<Op> = returning_ops(function)
+            .into_iter()
+            .filter(|&op| function.ops[op].opcode == Opcode::If)
+            .collect();
+        let structure = Structure::of(function);
+        let mut replaced = FxHashMap::default();
+        let mut changes = 0;
+        // Inner branches first, so that those around them find loops where these were.
+        for op in branches.into_iter().rev() {
+            if let Some(found) = without_branch(function, &replaced, op) {
+                function.ops[found.loop_op].operands[1] = found.bound;
+                let results = function.ops[op].results.clone();
+                replaced.extend(results.into_iter().zip(found.values));
+                dissolve(function, &structure, op);
+                changes += 1;
+            }
+        }
+        function.replace_operands(&replaced);
+        changes
+    })
+}
+
+/// The arm of a branch that has the loop.
+fn loop_arm(function: &Function, op: Op) -> Option<usize> {
+    let regions = &function.ops[op].regions;
+    let has_loop = |index: usize| {
+        let ops = &function.regions[regions[index]].ops;
+        ops.len() >= 2 && function.ops[ops[ops.len() - 2]].opcode == Opcode::For
+    };
+    let is_empty = |index: usize| {
+        function.regions[regions[index]].ops.len() == 1 && !function.ends_in_trap(regions[index])
+    };
+    [(0, 1), (1, 0)]
+        .into_iter()
+        .find(|&(one, other)| has_loop(one) && is_empty(other))
+        .map(|(arm, _)| arm)
+}
+
+/// A loop that needs no branch.
+struct Unguarded {
+    loop_op: Op,
+    /// What it counts to.
+    bound: Value,
+    /// What the branch gave.
+    values: Vec<Value>,
+}
+
+/// The loop of a branch, if it can stand there without it.
+fn without_branch(
+    function: &Function,
+    replaced: &FxHashMap<Value, Value>,
+    op: Op,
+) -> Option<Unguarded> {
+    let data = &function.ops[op];
+    let arm = loop_arm(function, op)?;
+    let body = data.regions[arm];
+    let ops = &function.regions[body].ops;
+    let (before, loop_op) = (&ops[..ops.len() - 2], ops[ops.len() - 2]);
+    let movable = before
+        .iter()
+        .all(|&op| speculation(function, op) == Speculation::Anywhere);
+    if !movable {
+        return None;
+    }
+    let bound = bound_without_branch(function, loop_op, data.operands[0], arm == 1)?;
+    let resolve = |value: &Value| {
+        let mut value = *value;
+        while let Some(&other) = replaced.get(&value) {
+            value = other;
+        }
+        value
+    };
+    let loop_data = &function.ops[loop_op];
+    let initial = &loop_data.operands[first_initial(Opcode::For)..];
+    let with_loop = yielded(function, body)?;
+    let without = yielded(function, data.regions[1 - arm])?;
+    let pairs = with_loop
+        .iter()
+        .map(resolve)
+        .zip(without.iter().map(resolve));
+    let values: Option<Vec<Value>> = pairs
+        .map(|(with, without)| {
+            let from_loop = loop_data.results.iter().position(|&result| result == with);
+            let same = match from_loop {
+                Some(index) => resolve(&initial[index]) == without,
+                None => with == without,
+            };
+            same.then_some(with)
+        })
+        .collect();
+    Some(Unguarded {
+        loop_op,
+        bound,
+        values: values?,
+    })
+}
+
+/// The bound of a loop without a branch around it, if the loop does not run where a condition is as given, and runs as before where it is not.
+fn bound_without_branch(
+    function: &Function,
+    loop_op: Op,
+    condition: Value,
+    holds: bool,
+) -> Option<Value> {
+    let (comparison, _) = function.def_op(condition)?;
+    let compared = &function.ops[comparison];
+    if compared.opcode == Opcode::Xor && function.int_of(compared.operands[1]).is_some() {
+        // Of conditions, there is no other way to change them with a constant but to negate them.
+        let negates = function.int_of(compared.operands[1]) != Some(0);
+        return bound_without_branch(function, loop_op, compared.operands[0], holds != negates);
+    }
+    let Payload::IntPredicate(predicate) = compared.payload else {
+        return None;
+    };
+    let predicate = if holds {
+        predicate
+    } else {
+        opposite(predicate)
+    };
+    let (value, limit) = (compared.operands[0], function.int_of(compared.operands[1])?);
+
+    let data = &function.ops[loop_op];
+    let [from, to, step] = [0, 1, 2].map(|index| data.operands[index]);
+    let (from, step) = (function.int_of(from)?, function.int_of(step)?);
+    if step <= 0 {
+        return None;
+    }
+    let largest = match predicate {
+        IntPredicate::Eq | IntPredicate::Sle => Some(limit),
+        IntPredicate::Slt => Some(limit - 1),
+        _ => None,
+    };
+    if value == to && largest.is_some_and(|largest| largest <= from) {
+        return Some(to);
+    }
+    if from != 0 {
+        return None;
+    }
+    // A loop that surely runs in its branch may say that it runs once at least.
+    let count = match with_constant(function, to, Opcode::Umax) {
+        Some((count, 1)) => count,
+        _ => to,
+    };
+    let none = no_whole_part(function, predicate, value, limit)?;
+    (none == parts_of(function, count)).then_some(count)
+}
+
+/// What a comparison says if it says that there is no whole part of some size in a number: the number, and the size as a power of two.
+fn no_whole_part(
+    function: &Function,
+    predicate: IntPredicate,
+    value: Value,
+    limit: i128,
+) -> Option<(Value, u32)> {
+    let power =
+        |limit: i128| (limit > 0 && limit & (limit - 1) == 0).then(|| limit.trailing_zeros());
+    match predicate {
+        IntPredicate::Ult => Some((value, power(limit)?)),
+        IntPredicate::Ule => Some((value, power(limit + 1)?)),
+        IntPredicate::Eq if limit == 0 => {
+            Some(rounded_down(function, value).unwrap_or_else(|| parts_of(function, value)))
+        }
+        _ => None,
+    }
+}
+
+/// Puts what stands in the arm with the loop in the place of a branch.
+fn dissolve(function: &mut Function, structure: &Structure, op: Op) {
+    let arm = loop_arm(function, op).expect("there is a loop");
+    let body = function.ops[op].regions[arm];
+    let mut ops = std::mem::take(&mut function.regions[body].ops);
+    ops.pop();
+    let region = structure
+        .region_of(op)
+        .expect("a branch stands in a region");
+    let place = function.regions[region]
+        .ops
+        .iter()
+        .position(|&other| other == op)
+        .expect("a branch stands in its region");
+    function.regions[region].ops.splice(place..=place, ops);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unguard_loops;
+    use crate::testing::{check, check_unchanged};
+    use expect_test::expect;
+
+    #[test]
+    fn the_loop_says_it_all() {
+        check(
+            unguard_loops,
+            "func @f(%p: ptr, %n: i64, %k: i64) -> (f64, f64) {
+               %m = lshr i64 %n, 4
+               %none = icmp eq i64 %m, 0
+               %s, %k1 = if %none -> (f64, f64) {
+                 yield 0.0, 2.0
+               } else {
+                 %q = offset %p, 8
+                 %t = for %i: i64 = 0 to %m step 1 with (%a: f64 = 0.0) {
+                   %few = icmp ult i64 %k, 16
+                   %parts = lshr i64 %k, 4
+                   %c = if %few -> (f64) {
+                     yield %a
+                   } else {
+                     %e = for %j: i64 = 0 to %parts step 1 with (%b: f64 = %a) {
+                       %x = load f64 %q align 8
+                       %d = fadd f64 %b, %x
+                       yield %d
+                     }
+                     yield %e
+                   }
+                   yield %c
+                 }
+                 yield %t, 2.0
+               }
+               return %s, %k1
+             }",
+            expect![[r#"
+                func @f(%p: ptr, %n: i64, %k: i64) -> (f64, f64) {
+                  %m = lshr i64 %n, 4
+                  %none = icmp eq i64 %m, 0
+                  %q = offset %p, 8
+                  %t = for %i: i64 = 0 to %m step 1 with (%a: f64 = 0.0) {
+                    %few = icmp ult i64 %k, 16
+                    %parts = lshr i64 %k, 4
+                    %e = for %j: i64 = 0 to %parts step 1 with (%b: f64 = %a) {
+                      %x = load f64 %q align 8
+                      %d = fadd f64 %b, %x
+                      yield %d
+                    }
+                    yield %e
+                  }
+                  return %t, 2.0
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn masks_without_the_highest_bits() {
+        check(
+            unguard_loops,
+            "func @f(%n: i64, %x: f64) -> (f64) {
+               %m = lshr i64 %n, 4
+               %some = umax i64 %m, 1
+               %whole = and i64 %n, 2305843009213693936
+               %none = icmp eq i64 %whole, 0
+               %s = if %none -> (f64) {
+                 yield 0.0
+               } else {
+                 %t = for %i: i64 = 0 to %some step 1 with (%a: f64 = 0.0) {
+                   %d = fadd f64 %a, %x
+                   yield %d
+                 }
+                 yield %t
+               }
+               return %s
+             }",
+            expect![[r#"
+                func @f(%n: i64, %x: f64) -> (f64) {
+                  %m = lshr i64 %n, 4
+                  %some = umax i64 %m, 1
+                  %whole = and i64 %n, 2305843009213693936
+                  %none = icmp eq i64 %whole, 0
+                  %t = for %i: i64 = 0 to %m step 1 with (%a: f64 = 0.0) {
+                    %d = fadd f64 %a, %x
+                    yield %d
+                  }
+                  return %t
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn branches_that_say_more_stay() {
+        let branch = |condition: &str, without: &str| {
+            format!(
+                "func @f(%n: i64, %x: f64) -> (f64) {{
+                   %m = lshr i64 %n, 4
+                   %none = icmp {condition}
+                   %s = if %none -> (f64) {{
+                     yield {without}
+                   }} else {{
+                     %t = for %i: i64 = 0 to %m step 1 with (%a: f64 = 0.0) {{
+                       %d = fadd f64 %a, %x
+                       yield %d
+                     }}
+                     yield %t
+                   }}
+                   return %s
+                 }}"
+            )
+        };
+        check_unchanged(unguard_loops, &branch("eq i64 %m, 0", "1.0"));
+        check_unchanged(unguard_loops, &branch("eq i64 %m, 1", "0.0"));
+        check_unchanged(unguard_loops, &branch("ult i64 %n, 32", "0.0"));
+        check_unchanged(unguard_loops, &branch("slt i64 %n, 16", "0.0"));
+        check_unchanged(unguard_loops, &branch("ne i64 %m, 0", "0.0"));
+    }
+}
