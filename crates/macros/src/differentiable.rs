@@ -9,6 +9,7 @@
 
 mod inside;
 mod shadow;
+mod shared;
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
@@ -104,10 +105,14 @@ fn variants(input: &DeriveInput) -> Result<Vec<Form<'_>>> {
 
 fn parts(fields: &Fields) -> Result<Vec<Part<'_>>> {
     let parts = fields.members().zip(fields).map(|(member, field)| {
+        let inactive = option(&field.attrs, "inactive")?;
+        if inactive {
+            shared::refuse(&field.ty)?;
+        }
         Ok(Part {
             member,
             ty: &field.ty,
-            inactive: option(&field.attrs, "inactive")?,
+            inactive,
         })
     });
     parts.collect()

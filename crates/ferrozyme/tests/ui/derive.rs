@@ -25,4 +25,20 @@ struct OtherWrongOption {
     float: f64,
 }
 
+#[derive(Differentiable)]
+struct Shared {
+    float: f64,
+    #[differentiable(inactive)]
+    data: Option<std::rc::Rc<Vec<f64>>>,
+}
+
+#[derive(Differentiable)]
+struct Borrowed<'a> {
+    float: f64,
+    #[differentiable(inactive)]
+    name: &'static str,
+    #[differentiable(inactive)]
+    data: &'a [f64],
+}
+
 fn main() {}

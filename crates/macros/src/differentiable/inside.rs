@@ -22,7 +22,7 @@ pub(super) fn implementation(input: &DeriveInput, forms: &[Form]) -> TokenStream
     });
     // Every recursive type has a variant to end with; there the question must end, too.
     let has_variants = forms.len() != 1 && all().next().is_some();
-    let asked = all().filter(|part| !part.inactive && !has_variants);
+    let asked = all().filter(|_| !has_variants);
     let flat = asked.map(|part| {
         let probe = probe(part.ty);
         quote!(&& #probe::FLAT)
@@ -112,12 +112,7 @@ fn pair<'a>(form: &'a Form) -> Pair<'a> {
     let mut values = Vec::new();
     let mut shadows = Vec::new();
     let mut pairs = Vec::new();
-    for (index, part) in form
-        .parts
-        .iter()
-        .enumerate()
-        .filter(|(_, part)| !part.inactive)
-    {
+    for (index, part) in form.parts.iter().enumerate() {
         let member = &part.member;
         let value = format_ident!("value_{index}", span = Span::mixed_site());
         let shadow = format_ident!("shadow_{index}", span = Span::mixed_site());
