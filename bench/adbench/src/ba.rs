@@ -1,7 +1,7 @@
 //! BA: bundle adjustment. Where cameras see points, and how wrong that is; the Jacobian is sparse.
 
 use crate::text::{BadFile, Words};
-use ferrozyme::autodiff_reverse;
+use ferrozyme::SparseMatrix;
 use std::path::Path;
 
 /// Rotation (3), centre (3), focal length, principal point (2), radial distortion (2).
@@ -16,27 +16,6 @@ pub struct Instance {
     /// Which camera saw which point.
     pub observations: Vec<(usize, usize)>,
     pub features: Vec<[f64; 2]>,
-}
-
-/// A sparse matrix, row by row.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct SparseMatrix {
-    pub rows: usize,
-    pub columns: usize,
-    /// Where each row starts in the two lists below, and where the last one ends.
-    pub starts: Vec<usize>,
-    pub places: Vec<usize>,
-    pub values: Vec<f64>,
-}
-
-impl SparseMatrix {
-    fn push_row(&mut self, entries: impl IntoIterator<Item = (usize, f64)>) {
-        for (place, value) in entries {
-            self.places.push(place);
-            self.values.push(value);
-        }
-        self.starts.push(self.places.len());
-    }
 }
 
 impl Instance {
@@ -86,55 +65,61 @@ impl Instance {
         errors
     }
 
-    /// The Jacobian by Ferrozyme.
-    pub fn jacobian(&self) -> SparseMatrix {
-        self.fill_jacobian(
-            |camera, point, weight, feature| {
-                let mut rows = [Row::default(); 2];
-                for (seed, row) in rows.iter_mut().enumerate() {
-                    let (mut error, mut seeds) = ([0.0; 2], [0.0; 2]);
-                    seeds[seed] = 1.0;
-                    d_write_error(
-                        camera,
-                        &mut row.camera,
-                        point,
-                        &mut row.point,
-                        &weight,
-                        &mut row.weight,
-                        feature,
-                        &mut error,
-                        &mut seeds,
-                    );
-                }
-                rows
+    /// The Jacobian by Ferrozyme: each observation depends on a camera, a point and a weight.
+    pub fn jacobian(&self) -> SparseMatrix<f64> {
+        let count = self.observations.len();
+        let x = self.parameters();
+        let mut matrix = SparseMatrix::with_capacity(x.len(), 3 * count, 31 * count);
+        let [first_point, first_weight] = self.firsts();
+        matrix.push_blocks(
+            &x,
+            0..count,
+            |&i| {
+                let (camera, point) = self.observations[i];
+                std::array::from_fn(|j| match j {
+                    0..11 => 11 * camera + j,
+                    11..14 => first_point + 3 * point + j - 11,
+                    _ => first_weight + i,
+                })
             },
-            |weight| d_weight_error(weight, 1.0).1,
-        )
+            |&i, x: &[f64; 15]| {
+                let camera = std::array::from_fn(|j| x[j]);
+                projection_error(&camera, &[x[11], x[12], x[13]], x[14], &self.features[i])
+            },
+        );
+        matrix.push_blocks(
+            &x,
+            0..count,
+            |i| [first_weight + i],
+            |_, [weight]: &[f64; 1]| [weight_error(*weight)],
+        );
+        matrix
+    }
+
+    /// Cameras, points and weights in the order of the Jacobian's columns.
+    fn parameters(&self) -> Vec<f64> {
+        let [_, first_weight] = self.firsts();
+        let mut x = Vec::with_capacity(first_weight + self.weights.len());
+        x.extend(self.cameras.as_flattened());
+        x.extend(self.points.as_flattened());
+        x.extend(&self.weights);
+        x
+    }
+
+    /// The columns of the first point and of the first weight.
+    fn firsts(&self) -> [usize; 2] {
+        let first_point = 11 * self.cameras.len();
+        [first_point, first_point + 3 * self.points.len()]
     }
 
     /// The same by hand.
-    pub fn jacobian_by_hand(&self) -> SparseMatrix {
-        self.fill_jacobian(rows_by_hand, |weight| -2.0 * weight)
-    }
-
-    fn fill_jacobian(
-        &self,
-        rows: impl Fn(&Camera, &[f64; 3], f64, &[f64; 2]) -> [Row; 2],
-        weight_row: impl Fn(f64) -> f64,
-    ) -> SparseMatrix {
+    pub fn jacobian_by_hand(&self) -> SparseMatrix<f64> {
         let count = self.observations.len();
-        let first_point = 11 * self.cameras.len();
-        let first_weight = first_point + 3 * self.points.len();
-        let mut matrix = SparseMatrix {
-            rows: 3 * count,
-            columns: first_weight + count,
-            starts: Vec::with_capacity(3 * count + 1),
-            places: Vec::with_capacity(31 * count),
-            values: Vec::with_capacity(31 * count),
-        };
-        matrix.starts.push(0);
+        let [first_point, first_weight] = self.firsts();
+        let columns = first_weight + count;
+        let mut matrix = SparseMatrix::with_capacity(columns, 3 * count, 31 * count);
         for (i, &(camera, point)) in self.observations.iter().enumerate() {
-            let both = rows(
+            let both = rows_by_hand(
                 &self.cameras[camera],
                 &self.points[point],
                 self.weights[i],
@@ -143,15 +128,12 @@ impl Instance {
             for row in both {
                 let cameras = (11 * camera..).zip(row.camera);
                 let points = (first_point + 3 * point..).zip(row.point);
-                matrix.push_row(
-                    cameras
-                        .chain(points)
-                        .chain([(first_weight + i, row.weight)]),
-                );
+                let weight = [(first_weight + i, row.weight)];
+                matrix.push_row(cameras.chain(points).chain(weight));
             }
         }
         for (i, &weight) in self.weights.iter().enumerate() {
-            matrix.push_row([(first_weight + i, weight_row(weight))]);
+            matrix.push_row([(first_weight + i, -2.0 * weight)]);
         }
         matrix
     }
@@ -165,17 +147,6 @@ struct Row {
     weight: f64,
 }
 
-#[autodiff_reverse(d_write_error, Duplicated, Duplicated, Duplicated, Const, Duplicated)]
-fn write_error(
-    camera: &Camera,
-    point: &[f64; 3],
-    weight: &f64,
-    feature: &[f64; 2],
-    error: &mut [f64; 2],
-) {
-    *error = projection_error(camera, point, *weight, feature);
-}
-
 fn projection_error(
     camera: &Camera,
     point: &[f64; 3],
@@ -186,7 +157,6 @@ fn projection_error(
     [weight * (x - feature[0]), weight * (y - feature[1])]
 }
 
-#[autodiff_reverse(d_weight_error, Active, Active)]
 fn weight_error(weight: f64) -> f64 {
     1.0 - weight * weight
 }

@@ -38,12 +38,15 @@ impl Instance {
         if dimension == 0 || components == 0 {
             return Err(words.error("no dimensions or no components".to_owned()));
         }
+        words.product(&[dimension, dimension.saturating_add(1)])?;
         let alphas = words.floats(components, "a weight")?;
-        let means = words.floats(components * dimension, "a mean")?;
-        let factors = words.floats(components * factor_length(dimension), "a factor")?;
+        let means = words.floats(words.product(&[components, dimension])?, "a mean")?;
+        let length = words.product(&[components, factor_length(dimension)])?;
+        let factors = words.floats(length, "a factor")?;
+        let coordinates = words.product(&[count, dimension])?;
         let points = match replicated {
             true => words.floats(dimension, "a coordinate")?.repeat(count),
-            false => words.floats(count * dimension, "a coordinate")?,
+            false => words.floats(coordinates, "a coordinate")?,
         };
         let wishart = Wishart {
             gamma: words.number("gamma")?,

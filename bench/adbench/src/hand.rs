@@ -4,11 +4,14 @@ use crate::text::{BadFile, Words};
 use ferrozyme::autodiff_forward;
 use std::path::Path;
 
+/// The wrist, five fingers of four bones each, and the palm.
+const BONES: usize = 22;
+
 /// Pose: rotation (3), translation (3), four angles for each of five fingers.
 pub const PARAMETERS: usize = 26;
 
 /// An affine map: rows of a 3×4 matrix.
-type Affine = [[f64; 4]; 3];
+pub type Affine = [[f64; 4]; 3];
 
 /// A bone.
 #[derive(Clone, Debug)]
@@ -77,6 +80,9 @@ impl Model {
             let mut triangle = [0; 3];
             for corner in &mut triangle {
                 *corner = words.number("a vertex")?;
+                if *corner >= positions.len() {
+                    return Err(words.error(format!("there is no vertex {corner}")));
+                }
             }
             triangles.push(triangle);
         }
@@ -110,6 +116,10 @@ fn read_bones(path: &Path) -> Result<Vec<Bone>, BadFile> {
             base_relative: affine()?,
             inverse_base_absolute: affine()?,
         });
+    }
+    if bones.len() != BONES {
+        let reason = format!("there are {} bones instead of {BONES}", bones.len());
+        return Err(BadFile::new(path, reason));
     }
     Ok(bones)
 }

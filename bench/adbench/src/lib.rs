@@ -3,7 +3,7 @@
 //! | objective | derivative | how |
 //! |---|---|---|
 //! | [`gmm`]: a mixture of Gaussians | gradient | reverse mode |
-//! | [`ba`]: bundle adjustment | sparse Jacobian | reverse mode for each observation |
+//! | [`ba`]: bundle adjustment | sparse Jacobian | [`ferrozyme::SparseMatrix::push_blocks`]: reverse mode for each observation |
 //! | [`lstm`]: a recurrent network | gradient | reverse mode |
 //! | [`hand`]: tracking of a hand | dense Jacobian | forward mode, all columns at once |
 //!
@@ -18,6 +18,9 @@ pub mod ba;
 pub mod check;
 pub mod gmm;
 pub mod hand;
+pub mod instances;
 pub mod lstm;
+pub mod memory;
+pub mod report;
 pub mod text;
 pub mod timing;

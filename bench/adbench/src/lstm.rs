@@ -31,13 +31,21 @@ impl Instance {
         if width == 0 || count < 2 {
             return Err(words.error("nothing to predict".to_owned()));
         }
+        let [main, extra] = [
+            words.product(&[8, layers, width])?,
+            words.product(&[3, width])?,
+        ];
+        let [state, sequence] = [
+            words.product(&[2, layers, width])?,
+            words.product(&[count, width])?,
+        ];
         Ok(Instance {
             layers,
             width,
-            main: words.floats(8 * layers * width, "a parameter")?,
-            extra: words.floats(3 * width, "a parameter")?,
-            state: words.floats(2 * layers * width, "a part of the state")?,
-            sequence: words.floats(count * width, "a part of the sequence")?,
+            main: words.floats(main, "a parameter")?,
+            extra: words.floats(extra, "a parameter")?,
+            state: words.floats(state, "a part of the state")?,
+            sequence: words.floats(sequence, "a part of the sequence")?,
         })
     }
 

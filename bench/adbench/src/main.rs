@@ -4,56 +4,47 @@
 
 use clap::Parser;
 use ferrozyme_adbench::check::{TOLERANCE, largest_error};
-use ferrozyme_adbench::text::BadFile;
-use ferrozyme_adbench::timing::Protocol;
-use ferrozyme_adbench::{ba, gmm, hand, lstm};
+use ferrozyme_adbench::instances::{Problem, find};
+use ferrozyme_adbench::memory::peak_of;
+use ferrozyme_adbench::report::{Measured, draw_chart, write_table};
+use ferrozyme_adbench::timing::{Clock, Protocol};
 use indicatif::{ProgressBar, ProgressStyle};
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// ADBench in plain Rust: derivatives by Ferrozyme beside hand-written ones.
+///
+/// Each instance is checked first: automatic and hand-written derivative must agree to 1e-8. Then objective (F), derivative (J) and hand-written
+/// derivative are timed as ADBench does: the number of repetitions is doubled until they take half a second, and the fastest of ten such batches counts.
 #[derive(Parser)]
+#[command(version)]
 struct Arguments {
     /// The folder with ADBench's data files.
-    #[arg(long, default_value = "../shared/data/adbench")]
+    #[arg(long, value_name = "FOLDER", default_value = "../shared/data/adbench")]
     data: PathBuf,
-    /// Only instances whose name contains this.
-    #[arg(long, default_value = "")]
+    /// Only instances whose path within the folder contains this, such as `gmm/1k` or `hand`.
+    #[arg(long, value_name = "PART", default_value = "")]
     only: String,
-    /// One short batch each: rough numbers in a minute.
+    /// Short batches: rough numbers in a minute.
     #[arg(long)]
     quick: bool,
-    /// Leave out instances that take more memory or time than a small machine has.
+    /// Leave out the instances with two and a half million points.
     #[arg(long)]
     small: bool,
-    /// Write the table to this file as well.
+    /// Count the processor's time instead of the clock's, for machines that others use as well (Linux).
     #[arg(long)]
+    processor_time: bool,
+    /// Write the table to this file as well.
+    #[arg(long, value_name = "FILE")]
     table: Option<PathBuf>,
-}
-
-/// What was measured for one instance, in seconds.
-struct Measured {
-    group: &'static str,
-    name: String,
-    objective: f64,
-    derivative: f64,
-    by_hand: Option<f64>,
+    /// Draw the ratios as a chart (SVG).
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    match run(&arguments) {
-        Ok(table) => {
-            println!("{table}");
-            if let Some(path) = &arguments.table
-                && let Err(error) = std::fs::write(path, &table)
-            {
-                eprintln!("error: {}: {error}", path.display());
-                return ExitCode::FAILURE;
-            }
-            ExitCode::SUCCESS
-        }
+    match run(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
             eprintln!("error: {problem}");
             ExitCode::FAILURE
@@ -61,203 +52,84 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(arguments: &Arguments) -> Result<String, String> {
-    let instances: Vec<(&'static str, PathBuf)> = find_instances(&arguments.data)?
-        .into_iter()
-        .filter(|(group, path)| {
-            let name = format!("{group}/{}", path.display());
-            name.contains(&arguments.only) && !(arguments.small && name.contains("2.5M"))
-        })
-        .collect();
+fn run(arguments: &Arguments) -> Result<(), String> {
+    let mut instances = find(&arguments.data)?;
+    instances.retain(|(_, path)| {
+        let name = name_of(path, &arguments.data);
+        name.contains(&arguments.only) && !(arguments.small && name.contains("2.5M"))
+    });
     if instances.is_empty() {
-        return Err(format!("no instance is called `{}`", arguments.only));
+        return Err(format!(
+            "no instance in {} has `{}` in its path",
+            arguments.data.display(),
+            arguments.only
+        ));
     }
+    let clock = match arguments.processor_time {
+        true => Clock::processor()?,
+        false => Clock::Wall,
+    };
     let protocol = match arguments.quick {
-        true => Protocol {
-            batch_seconds: 0.02,
-            batches: 5,
-            total_seconds: 2.0,
-        },
-        false => Protocol::default(),
+        true => Protocol::quick(clock),
+        false => Protocol::full(clock),
     };
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg} (about {eta} left)")
         .map_err(|error| error.to_string())?;
     let progress = ProgressBar::new(instances.len() as u64).with_style(style);
     let mut all = Vec::new();
     for (group, path) in instances {
-        let name = path.strip_prefix(&arguments.data).unwrap_or(&path);
-        progress.set_message(name.display().to_string());
-        let measured = measure(group, &path, name, &protocol)?;
-        all.push(measured);
+        let name = name_of(&path, &arguments.data);
+        progress.set_message(name.clone());
+        let problem = Problem::read(group, &path).map_err(|error| error.to_string())?;
+        all.push(measure(group, name, &problem, &protocol)?);
         progress.inc(1);
     }
     progress.finish_and_clear();
-    Ok(write_table(&all))
+    let table = write_table(&all);
+    println!("{table}");
+    let write = |path: &Path, text: &str| {
+        std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+    };
+    if let Some(path) = &arguments.table {
+        write(path, &table)?;
+    }
+    if let Some(path) = &arguments.plot {
+        write(path, &draw_chart(&all)?)?;
+    }
+    Ok(())
 }
 
-/// The data files, by objective.
-fn find_instances(folder: &Path) -> Result<Vec<(&'static str, PathBuf)>, String> {
-    let mut found = Vec::new();
-    for (group, places) in [
-        ("gmm", &["gmm/1k", "gmm/10k", "gmm/2.5M"][..]),
-        ("ba", &["ba"]),
-        ("lstm", &["lstm"]),
-        ("hand simple", &["hand/simple_small", "hand/simple_big"]),
-        (
-            "hand complicated",
-            &["hand/complicated_small", "hand/complicated_big"],
-        ),
-    ] {
-        for place in places {
-            let folder = folder.join(place);
-            let entries = std::fs::read_dir(&folder)
-                .map_err(|error| format!("{}: {error}", folder.display()))?;
-            let mut files: Vec<PathBuf> = entries
-                .flatten()
-                .map(|entry| entry.path())
-                .filter(|path| path.extension().is_some_and(|end| end == "txt"))
-                .filter(|path| path.file_stem().is_some_and(|name| name != "test"))
-                .collect();
-            files.sort();
-            found.extend(files.into_iter().map(|file| (group, file)));
-        }
-    }
-    Ok(found)
+fn name_of(path: &Path, folder: &Path) -> String {
+    let name = path.strip_prefix(folder).unwrap_or(path);
+    name.display().to_string()
 }
 
 /// Checks one instance against the hand-written derivative, and takes the times.
 fn measure(
     group: &'static str,
-    path: &Path,
-    name: &Path,
+    name: String,
+    problem: &Problem,
     protocol: &Protocol,
 ) -> Result<Measured, String> {
-    let bad = |error: BadFile| error.to_string();
-    let agree = |found: &[f64], expected: &[f64]| {
-        let error = largest_error(found, expected);
-        match error <= TOLERANCE {
-            true => Ok(()),
-            false => Err(format!(
-                "{}: automatic and hand-written derivatives are {error:e} apart",
-                path.display()
-            )),
-        }
+    let (found, memory) = peak_of(|| problem.derivative());
+    let (expected, memory_by_hand) = peak_of(|| problem.derivative_by_hand());
+    let error = match found.places() == expected.places() {
+        true => largest_error(found.values(), expected.values()),
+        false => f64::INFINITY,
     };
-    let (objective, derivative, by_hand) = match group {
-        "gmm" => {
-            let replicated = path.to_string_lossy().contains("2.5M");
-            let instance = gmm::Instance::read(path, replicated).map_err(bad)?;
-            agree(&instance.gradient(), &instance.gradient_by_hand())?;
-            (
-                protocol.time(|| instance.objective()),
-                protocol.time(|| instance.gradient()),
-                protocol.time(|| instance.gradient_by_hand()),
-            )
-        }
-        "lstm" => {
-            let instance = lstm::Instance::read(path).map_err(bad)?;
-            agree(&instance.gradient(), &instance.gradient_by_hand())?;
-            (
-                protocol.time(|| instance.objective()),
-                protocol.time(|| instance.gradient()),
-                protocol.time(|| instance.gradient_by_hand()),
-            )
-        }
-        "ba" => {
-            let instance = ba::Instance::read(path).map_err(bad)?;
-            agree(
-                &instance.jacobian().values,
-                &instance.jacobian_by_hand().values,
-            )?;
-            (
-                protocol.time(|| instance.objective()),
-                protocol.time(|| instance.jacobian()),
-                protocol.time(|| instance.jacobian_by_hand()),
-            )
-        }
-        _ => {
-            let instance = read_hand(path, group.ends_with("complicated")).map_err(bad)?;
-            agree(&instance.jacobian(), &instance.jacobian_by_hand())?;
-            (
-                protocol.time(|| instance.objective()),
-                protocol.time(|| instance.jacobian()),
-                protocol.time(|| instance.jacobian_by_hand()),
-            )
-        }
-    };
+    if error > TOLERANCE {
+        return Err(format!(
+            "{name}: automatic and hand-written derivatives are {error:e} apart"
+        ));
+    }
+    drop((found, expected));
     Ok(Measured {
         group,
-        name: name.display().to_string(),
-        objective,
-        derivative,
-        by_hand: Some(by_hand),
+        name,
+        objective: protocol.time(|| problem.objective()),
+        derivative: protocol.time(|| problem.derivative()),
+        by_hand: protocol.time(|| problem.derivative_by_hand()),
+        memory,
+        memory_by_hand,
     })
-}
-
-/// The model's files lie beside the instances; big instances have vertices of their own.
-fn read_hand(path: &Path, complicated: bool) -> Result<hand::Instance, BadFile> {
-    let folder = path
-        .parent()
-        .and_then(Path::parent)
-        .unwrap_or(Path::new("."));
-    let model = folder.join("model");
-    let big = path.to_string_lossy().contains("_big");
-    let vertices = match big {
-        true => folder.join("simple_big/model/vertices.txt"),
-        false => model.join("vertices.txt"),
-    };
-    let model = hand::Model::read(&model, &vertices)?;
-    hand::Instance::read(path, model, complicated)
-}
-
-fn write_table(all: &[Measured]) -> String {
-    let mut text = String::from(
-        "| instance | F ms | J ms | J/F | by hand ms | by hand/F | J/by hand |\n|---|---|---|---|---|---|---|\n",
-    );
-    let mut groups: Vec<&str> = Vec::new();
-    for one in all {
-        if !groups.contains(&one.group) {
-            groups.push(one.group);
-        }
-        let hand = one.by_hand.map_or("–|–|–".to_owned(), |by_hand| {
-            format!(
-                "{:.3} | {:.2} | {:.2}",
-                by_hand * 1e3,
-                by_hand / one.objective,
-                one.derivative / by_hand
-            )
-        });
-        let _ = writeln!(
-            text,
-            "| {} | {:.3} | {:.3} | {:.2} | {hand} |",
-            one.name,
-            one.objective * 1e3,
-            one.derivative * 1e3,
-            one.derivative / one.objective,
-        );
-    }
-    for group in groups {
-        let of_group: Vec<&Measured> = all.iter().filter(|one| one.group == group).collect();
-        let ratio = geometric_mean(of_group.iter().map(|one| one.derivative / one.objective));
-        let hand = geometric_mean(
-            of_group
-                .iter()
-                .filter_map(|one| Some(one.by_hand? / one.objective)),
-        );
-        let both = geometric_mean(
-            of_group
-                .iter()
-                .filter_map(|one| Some(one.derivative / one.by_hand?)),
-        );
-        let _ = writeln!(
-            text,
-            "| **{group}**, geometric mean | | | **{ratio:.2}** | | {hand:.2} | {both:.2} |"
-        );
-    }
-    text
-}
-
-fn geometric_mean(numbers: impl Iterator<Item = f64>) -> f64 {
-    let (sum, count) = numbers.fold((0.0, 0), |(sum, count), x| (sum + x.ln(), count + 1));
-    (sum / f64::from(count.max(1))).exp()
 }

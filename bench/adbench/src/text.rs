@@ -116,6 +116,20 @@ impl Words {
         (0..count).map(|_| self.number(what)).collect()
     }
 
+    /// How many numbers follow from several sizes.
+    ///
+    /// # Errors
+    /// If no memory holds so many.
+    pub fn product(&self, sizes: &[usize]) -> Result<usize, BadFile> {
+        let product = sizes
+            .iter()
+            .try_fold(1usize, |product, &size| product.checked_mul(size));
+        let most = isize::MAX as usize / size_of::<f64>();
+        product
+            .filter(|&product| product <= most)
+            .ok_or_else(|| self.error("no memory holds so many numbers".to_owned()))
+    }
+
     /// An error at the place of the last word.
     pub fn error(&self, reason: String) -> BadFile {
         BadFile {

@@ -1,7 +1,7 @@
 //! Derivatives of problems that are made up here, for where ADBench's data is absent: automatic against hand-written, and against finite differences.
 
 use ferrozyme_adbench::check::{TOLERANCE, largest_error};
-use ferrozyme_adbench::{ba, gmm, lstm};
+use ferrozyme_adbench::{ba, gmm, hand, lstm};
 
 /// Numbers between -1 and 1 that are the same each time.
 fn numbers(count: usize, seed: u64) -> Vec<f64> {
@@ -113,9 +113,76 @@ fn adjustments() {
             features: vec![[0.1, -0.2]; 4],
         };
         let (found, by_hand) = (instance.jacobian(), instance.jacobian_by_hand());
-        assert!(largest_error(&found.values, &by_hand.values) <= TOLERANCE);
-        assert_eq!(found.places, by_hand.places);
-        assert_eq!(found.starts, by_hand.starts);
-        assert_eq!(found.places.len(), 31 * 4);
+        assert!(largest_error(found.values(), by_hand.values()) <= TOLERANCE);
+        assert_eq!(found.places(), by_hand.places());
+        assert_eq!(found.starts(), by_hand.starts());
+        assert_eq!(found.places().len(), 31 * 4);
+    }
+}
+
+/// A hand with the real one's bones, three fingers' breadth of vertices, and weights that spread over all bones.
+fn hand_model() -> hand::Model {
+    let affine = |seed: u64| -> hand::Affine {
+        let numbers = numbers(12, seed);
+        std::array::from_fn(|i| {
+            std::array::from_fn(|j| f64::from(i == j) + 0.3 * numbers[4 * i + j])
+        })
+    };
+    let bones: Vec<hand::Bone> = (0..22)
+        .map(|bone: u64| hand::Bone {
+            parent: match bone {
+                0 => None,
+                // Fingers begin at bones 1, 5, 9, 13 and 17; they and the last bone hang on the wrist.
+                _ if bone % 4 == 1 => Some(0),
+                _ => Some(bone as usize - 1),
+            },
+            base_relative: affine(2 * bone + 1),
+            inverse_base_absolute: affine(2 * bone + 2),
+        })
+        .collect();
+    let count = 9;
+    hand::Model {
+        positions: numbers(3 * count, 50)
+            .chunks(3)
+            .map(|p| [p[0], p[1], p[2]])
+            .collect(),
+        weights: numbers(22 * count, 51),
+        triangles: vec![[0, 1, 2], [3, 4, 5], [8, 7, 6]],
+        bones,
+    }
+}
+
+#[test]
+fn hands() {
+    for complicated in [false, true] {
+        let instance = hand::Instance {
+            model: hand_model(),
+            correspondences: vec![2, 0, 1, 1],
+            points: numbers(12, 60)
+                .chunks(3)
+                .map(|p| [p[0], p[1], p[2]])
+                .collect(),
+            pose: numbers(26, 61),
+            places: complicated.then(|| numbers(8, 62)),
+        };
+        let (found, by_hand) = (instance.jacobian(), instance.jacobian_by_hand());
+        assert!(largest_error(&found, &by_hand) <= TOLERANCE);
+        // The columns of the pose are the last 26.
+        let errors = instance.objective();
+        let direction = numbers(26, 63);
+        let columns = &found[found.len() - 26 * errors.len()..];
+        for row in 0..errors.len() {
+            let along: f64 = (0..26)
+                .map(|i| direction[i] * columns[i * errors.len() + row])
+                .sum();
+            let expected = slope(|by| {
+                let there = hand::Instance {
+                    pose: moved(&instance.pose, &direction, by),
+                    ..instance.clone()
+                };
+                there.objective()[row]
+            });
+            assert_near("hand", along, expected);
+        }
     }
 }

@@ -25,7 +25,7 @@ use super::{Float, Input, check_length};
 ///
 /// let jacobian = sparse_jacobian_of_blocks(
 ///     &positions,
-///     &springs,
+///     springs,
 ///     |spring| [spring.from, spring.to],
 ///     |spring, [a, b]: &[f64; 2]| [(b - a) * (b - a) - spring.target],
 /// );
@@ -41,14 +41,14 @@ use super::{Float, Input, check_length};
 #[track_caller]
 pub fn sparse_jacobian_of_blocks<T, B, const N: usize, const M: usize>(
     x: &[T],
-    blocks: &[B],
+    blocks: impl IntoIterator<Item = B>,
     places: impl Fn(&B) -> [usize; N],
     f: impl Fn(&B, &[T; N]) -> [T; M],
 ) -> SparseMatrix<T>
 where
     T: Float,
 {
-    let mut jacobian = SparseMatrix::with_capacity(x.len(), M * blocks.len(), N * M * blocks.len());
+    let mut jacobian = SparseMatrix::new(x.len());
     jacobian.push_blocks(x, blocks, places, f);
     jacobian
 }
@@ -62,8 +62,8 @@ impl<T: Float> SparseMatrix<T> {
     /// let x = [2.0, 3.0];
     /// let mut jacobian = SparseMatrix::new(2);
     /// // Products of two floats, then squares of one.
-    /// jacobian.push_blocks(&x, &[[0, 1]], |places| *places, |_, [a, b]: &[f64; 2]| [a * b]);
-    /// jacobian.push_blocks(&x, &[0, 1], |place| [*place], |_, [a]: &[f64; 1]| [a * a]);
+    /// jacobian.push_blocks(&x, [[0, 1]], |places| *places, |_, [a, b]: &[f64; 2]| [a * b]);
+    /// jacobian.push_blocks(&x, 0..2, |place| [*place], |_, [a]: &[f64; 1]| [a * a]);
     /// assert_eq!(jacobian.to_dense(), [[3.0, 2.0], [4.0, 0.0], [0.0, 6.0]]);
     /// ```
     ///
@@ -73,27 +73,30 @@ impl<T: Float> SparseMatrix<T> {
     pub fn push_blocks<B, const N: usize, const M: usize>(
         &mut self,
         x: &[T],
-        blocks: &[B],
+        blocks: impl IntoIterator<Item = B>,
         places: impl Fn(&B) -> [usize; N],
         f: impl Fn(&B, &[T; N]) -> [T; M],
     ) {
         check_length("x", x.len(), self.columns(), "the matrix");
+        let blocks = blocks.into_iter();
+        let least = blocks.size_hint().0;
+        self.reserve(M * least, N * M * least);
         for block in blocks {
-            let places = places(block);
+            let places = places(&block);
             let point = places.map(|place| match x.get(place) {
                 Some(&value) => value,
                 None => panic!("a block depends on float {place} of {}", x.len()),
             });
             let f = |x: &[T], y: &mut [T]| {
                 let x = x.first_chunk().expect("as many floats as places");
-                y.copy_from_slice(&f(block, x));
+                y.copy_from_slice(&f(&block, x));
             };
             for row in 0..M {
                 let (mut values, mut seed) = ([T::ZERO; M], [T::ZERO; M]);
                 let mut gradient = [T::ZERO; N];
                 seed[row] = T::ONE;
                 vector_reverse(&f, &point, &mut gradient, &mut values, &mut seed);
-                self.push_row(places.into_iter().zip(gradient));
+                self.push_entries(&places, &gradient);
             }
         }
     }

@@ -85,6 +85,19 @@ impl<T: Float> SparseMatrix<T> {
         self.starts.push(self.places.len());
     }
 
+    /// Adds a row of columns that there are.
+    pub(super) fn push_entries(&mut self, places: &[usize], values: &[T]) {
+        self.places.extend_from_slice(places);
+        self.values.extend_from_slice(values);
+        self.starts.push(self.places.len());
+    }
+
+    pub(super) fn reserve(&mut self, rows: usize, entries: usize) {
+        self.starts.reserve(rows);
+        self.places.reserve(entries);
+        self.values.reserve(entries);
+    }
+
     /// How many rows it has.
     ///
     /// ```

@@ -1,0 +1,96 @@
+//! Counts the memory in use, so that derivatives can be held to what they may take.
+//!
+//! Derivatives allocate by the C library's allocator, not by Rust's: its functions are replaced here by ones that count and pass everything on.
+//! That is known to work with glibc; elsewhere nothing is counted.
+
+/// How many bytes more than before were in use at once while some work was done, by all threads; none where nobody counts.
+pub fn peak_of<R>(work: impl FnOnce() -> R) -> (R, Option<usize>) {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        use counting::{IN_USE, PEAK};
+        use std::sync::atomic::Ordering::Relaxed;
+        let before = IN_USE.load(Relaxed);
+        PEAK.store(before, Relaxed);
+        let result = work();
+        (result, Some(PEAK.load(Relaxed).saturating_sub(before)))
+    }
+    #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+    {
+        (work(), None)
+    }
+}
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[allow(
+    unsafe_code,
+    reason = "the functions of the C library cannot be replaced without it"
+)]
+mod counting {
+    use std::ffi::c_void;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    pub(super) static IN_USE: AtomicUsize = AtomicUsize::new(0);
+    pub(super) static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+    unsafe extern "C" {
+        fn __libc_malloc(size: usize) -> *mut c_void;
+        fn __libc_calloc(count: usize, size: usize) -> *mut c_void;
+        fn __libc_realloc(pointer: *mut c_void, size: usize) -> *mut c_void;
+        fn __libc_memalign(align: usize, size: usize) -> *mut c_void;
+        fn __libc_free(pointer: *mut c_void);
+        fn malloc_usable_size(pointer: *mut c_void) -> usize;
+    }
+
+    fn noted(pointer: *mut c_void) -> *mut c_void {
+        // SAFETY: null, or what the allocator has just given.
+        let size = unsafe { malloc_usable_size(pointer) };
+        let now = IN_USE.fetch_add(size, Ordering::Relaxed) + size;
+        PEAK.fetch_max(now, Ordering::Relaxed);
+        pointer
+    }
+
+    fn forget(pointer: *mut c_void) {
+        // SAFETY: null, or what the allocator has given and not yet taken back.
+        let size = unsafe { malloc_usable_size(pointer) };
+        IN_USE.fetch_sub(size, Ordering::Relaxed);
+    }
+
+    // SAFETY of all: they take the places of the C library's functions and pass everything on.
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
+        noted(unsafe { __libc_malloc(size) })
+    }
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
+        noted(unsafe { __libc_calloc(count, size) })
+    }
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn realloc(pointer: *mut c_void, size: usize) -> *mut c_void {
+        forget(pointer);
+        noted(unsafe { __libc_realloc(pointer, size) })
+    }
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
+        noted(unsafe { __libc_memalign(align, size) })
+    }
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn posix_memalign(
+        result: *mut *mut c_void,
+        align: usize,
+        size: usize,
+    ) -> i32 {
+        let pointer = noted(unsafe { __libc_memalign(align, size) });
+        unsafe { *result = pointer };
+        if pointer.is_null() { 12 } else { 0 }
+    }
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn free(pointer: *mut c_void) {
+        forget(pointer);
+        unsafe { __libc_free(pointer) };
+    }
+}
