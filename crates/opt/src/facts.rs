@@ -51,6 +51,9 @@ const BUDGET: u32 = 400;
 /// How many checks of one region are believed.
 const MAX_CHECKS: usize = 128;
 
+/// How many parts of one condition are looked at.
+const MAX_PARTS: usize = 8;
+
 /// How many regions outwards conditions of `if` are looked for.
 const MAX_CONDITIONS: usize = 8;
 
@@ -673,9 +676,39 @@ fn branch_facts(
         return facts;
     }
     let holds = data.regions.first() == Some(&region);
-    let Some((comparison, _)) = function.def_op(data.operands[0]) else {
-        return facts;
-    };
+    // Of several conditions in one, all hold, or none of them does.
+    let mut pending: SmallVec<[(Value, bool); 4]> = SmallVec::new();
+    pending.push((data.operands[0], holds));
+    for _ in 0..MAX_PARTS {
+        let Some((condition, holds)) = pending.pop() else {
+            break;
+        };
+        let Some((made, _)) = function.def_op(condition) else {
+            continue;
+        };
+        let data = &function.ops[made];
+        match data.opcode {
+            Opcode::And if holds => pending.extend(data.operands.iter().map(|&part| (part, true))),
+            Opcode::Or if !holds => pending.extend(data.operands.iter().map(|&part| (part, false))),
+            Opcode::Icmp => {
+                facts.extend(comparison_facts(indices, made, holds, trusting, is_check));
+            }
+            _ => {}
+        }
+    }
+    facts
+}
+
+/// What a comparison says where it holds, or does not, each expression being at least 0.
+fn comparison_facts(
+    indices: &Indices,
+    comparison: Op,
+    holds: bool,
+    trusting: bool,
+    is_check: bool,
+) -> SmallVec<[Symbolic; 2]> {
+    let function = indices.function();
+    let mut facts = SmallVec::new();
     let comparison = &function.ops[comparison];
     let (Opcode::Icmp, Payload::IntPredicate(predicate)) = (comparison.opcode, &comparison.payload)
     else {
