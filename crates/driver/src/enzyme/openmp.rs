@@ -10,12 +10,19 @@
 //! given by whoever drives the compiler, for a team of one as well, in which atomic operations of a region are plain ones. The primal keeps its threads.
 
 use ferrozyme_llvm::{Context, Module, Opcode, PassOptions, Place, Value};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 const FORK: &str = "__kmpc_fork_call";
 
+/// What the functions of schedules that are decided while the program runs are called, and what these names end in.
+const DISPATCH: [&str; 2] = ["__kmpc_dispatch_init_", "__kmpc_dispatch_next_"];
+const DISPATCHED: [&str; 4] = ["4", "4u", "8", "8u"];
+
 /// Calls parallel regions where they are forked.
 pub(crate) fn call_parallel_regions<'c>(context: &'c Context, module: Module<'c>) {
+    for of in DISPATCHED {
+        dispatch_once(context, module, of);
+    }
     let Some(fork) = module.function(FORK) else {
         return;
     };
@@ -61,5 +68,82 @@ fn call_region<'c>(context: &'c Context, call: Value<'c>, regions: &mut HashSet<
             region.remove_attribute(Place::Parameter(parameter), "noalias");
         }
         regions.insert(*region);
+    }
+}
+
+/// The range that a loop gets, as variables of its function.
+struct Range<'c> {
+    /// Whether it is still to be given out.
+    left: Value<'c>,
+    /// Where it starts, where it ends, and the distance of its numbers.
+    parts: [Value<'c>; 3],
+}
+
+/// Gives out the range of a loop as a whole:
+///
+/// ```text
+/// call void @__kmpc_dispatch_init_4(…, i32 %from, i32 %to, i32 %step, …)              store i32 1, ptr %left;  store i32 %from, ptr %range.from; …
+/// %more = call i32 @__kmpc_dispatch_next_4(…, ptr %last, ptr %a, ptr %b, ptr %c)  ⇒   %more = load i32, ptr %left;  store i32 0, ptr %left;  %a ← %range.from; …
+/// ```
+fn dispatch_once<'c>(context: &'c Context, module: Module<'c>, of: &str) {
+    let calls = |name: &str| -> Vec<Value<'c>> {
+        let function = module.function(&format!("{name}{of}"));
+        let users = function.map(|function| (function, function.users()));
+        let (function, users) = match users {
+            Some(found) => found,
+            None => return Vec::new(),
+        };
+        users
+            .into_iter()
+            .filter(|user| user.is_instruction() && user.is(Opcode::Call))
+            .filter(|user| user.called() == function)
+            .collect()
+    };
+    let number = context.integer(32);
+    let builder = context.builder();
+    let mut ranges: HashMap<Value<'c>, Range<'c>> = HashMap::new();
+    for call in calls(DISPATCH[0]) {
+        let arguments = call.arguments();
+        let Some(function) = call.block().map(|block| block.function()) else {
+            continue;
+        };
+        if !ranges.contains_key(&function) {
+            let Some(entry) = function.instructions().next() else {
+                continue;
+            };
+            builder.before(entry);
+            let range = Range {
+                left: builder.alloca(number),
+                parts: [3, 4, 5].map(|part| builder.alloca(arguments[part].ty())),
+            };
+            ranges.insert(function, range);
+        }
+        let range = &ranges[&function];
+        builder.before(call);
+        builder.store(number.constant(1), range.left);
+        for (part, value) in range.parts.iter().zip(&arguments[3..]) {
+            builder.store(*value, *part);
+        }
+        call.erase();
+    }
+    for call in calls(DISPATCH[1]) {
+        let arguments = call.arguments();
+        let function = call.block().map(|block| block.function());
+        // Without a start it is refused as a call of something unknown.
+        let Some(range) = function.and_then(|function| ranges.get(&function)) else {
+            continue;
+        };
+        builder.before(call);
+        let more = builder.load(number, range.left);
+        builder.store(number.constant(0), range.left);
+        if !arguments[2].is_zero() {
+            builder.store(number.constant(1), arguments[2]);
+        }
+        for (part, to) in range.parts.iter().zip(&arguments[3..]) {
+            let value = builder.load(part.allocated_type(), *part);
+            builder.store(value, *to);
+        }
+        call.replace_uses_with(more);
+        call.erase();
     }
 }
