@@ -25,6 +25,7 @@ use crate::memory::{self, Cells};
 use crate::objects::{Kind, Objects, ValueKind};
 use crate::request::Activity;
 use crate::rules::{self, Rule};
+use crate::shadowing::is_own_shadow;
 use ferrozyme_ir::entity::packed_option::PackedOption;
 use ferrozyme_ir::entity::{EntitySet, SecondaryMap};
 use ferrozyme_ir::{
@@ -378,7 +379,7 @@ impl Augmenter<'_> {
                 self.callees.shadow_of_function(function)?
             }
             Some(_) => return Ok(value),
-            None if self.has_shadow(value) => {
+            None if self.has_shadow(value) && !self.is_own_shadow(value) => {
                 return Err(self.error(
                     op,
                     "a pointer to active memory comes from where its shadow cannot be found",
@@ -388,6 +389,14 @@ impl Augmenter<'_> {
             None => return Ok(value),
         };
         Ok(self.function().constant(Type::PTR, constant))
+    }
+
+    /// Whether what a pointer leads to needs no second memory.
+    fn is_own_shadow(&self, pointer: Value) -> bool {
+        let objects = &self.sweep.objects;
+        objects
+            .class_of(&self.augmented.function, pointer)
+            .is_some_and(|(class, _)| is_own_shadow(objects, class))
     }
 
     /// Forgets what is true of the primal but not of the forward sweep, which makes a tape that may hold addresses.

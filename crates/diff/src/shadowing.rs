@@ -114,6 +114,19 @@ pub(crate) fn may_hold_floats(objects: &Objects, class: Class) -> bool {
         })
 }
 
+/// Whether memory, and all that pointers in it lead to, can be its own shadow: nobody here takes anything in it for a float, writes to it, or calls it.
+pub(crate) fn is_own_shadow(objects: &Objects, class: Class) -> bool {
+    let no_float = |kind| matches!(kind, Kind::Integer | Kind::Pointer(_) | Kind::Padding);
+    reachable_from(objects, class).into_iter().all(|class| {
+        objects.fields(class).all(|field| no_float(field.kind))
+            && !objects.is_written_here(class)
+            && !objects.is_called(class)
+            && objects
+                .sources(class)
+                .all(|source| !matches!(source, Source::Function(_)))
+    })
+}
+
 struct Shadowing<'a> {
     module: &'a Module,
     function: &'a Function,

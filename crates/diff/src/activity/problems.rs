@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::objects::{Class, Contradiction, Kind, Source, ValueKind};
 use crate::request::Activity;
 use crate::rules::{self, Primal};
+use crate::shadowing::is_own_shadow;
 use ferrozyme_ir::{Op, Opcode, Payload, Value};
 
 impl Analysis<'_> {
@@ -35,8 +36,12 @@ impl Analysis<'_> {
     ) -> Result<(), Error> {
         let arguments = args.iter().zip(self.function.arguments()).enumerate();
         for (index, (&activity, &arg)) in arguments {
-            let shadowed =
-                |class| activity == Activity::Const && activities.shadowed.contains(&class);
+            // Text and the like behind an active structure stands for itself.
+            let shadowed = |class| {
+                activity == Activity::Const
+                    && activities.shadowed.contains(&class)
+                    && !is_own_shadow(self.objects, class)
+            };
             if !self.class(arg).is_some_and(shadowed) {
                 continue;
             }

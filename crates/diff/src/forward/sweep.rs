@@ -224,9 +224,18 @@ impl Sweep<'_, '_> {
                 self.set_companions(value, &lanes);
                 Ok(lanes)
             }
-            None if self.has_shadow(value) => Err(self.lost_shadow(op)),
+            None if self.has_shadow(value) && !self.is_own_shadow(value) => {
+                Err(self.lost_shadow(op))
+            }
             _ => Ok(self.same_in_all_lanes(value)),
         }
+    }
+
+    /// Whether what a pointer leads to needs no second memory.
+    fn is_own_shadow(&self, pointer: Value) -> bool {
+        self.objects
+            .class_of(&self.function, pointer)
+            .is_some_and(|(class, _)| shadowing::is_own_shadow(&self.objects, class))
     }
 
     pub(super) fn lost_shadow(&self, op: Op) -> Error {
