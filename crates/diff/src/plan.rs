@@ -275,12 +275,27 @@ fn weigh_regions(function: &Function, indices: &Indices<'_>) -> SecondaryMap<Reg
 
 /// A guess at the size of an expression, at least 1.
 fn estimate(indices: &Indices<'_>, expression: &Symbolic) -> u64 {
+    estimate_within(indices, expression, MAX_TRIANGLES).clamp(1, 1 << 30) as u64
+}
+
+/// How many loops whose bounds are counters of the next one out are looked through for a guess.
+const MAX_TRIANGLES: u32 = 3;
+
+fn estimate_within(indices: &Indices<'_>, expression: &Symbolic, depth: u32) -> i128 {
     let guess = |value: Value| -> i128 {
+        // On average a counter is half way, as it is seen from a bound that it is compared with.
+        if let Some(counted) = indices.counted_by(value)
+            && let Some(count) = indices.trip_count(counted.op)
+            && let Some(inner) = depth.checked_sub(1)
+        {
+            let first = estimate_within(indices, &counted.from, inner);
+            let step = estimate_within(indices, &counted.step, inner);
+            let trips = estimate_within(indices, &count, inner).max(1);
+            return first.saturating_add(step.saturating_mul(trips / 2));
+        }
         let interval = indices.interval_of_value(value);
         match (interval.lower(), interval.upper()) {
             (Some(low), Some(high)) if high - low < 1 << 20 => (low + high + 1) / 2,
-            // On average a counter is half way.
-            _ if indices.counted_by(value).is_some() => i128::from(UNKNOWN_TRIPS / 2),
             _ => i128::from(UNKNOWN_TRIPS),
         }
     };
@@ -294,7 +309,7 @@ fn estimate(indices: &Indices<'_>, expression: &Symbolic) -> u64 {
             });
         sum = sum.saturating_add(product);
     }
-    sum.clamp(1, 1 << 30) as u64
+    sum
 }
 
 struct Planner<'a> {

@@ -24,6 +24,8 @@ pub struct Signature {
     pub width: u32,
     /// The arguments whose memory nobody looks at afterwards.
     pub discarded: Vec<usize>,
+    /// Whether adjoints are added up in the order of a reverse sweep that follows the whole forward sweep.
+    pub keep_order: bool,
     /// Whether the derivative is shown as it is made, before optimisation.
     pub raw: bool,
     /// What the derivative is to be called (augmented and reverse function, for split mode).
@@ -48,7 +50,7 @@ impl Signature {
             discarded: (0..module.functions[function].params.len())
                 .map(|index| self.discarded.contains(&index))
                 .collect(),
-            keep_order: false,
+            keep_order: self.keep_order,
         })
     }
 }
@@ -75,12 +77,15 @@ pub fn parse_signature(text: &str) -> Result<Signature, String> {
         primal: false,
         width: 1,
         discarded: Vec::new(),
+        keep_order: false,
         raw: false,
         names: Vec::new(),
     };
     while !scanner.at_end() {
         if scanner.eat_word("primal") {
             signature.primal = true;
+        } else if scanner.eat_word("ordered") {
+            signature.keep_order = true;
         } else if scanner.eat_word("raw") {
             signature.raw = true;
         } else if scanner.eat_word("width") {
@@ -102,7 +107,8 @@ pub fn parse_signature(text: &str) -> Result<Signature, String> {
                 signature.names.push(scanner.symbol()?.to_owned());
             }
         } else {
-            return Err(scanner.complain("`primal`, `width N`, `discard N`, `raw` or `as @name`"));
+            return Err(scanner
+                .complain("`primal`, `width N`, `discard N`, `ordered`, `raw` or `as @name`"));
         }
     }
     Ok(signature)

@@ -104,6 +104,7 @@ impl Differentiate {
             activities: Some((request.args, request.results)),
             primal: self.primal,
             discarded: Vec::new(),
+            keep_order: false,
             width: self.width,
             raw: self.raw,
             names: self.names.iter().map(plain).collect(),
