@@ -107,18 +107,16 @@ fn dispatch_once<'c>(context: &'c Context, module: Module<'c>, of: &str) {
         let Some(function) = call.block().map(|block| block.function()) else {
             continue;
         };
-        if !ranges.contains_key(&function) {
-            let Some(entry) = function.instructions().next() else {
-                continue;
-            };
+        let Some(entry) = function.instructions().next() else {
+            continue;
+        };
+        let range = ranges.entry(function).or_insert_with(|| {
             builder.before(entry);
-            let range = Range {
+            Range {
                 left: builder.alloca(number),
                 parts: [3, 4, 5].map(|part| builder.alloca(arguments[part].ty())),
-            };
-            ranges.insert(function, range);
-        }
-        let range = &ranges[&function];
+            }
+        });
         builder.before(call);
         builder.store(number.constant(1), range.left);
         for (part, value) in range.parts.iter().zip(&arguments[3..]) {
