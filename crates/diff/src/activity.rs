@@ -80,7 +80,7 @@ impl Activities {
             return false;
         };
         let leads_on = || {
-            reachable_from(objects, class)[1..]
+            behind(objects, class)
                 .iter()
                 .any(|further| self.shadowed.contains(further))
         };
@@ -524,11 +524,10 @@ impl Analysis<'_> {
                 .into_iter()
                 .collect();
         }
-        let readonly = !access.writes(index);
-        self.reachable(arg)
-            .into_iter()
-            .filter(|&class| !(readonly && Some(class) == direct))
-            .collect()
+        match direct {
+            Some(class) if !access.writes(index) => behind(self.objects, class),
+            _ => self.reachable(arg),
+        }
     }
 
     // ---- backwards
@@ -799,6 +798,19 @@ fn may_lead_to_derivatives(module: &Module, global: GlobalId) -> bool {
             .relocations
             .iter()
             .any(|(_, symbol)| matches!(symbol, Symbol::Global(_)))
+}
+
+/// All that pointers in a class lead to: the class itself only if it is among that, as the nodes of a tree are.
+fn behind(objects: &Objects, class: Class) -> Vec<Class> {
+    let mut found = Vec::new();
+    for to in objects.pointees(class) {
+        for further in reachable_from(objects, to) {
+            if !found.contains(&further) {
+                found.push(further);
+            }
+        }
+    }
+    found
 }
 
 /// A class and all that pointers in it lead to.

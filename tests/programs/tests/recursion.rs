@@ -245,3 +245,51 @@ fn recursive_argument_of_a_recursive_call() {
         .forward(bnested_calls)
         .check(&[0.7, -1.2]);
 }
+
+/// A search tree that grows at the place that a reference was led to.
+#[derive(Default)]
+struct Sorted {
+    key: f64,
+    weight: f64,
+    left: Option<Box<Sorted>>,
+    right: Option<Box<Sorted>>,
+}
+
+fn insert(place: &mut Option<Box<Sorted>>, key: f64, weight: f64) {
+    match place {
+        None => {
+            *place = Some(Box::new(Sorted {
+                key,
+                weight,
+                ..Sorted::default()
+            }));
+        }
+        Some(node) if key < node.key => insert(&mut node.left, key, weight),
+        Some(node) => insert(&mut node.right, key, weight),
+    }
+}
+
+fn sum_by_depth(tree: &Option<Box<Sorted>>, depth: f64) -> f64 {
+    tree.as_ref().map_or(0.0, |node| {
+        let below = sum_by_depth(&node.left, depth + 1.0) + sum_by_depth(&node.right, depth + 1.0);
+        below + node.key * node.weight / depth
+    })
+}
+
+#[autodiff_reverse(dsorted, Duplicated, Active)]
+#[autodiff_forward(bsorted, Dual, Dual)]
+fn search_tree(x: &[f64]) -> f64 {
+    let mut tree = None;
+    for &value in x {
+        insert(&mut tree, value.cos(), value * value);
+    }
+    sum_by_depth(&tree, 1.0)
+}
+
+#[test]
+fn insertion_into_a_search_tree() {
+    Field::new("search tree", search_tree)
+        .reverse(dsorted)
+        .forward(bsorted)
+        .check(&[0.7, 1.3, 2.1, 1.9, 0.2]);
+}

@@ -80,6 +80,11 @@ impl Gather<'_> {
                     let Some(actual) = self.place_of(b, argument) else {
                         continue;
                     };
+                    let copy = instance.classes[&place.class];
+                    if let Some(distance) = self.find_fit(place.span, copy, actual) {
+                        self.graph.merge_classes(actual.class, copy, distance);
+                        continue;
+                    }
                     let spread = actual.span.spread();
                     if spread != Span::exact(0) {
                         match spreads.iter_mut().find(|(class, _)| *class == place.class) {
@@ -87,7 +92,6 @@ impl Gather<'_> {
                             None => spreads.push((place.class, spread)),
                         }
                     }
-                    let copy = instance.classes[&place.class];
                     self.bind(callee, place, copy, actual);
                 }
                 Trace::Cell(cell) => {
@@ -197,6 +201,59 @@ impl Gather<'_> {
                 self.graph.merge_classes(here.class, copy, shift);
             }
         }
+    }
+
+    /// How far the offsets of a parameter's class are moved here, if the parameter has several of which the argument's are some.
+    ///
+    /// A function that calls itself for the left and for the right child of a node gets the address of a field that may be either; what it finds out of the
+    /// memory around it holds for both. Which of the two a call from outside gives does not matter, so the one is taken by which floats lie on floats.
+    ///
+    /// ```text
+    /// parameter: class0 at 0..=8 by 8     -16: f64 x 2        argument: class5 at 24       0: f64 x 2
+    ///                                       0: ptr x 2                                    16: ptr x 2
+    /// moved by 24:  8: f64 x 2, 24: ptr x 2: no       moved by 16:  0: f64 x 2, 16: ptr x 2: yes
+    /// ```
+    fn find_fit(&mut self, param: Span, copy: ClassId, actual: Target) -> Option<i64> {
+        if param.step == 0 || param.repeat > 0 || actual.span.repeat > 0 {
+            return None;
+        }
+        let offsets: Vec<i64> = param.positions().collect();
+        let fits = |&distance: &i64| {
+            let mut positions = actual.span.positions();
+            positions.all(|at| offsets.contains(&at.wrapping_sub(distance)))
+        };
+        let (root, shift) = self.graph.find(actual.class);
+        let (copy, copy_shift) = self.graph.find(copy);
+        let candidates = offsets
+            .iter()
+            .map(|&offset| actual.span.lo.wrapping_sub(offset))
+            .filter(fits);
+        if root == copy {
+            let distance = copy_shift.wrapping_sub(shift);
+            return candidates.into_iter().find(|&one| one == distance);
+        }
+        let clashes = |&distance: &i64| {
+            let moved = distance.wrapping_add(shift).wrapping_sub(copy_shift);
+            self.count_clashes(root, copy, moved)
+        };
+        candidates.min_by_key(clashes)
+    }
+
+    /// How many fields are a float in one class and a pointer in the other, where offset `o` of `b` is offset `o + distance` of `a`.
+    fn count_clashes(&self, a: ClassId, b: ClassId, distance: i64) -> usize {
+        let kind = |cell: CellId| {
+            let evidence = &self.graph.cell(self.graph.root_cell(cell)).evidence;
+            (evidence.float.is_some(), evidence.pointer.is_some())
+        };
+        let fields = &self.graph.node(a).fields;
+        let others = self.graph.node(b).fields.iter();
+        others
+            .filter_map(|(&offset, &cell)| {
+                let here = fields.get(&offset.wrapping_add(distance))?;
+                Some((kind(*here), kind(cell)))
+            })
+            .filter(|&(here, there)| here.0 && there.1 || here.1 && there.0)
+            .count()
     }
 
     /// A parameter's class is what the argument points into, at all addresses that the argument may have.
