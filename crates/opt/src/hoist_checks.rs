@@ -53,7 +53,7 @@ fn visit(function: &mut Function, region: Region, budget: &mut usize, removed: &
     for op in function.regions[region].ops.clone() {
         if function.ops[op].opcode == Opcode::For {
             let size = size_of(function, op);
-            if size <= MAX_COPIED.min(*budget) {
+            if size <= MAX_COPIED.min(*budget) && has_checks(function, op) {
                 let (checks, fine) = find(function, op);
                 if !checks.is_empty() {
                     *budget -= size;
@@ -66,6 +66,19 @@ fn visit(function: &mut Function, region: Region, budget: &mut usize, removed: &
             visit(function, inner, budget, removed);
         }
     }
+}
+
+/// Whether there is a check in a nest at all, before the indices of the whole function are looked at.
+fn has_checks(function: &Function, op: Op) -> bool {
+    let mut found = false;
+    for &region in &function.ops[op].regions {
+        for_each_op(function, region, &mut |_, inner| {
+            let data = &function.ops[inner];
+            let traps = |&region: &Region| function.ends_in_trap(region);
+            found |= data.opcode == Opcode::If && data.regions.iter().any(traps);
+        });
+    }
+    found
 }
 
 fn size_of(function: &Function, op: Op) -> usize {
