@@ -27,6 +27,10 @@ use rustc_hash::FxHashSet;
 /// The result of the analysis for one function.
 pub struct Activities {
     active: EntitySet<Value>,
+    /// Integers that would carry a derivative if they were part of a float, which they are not.
+    parts: EntitySet<Value>,
+    /// Calculations with words that have to be numbers, though at other times there are floats.
+    calculations: FxHashSet<Op>,
     active_classes: FxHashSet<Class>,
     shadowed: FxHashSet<Class>,
     /// Calls that may reach floats in globals, whatever their arguments are.
@@ -37,6 +41,16 @@ impl Activities {
     /// Whether a value carries a derivative.
     pub fn is_active(&self, value: Value) -> bool {
         self.active.contains(value)
+    }
+
+    /// Whether an integer would carry a derivative if it were part of a float with one. It lies where at other times a float or pointer is.
+    pub fn is_part(&self, value: Value) -> bool {
+        self.parts.contains(value)
+    }
+
+    /// Whether an operation calculates with words that have to be numbers, though at other times there are floats in their place.
+    pub fn needs_numbers(&self, op: Op) -> bool {
+        self.calculations.contains(&op)
     }
 
     /// Whether floats in this memory carry derivatives.
@@ -119,6 +133,15 @@ pub enum Giver {
     Call,
 }
 
+/// Whether a derivative can tell at run time that a word is a number, where at other times there is a float: what is found in the shadow says so in reverse mode.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Numbers {
+    /// It can, and stops the program where it is none.
+    Checked,
+    /// It cannot.
+    Unchecked,
+}
+
 /// Analyses a function.
 ///
 /// # Errors
@@ -130,6 +153,7 @@ pub fn analyse_activity(
     args: &[Activity],
     results: &[Activity],
     giver: Giver,
+    numbers: Numbers,
 ) -> Result<Activities, Error> {
     let mut analysis = Analysis {
         module,
@@ -140,6 +164,7 @@ pub fn analyse_activity(
         tainted: EntitySet::new(),
         given: FxHashSet::default(),
         constant: Vec::new(),
+        numbers,
         calls_on_globals: find_calls_on_globals(module, &module.functions[function]),
         changed: false,
     };
@@ -229,6 +254,7 @@ struct Analysis<'a> {
     given: FxHashSet<Class>,
     /// Memory from outside without a shadow, which may all be the same.
     constant: Vec<Class>,
+    numbers: Numbers,
     /// Calls that may reach floats in globals.
     calls_on_globals: FxHashSet<Op>,
     changed: bool,
@@ -357,7 +383,7 @@ impl Analysis<'_> {
         let mut found = Vec::new();
         let arguments = self.function.arguments().iter().zip(&self.function.params);
         for ((&arg, param), &activity) in arguments.zip(args) {
-            if activity != Activity::Const {
+            if activity != Activity::Const || !self.function.ty(arg).is_ptr() {
                 continue;
             }
             let alone = self.class(arg).filter(|_| param.facts.noalias);
@@ -466,8 +492,9 @@ impl Analysis<'_> {
                 Rule::Inactive(_) => {
                     let from_bits = data.operands.iter().any(|&operand| {
                         function.ty(operand).is_int()
-                            && (self.varied.values.contains(operand)
-                                || self.tainted.contains(operand))
+                            && (self.tainted.contains(operand)
+                                || self.varied.values.contains(operand)
+                                    && !self.is_checked_in(op, operand))
                     });
                     if from_bits && !matches!(opcode, Opcode::Icmp) {
                         for &result in &data.results {
@@ -478,6 +505,19 @@ impl Analysis<'_> {
                 _ => {}
             },
         }
+    }
+
+    /// Whether it is checked when the derivative runs that an operand of a calculation is a number.
+    fn is_checked_in(&self, op: Op, operand: Value) -> bool {
+        let (function, objects) = (self.function, self.objects);
+        let data = &function.ops[op];
+        self.numbers == Numbers::Checked
+            && (objects.union_of_value(function, operand).is_some()
+                || objects.is_part_of_union(function, operand))
+            && data
+                .results
+                .iter()
+                .all(|&result| objects.is_number(function, result))
     }
 
     fn vary_call(&mut self, op: Op) {
@@ -591,9 +631,16 @@ impl Analysis<'_> {
                 if data.results.iter().any(|&v| self.useful.values.contains(v)) {
                     // Through an operation without derivative nothing useful flows, but integers are followed so that
                     // floats put together from bits are found.
+                    // A number that becomes a float, or that a function of floats takes, is none of those.
                     let inactive = matches!(rules::rule(opcode), Rule::Inactive(_));
+                    let makes_float = data.results.iter().all(|&v| function.ty(v).is_float());
+                    let moves_bits = matches!(rules::rule(opcode), Rule::Linear(_));
                     for &operand in &data.operands {
-                        if !(inactive && function.ty(operand).is_float()) {
+                        let passes = match function.ty(operand).is_float() {
+                            true => !inactive,
+                            false => !makes_float || moves_bits,
+                        };
+                        if passes {
                             self.mark_useful(operand);
                         }
                     }
@@ -639,9 +686,13 @@ impl Analysis<'_> {
 
     fn conclude(&self) -> Activities {
         let mut active = EntitySet::new();
+        let mut parts = EntitySet::new();
         for value in self.function.values.keys() {
             if self.varied.values.contains(value) && self.useful.values.contains(value) {
-                active.insert(value);
+                match self.objects.is_part_of_union(self.function, value) {
+                    true => parts.insert(value),
+                    false => active.insert(value),
+                };
             }
         }
         let mut active_classes = FxHashSet::default();
@@ -652,8 +703,25 @@ impl Analysis<'_> {
             }
         }
         let shadowed = self.given.union(&active_classes).copied().collect();
+        let function = self.function;
+        let calculates = |op: &Op| {
+            let data = &function.ops[*op];
+            let is_checked = |&operand: &Value| {
+                function.ty(operand).is_int()
+                    && self.varied.values.contains(operand)
+                    && self.is_checked_in(*op, operand)
+            };
+            let mut results = data.results.iter();
+            data.opcode != Opcode::Icmp
+                && matches!(rules::rule(data.opcode), Rule::Inactive(_))
+                && results.any(|&result| self.useful.values.contains(result))
+                && data.operands.iter().any(is_checked)
+        };
+        let calculations = returning_ops(function).into_iter().filter(calculates);
         let mut activities = Activities {
             active,
+            parts,
+            calculations: calculations.collect(),
             active_classes,
             shadowed,
             calls_on_globals: self.calls_on_globals.clone(),

@@ -69,6 +69,10 @@ pub(crate) fn find_at_once(
     activities: &Activities,
     surroundings: &Surroundings<'_>,
 ) -> AtOnce {
+    if augmented.has_unions {
+        // What is reversed already leaves derivatives in shadows, which must be zero in the whole forward sweep where they tell floats from pointers.
+        return AtOnce::default();
+    }
     let function = &augmented.function;
     let mut users: SecondaryMap<Value, SmallVec<[Op; 2]>> = SecondaryMap::new();
     for op in returning_ops(function) {

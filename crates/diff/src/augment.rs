@@ -18,21 +18,22 @@
 mod calls;
 mod updates;
 
-use crate::activity::Activities;
+use crate::activity::{Activities, reachable_from};
 use crate::deferral::{self, ListKey, Manner};
 use crate::error::Error;
 use crate::memory::{self, Cells};
-use crate::objects::{Kind, Objects, ValueKind};
+use crate::objects::{Class, Contradiction, Kind, Objects, Source, ValueKind};
 use crate::request::Activity;
 use crate::rules::{self, Rule};
 use crate::shadowing::is_own_shadow;
+use crate::unions;
 use ferrozyme_ir::entity::packed_option::PackedOption;
 use ferrozyme_ir::entity::{EntitySet, SecondaryMap};
 use ferrozyme_ir::{
     Builder, Constant, Function, FunctionId, Layout, MemoryEffect, Module, Op, Opcode, Param,
     Payload, Region, Type, Value, ValueDef,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// What the reverse sweep does for an operation.
@@ -61,6 +62,21 @@ pub(crate) enum Step {
         /// Where the shadow is.
         shadow: Value,
     },
+    /// Like [`Step::Load`], where the shadow may hold a pointer or number instead: only if what was found there is zero.
+    LoadUnion {
+        /// Where the shadow is.
+        shadow: Value,
+        /// What was found in the shadow.
+        shape: Value,
+    },
+    /// Like [`Step::Store`], where what was put into the shadow may be a pointer or number: the adjoint is taken if that is zero, and not at all if
+    /// there is none.
+    StoreUnion {
+        /// Where the shadow is.
+        shadow: Value,
+        /// What was put there, for a value that may carry a float.
+        shape: Option<Value>,
+    },
     /// Adds what is in the shadow to the adjoint of the added value, and the adjoint of the old value to the shadow.
     AtomicAdd {
         /// Where the shadow is.
@@ -78,6 +94,24 @@ pub(crate) enum Step {
         cells: Cells,
         /// Whether the two may overlap.
         overlapping: bool,
+    },
+    /// Like [`Step::Copy`], where floats share their place with something else (see `unions.rs`).
+    CopyUnions {
+        /// Where the copy's shadow is.
+        to: Value,
+        /// The shadow of what was copied, if that carries derivatives.
+        from: Option<Value>,
+        /// How many bytes.
+        bytes: Value,
+        /// A copy of what was in the shadow; none if all are floats for certain.
+        shape: Option<Value>,
+    },
+    /// Forgets what is in a shadow where floats share their place with something else.
+    FillUnions {
+        /// Where the shadow is.
+        to: Value,
+        /// How many bytes.
+        bytes: Value,
     },
     /// Zeroes the floats of the shadow.
     Fill {
@@ -144,6 +178,25 @@ pub(crate) struct CalleeDerivative {
     pub lists: Vec<ListKey>,
 }
 
+/// What determines the derivative of a callee.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct SplitKey {
+    /// The callee.
+    pub function: FunctionId,
+    /// What its arguments mean.
+    pub args: Vec<Activity>,
+    /// What its results mean.
+    pub results: Vec<Activity>,
+    /// Whether the memory behind each argument may change between the sweeps.
+    pub overwritten: Vec<bool>,
+    /// What is known of the memory behind each argument, and then of that behind each result.
+    pub layouts: Vec<Option<Layout>>,
+    /// Whether memory that each argument leads to holds floats where at other times it holds pointers or integers.
+    pub unions: Vec<bool>,
+    /// Where lists of memory to be released later are.
+    pub lists: Lists,
+}
+
 /// Finds or makes derivatives of callees.
 pub(crate) trait Callees {
     /// The module, for looking things up.
@@ -158,16 +211,8 @@ pub(crate) trait Callees {
     /// The manners of releasing memory that entries of a list for anything name by their position.
     fn manners(&mut self) -> &[Manner];
 
-    /// The derivative of a function for these activities.
-    fn split(
-        &mut self,
-        callee: FunctionId,
-        args: Vec<Activity>,
-        results: Vec<Activity>,
-        overwritten: Vec<bool>,
-        layouts: Vec<Option<Layout>>,
-        lists: Lists,
-    ) -> Result<CalleeDerivative, Error>;
+    /// The derivative of a function.
+    fn split(&mut self, key: SplitKey) -> Result<CalleeDerivative, Error>;
 
     /// The global that stands for the derivatives of a function whose address is taken.
     fn shadow_of_function(&mut self, function: FunctionId) -> Result<Constant, Error>;
@@ -186,6 +231,8 @@ pub(crate) struct Sweep<'a> {
     pub args: &'a [Activity],
     /// For each call and argument: whether memory behind it may change after the call.
     pub overwritten: &'a FxHashMap<Op, Vec<bool>>,
+    /// For each argument: whether memory that it leads to holds floats where at other times it holds pointers or integers, as the caller knows.
+    pub unions: &'a [bool],
     /// Whether the reverse sweep is another function, which the stack does not live to see.
     pub split: bool,
     /// Where lists of memory to be released later are.
@@ -228,6 +275,10 @@ pub(crate) struct Augmented {
     pub trips: FxHashMap<Op, Trips>,
     /// The lists of memory to be released after the reverse sweep.
     pub pending: Vec<(ListKey, Value)>,
+    /// Loads and stores of shadows where pointers and floats share their place. The reverse sweep changes what is there.
+    pub unsteady: EntitySet<Op>,
+    /// Whether there is memory with derivatives in which floats share their place with something else.
+    pub has_unions: bool,
 }
 
 /// How a general loop counts its iterations.
@@ -250,6 +301,11 @@ pub(crate) fn augment(
 ) -> Result<Augmented, Error> {
     let primal = callees.module().functions[function].clone();
     let mut works = EntitySet::new();
+    let arguments = primal.arguments().to_vec();
+    let has_unions = sweep
+        .objects
+        .classes()
+        .any(|class| sweep.activities.is_active_class(class) && sweep.objects.has_unions(class));
     let body = primal.body();
     find_work(callees.module(), &primal, sweep, body, &mut works);
     let lists = callees.lists(function, sweep.split);
@@ -266,8 +322,13 @@ pub(crate) fn augment(
             steps: FxHashMap::default(),
             trips: FxHashMap::default(),
             pending: Vec::new(),
+            unsteady: EntitySet::new(),
+            has_unions,
         },
+        given: FxHashSet::default(),
+        arguments,
     };
+    augmenter.find_given();
     augmenter.forget_false_facts();
     augmenter.add_shadow_parameters();
     augmenter.visit(body)?;
@@ -295,8 +356,11 @@ fn find_work(
         let data = &function.ops[op];
         let mut work = match data.opcode {
             Opcode::Store => {
-                activities.points_to_active(objects, function, data.operands[1])
-                    && !function.ty(data.operands[0]).is_ptr()
+                let (value, address) = (data.operands[0], data.operands[1]);
+                let bytes = function.ty(value).bytes();
+                activities.points_to_active(objects, function, address)
+                    && (!function.ty(value).is_ptr()
+                        || objects.union_at(function, address, bytes).is_some())
             }
             Opcode::AtomicAdd | Opcode::Copy | Opcode::Move | Opcode::Fill => {
                 activities.points_to_active(objects, function, data.operands[0])
@@ -330,6 +394,10 @@ struct Augmenter<'a> {
     /// What the function alone tells of its memory, by which it is put on lists.
     own_objects: Arc<Objects>,
     augmented: Augmented,
+    /// Memory whose shadow comes from outside the derivative, with derivatives in it.
+    given: FxHashSet<Class>,
+    /// The arguments of the primal.
+    arguments: Vec<Value>,
 }
 
 impl Augmenter<'_> {
@@ -351,9 +419,140 @@ impl Augmenter<'_> {
     }
 
     fn has_shadow(&self, value: Value) -> bool {
+        let function = &self.augmented.function;
         self.sweep
             .activities
-            .has_shadow(self.sweep.objects, &self.augmented.function, value)
+            .has_shadow(self.sweep.objects, function, value)
+            || self.is_union(value)
+    }
+
+    /// Whether an integer may carry a float with a derivative or something else. Its shadow tells: it is zero for a float.
+    fn is_union(&self, value: Value) -> bool {
+        let function = &self.augmented.function;
+        self.sweep.activities.is_active(value)
+            && self.sweep.objects.union_of_value(function, value).is_some()
+    }
+
+    /// Notes the memory whose shadow comes from outside the derivative, and what the caller knows of that of arguments.
+    fn find_given(&mut self) {
+        let Sweep {
+            objects,
+            args,
+            unions,
+            ..
+        } = *self.sweep;
+        for class in objects.classes() {
+            if objects.has_unknown_origin(class) {
+                // Whoever made it knows nothing of shadows.
+                self.given.insert(class);
+            }
+            for source in objects.sources(class) {
+                let given = match source {
+                    Source::Param(index) => {
+                        let index = index as usize;
+                        args.get(index) == Some(&Activity::Duplicated)
+                            && unions.get(index) != Some(&true)
+                    }
+                    Source::Global(global) => !self.callees.module().globals[global].constant,
+                    Source::External(_) | Source::Address(_) => true,
+                    _ => false,
+                };
+                if !given {
+                    continue;
+                }
+                match objects.is_plain(class) {
+                    true => {
+                        self.given.insert(class);
+                    }
+                    false => self.given.extend(reachable_from(objects, class)),
+                }
+            }
+        }
+    }
+
+    /// Whether an access meets floats where at other times pointers or numbers are. Then the shadow's floats are zero in the forward sweep, and what
+    /// is found there says what the bytes are.
+    fn meets_union(&mut self, op: Op, address: Value, bytes: u64) -> Result<bool, Error> {
+        let function = &self.augmented.function;
+        let objects = self.sweep.objects;
+        let Some((class, offset)) = objects.class_of(function, address) else {
+            return Ok(false);
+        };
+        if !self.sweep.activities.is_active_class(class) {
+            return Ok(false);
+        }
+        if objects.is_plain(class) {
+            return Ok(false);
+        }
+        let kind = objects.kind_of_access(class, offset, bytes);
+        if !kind.is_union(bytes) {
+            return Ok(false);
+        }
+        // Floats of which the bits are looked at elsewhere, and nothing else: as far as this function goes.
+        let is_float = matches!(kind, Kind::Conflict(Contradiction::FloatAndInteger(_)))
+            && self.given.contains(&class)
+            && !self.is_passed_on(class);
+        if is_float {
+            return Ok(false);
+        }
+        self.refuse_given(op, address)?;
+        Ok(true)
+    }
+
+    /// Whether memory from outside is described as nothing but floats.
+    fn is_plain(&self, address: Value) -> bool {
+        self.sweep
+            .objects
+            .class_of(&self.augmented.function, address)
+            .is_some_and(|(class, _)| self.sweep.objects.is_plain(class))
+    }
+
+    /// Whether memory that an argument leads to holds floats where at other times it holds pointers or integers.
+    fn leads_to_union(&self, value: Value) -> bool {
+        let objects = self.sweep.objects;
+        let Some((class, _)) = objects.class_of(&self.augmented.function, value) else {
+            return false;
+        };
+        reachable_from(objects, class).into_iter().any(|class| {
+            self.sweep.activities.is_active_class(class)
+                && !objects.is_plain(class)
+                && objects.has_unions(class)
+        })
+    }
+
+    fn is_passed_on(&self, class: Class) -> bool {
+        let function = &self.augmented.function;
+        let objects = self.sweep.objects;
+        let leads_there = |value: &Value| {
+            objects
+                .class_of(function, *value)
+                .is_some_and(|(from, _)| reachable_from(objects, from).contains(&class))
+        };
+        function.ops.values().any(|data| {
+            matches!(data.opcode, Opcode::Call | Opcode::CallIndirect)
+                && data.operands.iter().any(leads_there)
+        })
+    }
+
+    /// Where pointers and floats share their place, floats of the shadow must be zero in the forward sweep. Nobody knows what they are in memory
+    /// that comes from outside.
+    fn refuse_given(&mut self, op: Op, address: Value) -> Result<(), Error> {
+        let objects = self.sweep.objects;
+        let given = objects
+            .class_of(&self.augmented.function, address)
+            .is_some_and(|(class, _)| self.given.contains(&class) && objects.is_handled(class));
+        match given {
+            true => self.refuse_given_memory(op),
+            false => Ok(()),
+        }
+    }
+
+    fn refuse_given_memory(&mut self, op: Op) -> Result<(), Error> {
+        Err(self.error(
+            op,
+            "memory from outside holds floats where at other times it holds pointers or integers, and something is put there or moved from there",
+            "work on a copy that is made inside, or keep the two apart: a `struct` in the place of an `enum`",
+        ))
     }
 
     fn set_shadow(&mut self, value: Value, shadow: Value) {
@@ -369,6 +568,12 @@ impl Augmenter<'_> {
         if let Some(shadow) = self.augmented.shadows[value].expand() {
             return Ok(shadow);
         }
+        let ty = self.augmented.function.ty(value);
+        let undefined = || self.augmented.function.constant_of(value) == Some(&Constant::Undef);
+        if ty.is_float() || (ty.is_int() && undefined()) {
+            // Before the reverse sweep the derivative of a float is zero.
+            return Ok(self.function().zero(ty));
+        }
         let constant = match self.augmented.function.constant_of(value) {
             Some(Constant::Global(global)) if self.has_shadow(value) => {
                 let global = *global;
@@ -379,7 +584,10 @@ impl Augmenter<'_> {
                 self.callees.shadow_of_function(function)?
             }
             Some(_) => return Ok(value),
-            None if self.has_shadow(value) && !self.is_own_shadow(value) => {
+            None if self.has_shadow(value)
+                && !self.is_own_shadow(value)
+                && !self.is_constant_number(value) =>
+            {
                 return Err(self.error(
                     op,
                     "a pointer to active memory comes from where its shadow cannot be found",
@@ -397,6 +605,17 @@ impl Augmenter<'_> {
         objects
             .class_of(&self.augmented.function, pointer)
             .is_some_and(|(class, _)| is_own_shadow(objects, class))
+    }
+
+    /// Whether an integer is an argument without a shadow: a number, though it is put where addresses are in other cases.
+    fn is_constant_number(&self, value: Value) -> bool {
+        let function = &self.augmented.function;
+        let position = self
+            .arguments
+            .iter()
+            .position(|&argument| argument == value);
+        function.ty(value).is_int()
+            && position.is_some_and(|index| self.sweep.args.get(index) == Some(&Activity::Const))
     }
 
     /// Forgets what is true of the primal but not of the forward sweep, which makes a tape that may hold addresses.
@@ -480,6 +699,14 @@ impl Augmenter<'_> {
         releases: &FxHashMap<Op, Op>,
     ) -> Result<(), Error> {
         let data = self.augmented.function.ops[op].clone();
+        if self.sweep.activities.needs_numbers(op) {
+            for &operand in &data.operands {
+                if self.is_union(operand) {
+                    let shape = self.shadow(op, operand)?;
+                    unions::check_number(&mut self.builder(region, op), operand, shape);
+                }
+            }
+        }
         match data.opcode {
             // Addresses that integers carry are calculated with as such.
             Opcode::Offset
@@ -504,6 +731,9 @@ impl Augmenter<'_> {
                     *operand = self.shadow(op, *operand)?;
                 }
                 self.repeat_on_shadow(region, op, &operands);
+                if self.works.contains(op) && self.is_union(data.results[0]) {
+                    self.add_rule_step(op);
+                }
             }
             Opcode::Load => self.visit_load(region, op)?,
             Opcode::Store => self.visit_store(region, op)?,
@@ -551,14 +781,46 @@ impl Augmenter<'_> {
     fn visit_load(&mut self, region: Region, op: Op) -> Result<(), Error> {
         let data = self.augmented.function.ops[op].clone();
         self.keep(region, op);
-        if self.has_shadow(data.results[0]) {
+        let result = data.results[0];
+        let bytes = self.augmented.function.ty(result).bytes();
+        let union = self.meets_union(op, data.operands[0], bytes)?;
+        if self.is_plain(data.operands[0]) && self.is_union(result) {
+            // A float for certain.
+            let shape = unions::shape_of_float(&mut self.builder(region, op), result);
+            self.augmented.shadows[result] = shape.into();
+        } else if self.has_shadow(result) {
             let address = self.shadow(op, data.operands[0])?;
-            self.repeat_on_shadow(region, op, &[address]);
+            let shape = self.repeat_on_shadow(region, op, &[address]);
+            if union {
+                let (load, _) = self.augmented.function.def_op(shape).expect("just made");
+                self.augmented.unsteady.insert(load);
+            }
+        }
+        if self.sweep.activities.is_part(result) {
+            return self.check_number(region, op);
         }
         if self.works.contains(op) {
             let shadow = self.shadow(op, data.operands[0])?;
-            self.augmented.steps.insert(op, Step::Load { shadow });
+            let step = match self.augmented.shadows[result].expand() {
+                Some(shape) if self.is_union(result) => Step::LoadUnion { shadow, shape },
+                _ => Step::Load { shadow },
+            };
+            self.augmented.steps.insert(op, step);
         }
+        Ok(())
+    }
+
+    /// A part of a word must be part of a number.
+    fn check_number(&mut self, region: Region, op: Op) -> Result<(), Error> {
+        let data = self.augmented.function.ops[op].clone();
+        let (result, address) = (data.results[0], data.operands[0]);
+        let shadow = self.shadow(op, address)?;
+        let mut b = self.builder(region, op);
+        let ty = b.ty(result);
+        let found = b.value(Opcode::Load, &[shadow], data.payload, ty);
+        unions::check_number(&mut b, result, found);
+        let (load, _) = self.augmented.function.def_op(found).expect("just made");
+        self.augmented.unsteady.insert(load);
         Ok(())
     }
 
@@ -577,6 +839,9 @@ impl Augmenter<'_> {
             Some(Constant::Bits(0))
         );
         let active = self.works.contains(op);
+        if self.meets_union(op, address, ty.bytes())? {
+            return self.visit_store_of_union(region, op, shadow);
+        }
         if active && !is_zero && matches!(what, ValueKind::Unknown) {
             return Err(self.error(
                 op,
@@ -597,6 +862,35 @@ impl Augmenter<'_> {
         // Bytes of which nothing is known and that are no float by their number hold no derivative.
         if active && float && rules::derivative_type(ty).is_some() {
             self.augmented.steps.insert(op, Step::Store { shadow });
+        }
+        Ok(())
+    }
+
+    /// A store to where floats are at times, and at others something else: the shadow of a float is zero from now on.
+    fn visit_store_of_union(&mut self, region: Region, op: Op, shadow: Value) -> Result<(), Error> {
+        let data = self.augmented.function.ops[op].clone();
+        let (value, address) = (data.operands[0], data.operands[1]);
+        let ty = self.augmented.function.ty(value);
+        let is_float =
+            ty.is_float() || matches!(self.stored_kind(address, value), ValueKind::CarriesFloat(_));
+        let shape = match is_float {
+            true => unions::shape_of_float(&mut self.builder(region, op), value),
+            false => self.shadow(op, value)?,
+        };
+        let Payload::Align(align) = data.payload else {
+            unreachable!("a verified store has an alignment")
+        };
+        let store = self.builder(region, op).store(shape, shadow, align);
+        self.augmented.unsteady.insert(store);
+        if self.works.contains(op) {
+            let step = match is_float {
+                true => Step::Store { shadow },
+                false => Step::StoreUnion {
+                    shadow,
+                    shape: self.is_union(value).then_some(shape),
+                },
+            };
+            self.augmented.steps.insert(op, step);
         }
         Ok(())
     }
@@ -802,14 +1096,21 @@ impl Augmenter<'_> {
             );
             return Ok(());
         }
+        let from_active = self.sweep.activities.points_to_active(
+            self.sweep.objects,
+            &self.augmented.function,
+            from,
+        );
+        if self.is_union_behind(to) || self.is_union_behind(from) {
+            return self.visit_copy_of_unions(region, op, to_shadow, from_shadow, from_active);
+        }
         let cells = self.cells(op, to, Some(from))?;
+        if cells.has_unions() {
+            return self.visit_copy_of_unions(region, op, to_shadow, from_shadow, from_active);
+        }
         let mut b = self.builder(region, op);
         memory::copy_other_fields(&mut b, &cells, to_shadow, from_shadow, bytes, overlapping);
-        let from = self
-            .sweep
-            .activities
-            .points_to_active(self.sweep.objects, &self.augmented.function, from)
-            .then_some(from_shadow);
+        let from = from_active.then_some(from_shadow);
         if cells.has_floats() {
             let step = Step::Copy {
                 to: to_shadow,
@@ -821,6 +1122,88 @@ impl Augmenter<'_> {
             self.augmented.steps.insert(op, step);
         }
         Ok(())
+    }
+
+    /// A copy where floats share their place with something else: the shadow is copied in the same manner (see `unions.rs`).
+    fn visit_copy_of_unions(
+        &mut self,
+        region: Region,
+        op: Op,
+        to_shadow: Value,
+        from_shadow: Value,
+        from_active: bool,
+    ) -> Result<(), Error> {
+        let data = self.augmented.function.ops[op].clone();
+        let [to, from, bytes] = data.operands[..] else {
+            unreachable!("a verified copy has three operands")
+        };
+        self.refuse_other_floats(op, to)?;
+        self.refuse_other_floats(op, from)?;
+        let mut shape = None;
+        if self.is_plain(to) || self.is_plain(from) {
+            if !self.is_plain(to) {
+                self.refuse_given(op, to)?;
+                let mut b = self.builder(region, op);
+                unions::put_shapes_of_floats(&mut b, to, to_shadow, bytes);
+            }
+            if !self.is_plain(from) {
+                self.refuse_given(op, from)?;
+            }
+        } else {
+            self.refuse_given(op, to)?;
+            self.refuse_given(op, from)?;
+            let mut b = self.builder(region, op);
+            let read = unions::check_parts(&mut b, to, to, from_shadow, bytes);
+            if let Some(read) = read {
+                self.augmented.unsteady.insert(read);
+            }
+            if from_active {
+                let mut b = self.builder(region, op);
+                let (copy, read) = unions::copy_of(&mut b, from_shadow, bytes);
+                self.augmented.unsteady.insert(read);
+                shape = Some(copy);
+            }
+            let mut b = self.builder(region, op);
+            let operands = [to_shadow, from_shadow, bytes];
+            let copied = b.op(data.opcode, &operands, data.payload, &[]);
+            self.augmented.unsteady.insert(copied);
+        }
+        let step = Step::CopyUnions {
+            to: to_shadow,
+            from: from_active.then_some(from_shadow),
+            bytes,
+            shape,
+        };
+        self.augmented.steps.insert(op, step);
+        Ok(())
+    }
+
+    /// Whether the caller knows that any word behind a pointer may be a float at times, and at others something else.
+    fn is_union_behind(&self, pointer: Value) -> bool {
+        self.sweep
+            .objects
+            .class_of(&self.augmented.function, pointer)
+            .is_some_and(|(class, _)| self.sweep.objects.is_union(class))
+    }
+
+    /// Where words are moved that may be anything, floats of other types than those of eight bytes would not be recognised.
+    fn refuse_other_floats(&mut self, op: Op, pointer: Value) -> Result<(), Error> {
+        let objects = self.sweep.objects;
+        let other = objects
+            .class_of(&self.augmented.function, pointer)
+            .is_some_and(|(class, _)| {
+                objects
+                    .fields(class)
+                    .any(|field| field.kind.may_be_other_float())
+            });
+        match other {
+            true => Err(self.error(
+                op,
+                "memory that holds floats of different types, and other things at other times, is copied",
+                "keep values of different types in memory of their own (variants of an enum share theirs)",
+            )),
+            false => Ok(()),
+        }
     }
 
     fn visit_fill(&mut self, region: Region, op: Op) -> Result<(), Error> {
@@ -838,6 +1221,9 @@ impl Augmenter<'_> {
             b.op(Opcode::Fill, &[to_shadow, byte, bytes], data.payload, &[]);
             return Ok(());
         }
+        if self.is_union_behind(to) {
+            return self.visit_fill_of_unions(region, op, to_shadow);
+        }
         let zero = matches!(
             self.augmented.function.constant_of(byte),
             Some(Constant::Bits(0))
@@ -850,6 +1236,9 @@ impl Augmenter<'_> {
         } else {
             self.cells(op, to, None)?
         };
+        if cells.has_unions() {
+            return self.visit_fill_of_unions(region, op, to_shadow);
+        }
         let mut b = self.builder(region, op);
         memory::fill_other_fields(&mut b, &cells, to_shadow, byte, bytes);
         if cells.has_floats() {
@@ -860,6 +1249,26 @@ impl Augmenter<'_> {
             };
             self.augmented.steps.insert(op, step);
         }
+        Ok(())
+    }
+
+    /// Numbers are their own shadows.
+    fn visit_fill_of_unions(&mut self, region: Region, op: Op, shadow: Value) -> Result<(), Error> {
+        let data = self.augmented.function.ops[op].clone();
+        let (to, byte, bytes) = (data.operands[0], data.operands[1], data.operands[2]);
+        if self.is_plain(to) {
+            return Err(self.error(
+                op,
+                "floats from outside are filled with bytes, which are something else at other times",
+                "work on a copy that is made inside",
+            ));
+        }
+        self.refuse_given(op, to)?;
+        let mut b = self.builder(region, op);
+        let filled = b.op(Opcode::Fill, &[shadow, byte, bytes], data.payload, &[]);
+        self.augmented.unsteady.insert(filled);
+        let step = Step::FillUnions { to: shadow, bytes };
+        self.augmented.steps.insert(op, step);
         Ok(())
     }
 

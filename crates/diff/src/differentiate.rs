@@ -4,12 +4,12 @@
 //! forward sweep returns a tape, which the reverse sweep consumes. Calls inside a differentiated function are always split,
 //! since everything between the two happens in the meantime; so recursion needs nothing more.
 
-use crate::activity::{Activities, Giver, analyse_activity};
-use crate::augment::{Augmented, CalleeDerivative, Callees, Lists, Sweep, augment};
+use crate::activity::{Activities, Giver, Numbers, analyse_activity};
+use crate::augment::{Augmented, CalleeDerivative, Callees, Lists, SplitKey, Sweep, augment};
 use crate::deferral::{self, ListKey, Manner};
 use crate::error::Error;
 use crate::globals;
-use crate::objects::{Objects, ObjectsCache};
+use crate::objects::{Known, Objects, ObjectsCache};
 use crate::overwritten::find_overwritten;
 use crate::plan::{Decision, Plan, Surroundings, plan};
 use crate::request::{Activity, Request};
@@ -17,8 +17,8 @@ use crate::reverse::{Forward, reverse};
 use crate::rules;
 use crate::tape::{self, Tape};
 use ferrozyme_ir::{
-    Alignment, Builder, Constant, Function, FunctionId, GlobalId, Layout, Module, Opcode, Param,
-    Symbol, Type, Value,
+    Alignment, Builder, Constant, Function, FunctionId, GlobalId, Module, Opcode, Param, Symbol,
+    Type, Value,
 };
 use ferrozyme_opt::alias::Aliases;
 use rustc_hash::FxHashMap;
@@ -54,6 +54,7 @@ pub fn differentiate_split(module: &mut Module, request: &Request) -> Result<Spl
         results: request.results.clone(),
         overwritten: vec![true; request.args.len()],
         layouts: vec![None; request.args.len()],
+        unions: vec![false; request.args.len()],
         lists: Lists::Heap,
     };
     let derivative = session.split_for(key)?;
@@ -83,20 +84,9 @@ pub(crate) fn study_reverse(module: &mut Module, request: &Request) -> Result<St
         results: request.results.clone(),
         overwritten: vec![false; request.args.len()],
         layouts: vec![None; request.args.len()],
+        unions: vec![false; request.args.len()],
         lists: Lists::Stack,
     })
-}
-
-/// What determines the derivative of a callee.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-struct SplitKey {
-    function: FunctionId,
-    args: Vec<Activity>,
-    results: Vec<Activity>,
-    /// Whether the memory behind each argument may change between the sweeps.
-    overwritten: Vec<bool>,
-    layouts: Vec<Option<Layout>>,
-    lists: Lists,
 }
 
 /// One request, with all the derivatives of callees that it takes.
@@ -135,23 +125,7 @@ impl Callees for Session<'_> {
             .get_or_insert_with(|| Manner::all_in(self.module))
     }
 
-    fn split(
-        &mut self,
-        callee: FunctionId,
-        args: Vec<Activity>,
-        results: Vec<Activity>,
-        overwritten: Vec<bool>,
-        layouts: Vec<Option<Layout>>,
-        lists: Lists,
-    ) -> Result<CalleeDerivative, Error> {
-        let key = SplitKey {
-            function: callee,
-            args,
-            results,
-            overwritten,
-            layouts,
-            lists,
-        };
+    fn split(&mut self, key: SplitKey) -> Result<CalleeDerivative, Error> {
         // A recursive call may know more or less of its arguments than the call that is under way; it is served all the same.
         let under_way = self.in_progress.iter().find(|other| {
             (
@@ -159,12 +133,14 @@ impl Callees for Session<'_> {
                 &other.args,
                 &other.results,
                 &other.overwritten,
+                &other.unions,
                 other.lists,
             ) == (
                 key.function,
                 &key.args,
                 &key.results,
                 &key.overwritten,
+                &key.unions,
                 key.lists,
             )
         });
@@ -233,7 +209,10 @@ impl<'m> Session<'m> {
             self.module,
             key.function,
             &mut self.objects,
-            Some(&key.layouts),
+            Some(Known {
+                layouts: &key.layouts,
+                unions: &key.unions,
+            }),
         );
         let giver = match self.asked == Some(key.function) {
             true => Giver::User,
@@ -246,6 +225,7 @@ impl<'m> Session<'m> {
             &key.args,
             &key.results,
             giver,
+            Numbers::Checked,
         )?;
         let overwritten = find_overwritten(
             self.module,
@@ -258,6 +238,7 @@ impl<'m> Session<'m> {
             activities: &activities,
             args: &key.args,
             overwritten: &overwritten,
+            unions: &key.unions,
             split,
             lists: key.lists,
         };
@@ -298,6 +279,7 @@ impl<'m> Session<'m> {
             results: request.results.clone(),
             overwritten: vec![false; request.args.len()],
             layouts: vec![None; request.args.len()],
+            unions: vec![false; request.args.len()],
             lists: Lists::Stack,
         };
         let primal_args = self.module.functions[request.function].arguments().to_vec();
@@ -613,6 +595,7 @@ impl<'m> Session<'m> {
             results: usual.results,
             overwritten: vec![true; count],
             layouts: vec![None; count],
+            unions: vec![false; count],
             lists: Lists::Shared,
         })?;
         self.module.globals[table].relocations = vec![

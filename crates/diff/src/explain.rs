@@ -1,6 +1,6 @@
 //! The analyses and the caching plan as text, for people who want to know what is saved and why.
 
-use crate::activity::{Activities, Giver, analyse_activity};
+use crate::activity::{Activities, Giver, Numbers, analyse_activity};
 use crate::augment::Step;
 use crate::differentiate::{Study, study_reverse};
 use crate::error::Error;
@@ -29,6 +29,7 @@ pub fn explain_activity(module: &Module, request: &Request) -> Result<String, Er
         &request.args,
         &request.results,
         Giver::User,
+        Numbers::Checked,
     )?;
     let names = Names::of(function);
     let mut text = heading("activity", function, request);
@@ -402,6 +403,9 @@ impl Explanation<'_> {
                 "since the caller may overwrite what was read".to_owned()
             }
             Reason::Stack => "since the stack it was read from is gone then".to_owned(),
+            Reason::Unsteady => {
+                "since floats and pointers share its place in the shadow".to_owned()
+            }
             Reason::Carried => "since it is carried between iterations".to_owned(),
             Reason::Region => "since it comes out of a region".to_owned(),
             Reason::Call => "since a call gave it".to_owned(),

@@ -103,6 +103,7 @@ pub fn differentiate_forward(module: &mut Module, request: &Request) -> Result<F
         args: request.args.clone(),
         results: request.results.clone(),
         layouts,
+        unions: vec![false; request.args.len()],
         primal: request.primal,
     };
     let derivative = session.derivative(key, None);
@@ -118,6 +119,8 @@ struct Key {
     results: Vec<Activity>,
     /// What the caller knows of the memory behind the arguments.
     layouts: Vec<Option<Layout>>,
+    /// For each argument: whether words in memory that it leads to are floats at times, and at others something else.
+    unions: Vec<bool>,
     /// Whether the results of the function are returned, too.
     primal: bool,
 }
@@ -212,7 +215,10 @@ impl Session<'_> {
             .copied()
             .filter(|&index| {
                 let other = &self.derivatives[index].key;
-                other.primal && other.args == key.args && other.results == key.results
+                other.primal
+                    && other.args == key.args
+                    && other.results == key.results
+                    && other.unions == key.unions
             })
             .collect();
         let mut around = (!alike.is_empty()).then_some(caller);
@@ -297,6 +303,7 @@ impl Session<'_> {
         let key = Key {
             function,
             layouts: vec![None; args.len()],
+            unions: vec![false; args.len()],
             args,
             results: primal
                 .results

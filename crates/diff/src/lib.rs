@@ -22,8 +22,9 @@ mod search;
 mod shadowing;
 mod statics;
 mod tape;
+mod unions;
 
-pub use activity::{Activities, Giver, analyse_activity};
+pub use activity::{Activities, Giver, Numbers, analyse_activity};
 pub use differentiate::{Split, differentiate_reverse, differentiate_split};
 pub use error::{Caller, Error};
 pub use explain::{explain_activity, explain_plan};

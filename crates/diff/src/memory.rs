@@ -42,6 +42,8 @@ struct CellField {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum What {
     Float(Scalar),
+    /// At times a float or part of one, at others something else.
+    Union,
     /// A pointer or an integer.
     Other,
     /// Bytes of which nothing is known, and which are set to zero.
@@ -100,6 +102,7 @@ impl Cells {
                     Kind::Float(scalar) => What::Float(scalar),
                     Kind::Pointer(_) | Kind::Integer => What::Other,
                     Kind::Padding => continue,
+                    kind if kind.is_union(field.bytes) => What::Union,
                     Kind::Unknown | Kind::Conflict(_) if unknown == Unknown::Kept => What::Unknown,
                     Kind::Unknown if unknown == Unknown::Ignored => continue,
                     Kind::Unknown => {
@@ -139,6 +142,11 @@ impl Cells {
 
     fn has_others(&self) -> bool {
         self.fields().any(|field| field.what == What::Other)
+    }
+
+    /// Whether there are fields that may be floats or something else.
+    pub(crate) fn has_unions(&self) -> bool {
+        self.fields().any(|field| field.what == What::Union)
     }
 
     /// Whether all bytes are floats of one type, one after the other.
@@ -243,13 +251,18 @@ pub(crate) fn copy_other_fields(
     } else {
         from
     };
-    let others = |what: What| what == What::Other;
-    for_each_field(b, cells, bytes, others, &mut |b, field, at| {
-        let from = b.offset(source, at, 1);
-        let to = b.offset(to, at, 1);
-        let width = b.i64(field.bytes as i64);
-        b.copy(to, from, width, Alignment::ONE);
-    });
+    for_each_field(
+        b,
+        cells,
+        bytes,
+        |what| what == What::Other,
+        &mut |b, field, at| {
+            let from = b.offset(source, at, 1);
+            let to = b.offset(to, at, 1);
+            let width = b.i64(field.bytes as i64);
+            b.copy(to, from, width, Alignment::ONE);
+        },
+    );
     if overlapping {
         b.free(source);
     }
@@ -335,12 +348,17 @@ pub(crate) fn fill_other_fields(
         b.fill(to, byte, bytes, Alignment::ONE);
         return;
     }
-    let others = |what: What| what == What::Other;
-    for_each_field(b, cells, bytes, others, &mut |b, field, at| {
-        let to = b.offset(to, at, 1);
-        let width = b.i64(field.bytes as i64);
-        b.fill(to, byte, width, Alignment::ONE);
-    });
+    for_each_field(
+        b,
+        cells,
+        bytes,
+        |what| what == What::Other,
+        &mut |b, field, at| {
+            let to = b.offset(to, at, 1);
+            let width = b.i64(field.bytes as i64);
+            b.fill(to, byte, width, Alignment::ONE);
+        },
+    );
 }
 
 fn temporary_copy(b: &mut Builder<'_>, from: Value, bytes: Value) -> Value {

@@ -84,6 +84,46 @@ pub enum Kind {
     Conflict(Contradiction),
 }
 
+impl Kind {
+    /// The type of the float that bytes are at times, and at others a pointer or integers. Only floats of eight bytes are told from others.
+    pub fn as_union(self, bytes: u64) -> Option<Scalar> {
+        match self {
+            Kind::Conflict(
+                Contradiction::FloatAndPointer(scalar)
+                | Contradiction::FloatAndInteger(scalar)
+                | Contradiction::Torn(scalar),
+            ) if bytes == Scalar::F64.bytes() && scalar.bytes() == bytes => Some(Scalar::F64),
+            _ => None,
+        }
+    }
+
+    /// Whether bytes are at times an integer, and at others part of a float or pointer.
+    pub fn is_part_of_union(self, bytes: u64) -> bool {
+        matches!(self, Kind::Conflict(Contradiction::Torn(scalar))
+            if scalar.bytes() == Scalar::F64.bytes() && bytes < scalar.bytes())
+    }
+
+    /// Whether bytes are at times a float or part of one, and at others something else.
+    pub fn is_union(self, bytes: u64) -> bool {
+        self.as_union(bytes).is_some() || self.is_part_of_union(bytes)
+    }
+
+    /// Whether bytes are at times a float of another type than those that are told from others.
+    pub fn may_be_other_float(self) -> bool {
+        let other = |scalar: Scalar| scalar.is_float() && scalar != Scalar::F64;
+        match self {
+            Kind::Float(scalar) => other(scalar),
+            Kind::Conflict(
+                Contradiction::FloatAndPointer(scalar)
+                | Contradiction::FloatAndInteger(scalar)
+                | Contradiction::Torn(scalar),
+            ) => other(scalar),
+            Kind::Conflict(Contradiction::Floats(..)) => true,
+            _ => false,
+        }
+    }
+}
+
 /// Why the kind of some bytes cannot be told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Contradiction {
@@ -201,6 +241,21 @@ impl Cells {
     }
 }
 
+/// What a caller knows.
+#[derive(Clone, Copy, Debug)]
+pub struct Known<'a> {
+    /// What the memory behind each parameter is, and then that behind each result.
+    pub layouts: &'a [Option<Layout>],
+    /// For each parameter: whether any word of the memory that it leads to may be a float at times, and at others something else.
+    pub unions: &'a [bool],
+}
+
+impl Known<'_> {
+    fn says_anything(&self) -> bool {
+        self.layouts.iter().any(Option::is_some) || self.unions.contains(&true)
+    }
+}
+
 /// The analyses of the functions of a module, kept so that each function is analysed once.
 ///
 /// It must be cleared when functions change.
@@ -278,6 +333,12 @@ struct ClassShape {
     written: bool,
     /// This function, or something that it calls, calls it.
     called: bool,
+    /// Something is put there, or is taken from there without being looked at.
+    handled: bool,
+    /// Any word may be a float at times, and at others something else, and so may those of all memory that it leads to.
+    union: bool,
+    /// A description says that it is floats of eight bytes and nothing else.
+    plain: bool,
     unknown_origin: bool,
     /// Code before or after this function's may reach it.
     visible: bool,
@@ -318,20 +379,19 @@ impl CellShape {
 }
 
 impl Objects {
-    /// Analyses a function. `layouts` says what is known of the memory behind its parameters on top of their declared facts,
-    /// and then what is known of the memory behind its results.
+    /// Analyses a function. `known` says what is known of the memory behind its parameters on top of their declared facts.
     ///
     /// A function without body has parameters that point to nothing known.
     pub fn analyse(
         module: &Module,
         function: FunctionId,
         cache: &mut ObjectsCache,
-        layouts: Option<&[Option<Layout>]>,
+        known: Option<Known<'_>>,
     ) -> Arc<Objects> {
-        match layouts {
-            Some(layouts) if layouts.iter().any(Option::is_some) => {
+        match known {
+            Some(known) if known.says_anything() => {
                 gather::analyse_callees(module, function, &mut cache.finished);
-                let context = gather::Context::Layouts(layouts);
+                let context = gather::Context::Known(known);
                 gather::analyse_alone(module, function, &cache.finished, context)
             }
             _ => cache.get(module, function),
@@ -427,6 +487,62 @@ impl Objects {
     /// Whether code that is not seen may know addresses in it.
     pub fn escapes(&self, class: Class) -> bool {
         self.shape.classes[class].escapes
+    }
+
+    /// Whether this function, something that it calls, or code that is not seen may put anything there, or take words from there
+    /// without looking what they are.
+    pub fn is_handled(&self, class: Class) -> bool {
+        let shape = &self.shape.classes[class];
+        shape.handled || shape.clobbered
+    }
+
+    /// Whether any word in memory of a class may be a float at times, and at others something else, as the caller knows.
+    pub fn is_union(&self, class: Class) -> bool {
+        let shape = &self.shape.classes[class];
+        shape.union && !shape.plain
+    }
+
+    /// Whether memory of a class is described as floats of eight bytes and nothing else. Where its bytes go, other things may be at other times.
+    pub fn is_plain(&self, class: Class) -> bool {
+        self.shape.classes[class].plain
+    }
+
+    /// Whether words in memory of a class are floats at times, and at others something else.
+    pub fn has_unions(&self, class: Class) -> bool {
+        self.is_union(class)
+            || self
+                .fields(class)
+                .any(|field| field.kind.is_union(field.bytes))
+    }
+
+    /// The type of the float that an access meets where at other times a pointer or an integer of the same size is: in an `enum`, or in objects of
+    /// several types behind one pointer.
+    pub fn union_at(&self, function: &Function, address: Value, bytes: u64) -> Option<Scalar> {
+        let (class, offset) = self.class_of(function, address)?;
+        self.kind_of_access(class, offset, bytes).as_union(bytes)
+    }
+
+    /// The type of the float that an integer carries at times, and at others a pointer or a number.
+    pub fn union_of_value(&self, function: &Function, value: Value) -> Option<Scalar> {
+        let ty = function.ty(value);
+        if !ty.is_int() || ty.is_vector() || self.is_number(function, value) {
+            return None;
+        }
+        match self.kind_of_value(function, value) {
+            ValueKind::Conflict(contradiction) => {
+                Kind::Conflict(contradiction).as_union(ty.bytes())
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether an integer is a number at times, and at others a part of a float or pointer, which nobody would take alone.
+    pub fn is_part_of_union(&self, function: &Function, value: Value) -> bool {
+        let ty = function.ty(value);
+        let whole = !ty.is_int() || ty.is_vector() || self.is_number(function, value);
+        !whole
+            && matches!(self.kind_of_value(function, value), ValueKind::Conflict(contradiction)
+                if Kind::Conflict(contradiction).is_part_of_union(ty.bytes()))
     }
 
     /// Whether it may be memory that stems from code that is not seen.
@@ -595,42 +711,44 @@ impl Objects {
         };
         let mut complete = true;
         for field in fields {
-            let (scalar, pointee) = match field.kind {
-                Kind::Float(scalar) => (scalar, None),
-                Kind::Integer => {
-                    layout.fields.extend(integers(field));
-                    continue;
+            let mut add = |scalar: Scalar, pointee: Option<Layout>| {
+                layout.fields.push(ferrozyme_ir::Field {
+                    offset: field.offset as u64,
+                    scalar,
+                    pointee: pointee.map(Box::new),
+                });
+            };
+            match field.kind {
+                Kind::Float(scalar) => add(scalar, None),
+                Kind::Integer => layout.fields.extend(integers(field)),
+                Kind::Pointer(place) => add(Scalar::Ptr, self.layout_behind(place, path)),
+                // Two fields at one place say that it is now this, now that.
+                Kind::Conflict(Contradiction::FloatAndPointer(scalar))
+                    if field.bytes == scalar.bytes() =>
+                {
+                    let place = self.pointer_at(class, offset.saturating_add(field.offset));
+                    add(scalar, None);
+                    add(
+                        Scalar::Ptr,
+                        place.and_then(|place| self.layout_behind(place, path)),
+                    );
                 }
-                Kind::Pointer(place) => {
-                    // Depth costs memory, as each pointer gets a copy of what it points to.
-                    let known = (!path.contains(&place.class) && path.len() < 4)
-                        .then_some(place.span.as_exact())
-                        .flatten();
-                    let pointee = known.and_then(|at| self.layout_within(place.class, at, path));
-                    (Scalar::Ptr, pointee)
+                Kind::Conflict(Contradiction::FloatAndInteger(scalar))
+                    if field.bytes == scalar.bytes() =>
+                {
+                    add(scalar, None);
+                    add(Scalar::Int(8 * field.bytes as u8), None);
                 }
                 // What nobody uses in memory that is made here is nothing to what is called.
-                Kind::Unknown if !self.is_made_here(class) => {
-                    complete &= stride == 0;
-                    continue;
-                }
+                Kind::Unknown if !self.is_made_here(class) => complete &= stride == 0,
                 Kind::Padding | Kind::Unknown => {
                     // Where nothing repeats, gaps are what nothing is known of: so it is said that nothing of interest is there.
                     if stride == 0 {
                         layout.fields.extend(integers(field));
                     }
-                    continue;
                 }
-                Kind::Conflict(_) => {
-                    complete &= stride == 0;
-                    continue;
-                }
-            };
-            layout.fields.push(ferrozyme_ir::Field {
-                offset: field.offset as u64,
-                scalar,
-                pointee: pointee.map(Box::new),
-            });
+                Kind::Conflict(_) => complete &= stride == 0,
+            }
         }
         path.pop();
         complete.then_some(layout)
@@ -659,6 +777,21 @@ impl Objects {
         sources.peek().is_some()
             && !self.has_unknown_origin(class)
             && sources.all(Source::is_made_here)
+    }
+
+    /// What a pointer leads to. Depth costs memory, as each pointer gets a copy of what it points to.
+    fn layout_behind(&self, place: Place, path: &mut Vec<Class>) -> Option<Layout> {
+        let known = !path.contains(&place.class) && path.len() < 4;
+        let at = known.then_some(place.span.as_exact()).flatten()?;
+        self.layout_within(place.class, at, path)
+    }
+
+    /// Where a pointer leads that lies at an offset, also where it shares its place with something else.
+    fn pointer_at(&self, class: Class, offset: i64) -> Option<Place> {
+        let fields = &self.shape.classes[class].fields;
+        let (at, _) = self.wrap(class, offset);
+        let index = fields.binary_search_by_key(&at, |&(start, _)| start).ok()?;
+        self.shape.cells[fields[index].1 as usize].pointer
     }
 
     /// The offset of the same field in the first period, and how many bytes follow until the next turn.

@@ -93,6 +93,8 @@ pub(crate) enum Reason {
     Overwritten(Op),
     /// Memory it was read from may be overwritten by the caller.
     OverwrittenByCaller,
+    /// It was read from a shadow where floats and pointers share their place, which the reverse sweep changes.
+    Unsteady,
     /// Memory it was read from is gone when the function has returned.
     Stack,
     /// It is carried from one iteration to the next.
@@ -204,12 +206,26 @@ pub(crate) fn needed_by(
         Step::Load { shadow } | Step::Store { shadow } | Step::AtomicAdd { shadow } => {
             vec![*shadow]
         }
+        Step::LoadUnion { shadow, shape } => vec![*shadow, *shape],
+        Step::StoreUnion { shadow, shape } => {
+            [Some(*shadow), *shape].into_iter().flatten().collect()
+        }
         Step::Copy {
             to, from, bytes, ..
         } => [Some(*to), *from, Some(*bytes)]
             .into_iter()
             .flatten()
             .collect(),
+        Step::CopyUnions {
+            to,
+            from,
+            bytes,
+            shape,
+        } => [Some(*to), *from, Some(*bytes), *shape]
+            .into_iter()
+            .flatten()
+            .collect(),
+        Step::FillUnions { to, bytes } => vec![*to, *bytes],
         Step::Fill { to, bytes, .. } => vec![*to, *bytes],
         Step::Call(call) => {
             let mut values: Vec<Value> = call.args.iter().flatten().copied().collect();
@@ -521,6 +537,9 @@ impl<'a> Planner<'a> {
 
     fn recipe_of_load(&mut self, op: Op) -> Recipe {
         let address = self.function.ops[op].operands[0];
+        if self.augmented.unsteady.contains(op) {
+            return Recipe::Never(Reason::Unsteady);
+        }
         let Some(reason) = self.why_not_reload(op, address) else {
             return Recipe::From(vec![address], 1);
         };

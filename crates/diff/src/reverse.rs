@@ -21,6 +21,7 @@ use crate::memory;
 use crate::plan::{Decision, Plan, Reload, active_operands, live_regions, offset_chain};
 use crate::rules::{self, Primal};
 use crate::tape::{Tape, count_elements, iteration_number, linear_index, trip_count};
+use crate::unions;
 use ferrozyme_ir::entity::{EntityRef, SecondaryMap};
 use ferrozyme_ir::{
     Alignment, Builder, Flags, FloatPredicate, Function, IntPredicate, Op, OpData, Opcode, Payload,
@@ -413,6 +414,8 @@ impl Mirror<'_, '_> {
             }
             Step::Load { shadow } => self.reverse_load(op, *shadow),
             Step::Store { shadow } => self.reverse_store(op, *shadow),
+            Step::LoadUnion { shadow, shape } => self.reverse_load_of_union(op, *shadow, *shape),
+            Step::StoreUnion { shadow, shape } => self.reverse_store_of_union(op, *shadow, *shape),
             Step::AtomicAdd { shadow } => self.reverse_atomic_add(op, *shadow),
             Step::Copy {
                 to,
@@ -425,6 +428,22 @@ impl Mirror<'_, '_> {
                 let from = from.map(|from| self.lookup(from));
                 let bytes = self.lookup(*bytes);
                 memory::return_floats(&mut self.b, cells, to, from, bytes, *overlapping);
+            }
+            Step::CopyUnions {
+                to,
+                from,
+                bytes,
+                shape,
+            } => {
+                let to = self.lookup(*to);
+                let from = from.map(|from| self.lookup(from));
+                let bytes = self.lookup(*bytes);
+                let shape = shape.map(|shape| self.lookup(shape));
+                unions::return_words(&mut self.b, to, from, bytes, shape);
+            }
+            Step::FillUnions { to, bytes } => {
+                let (to, bytes) = (self.lookup(*to), self.lookup(*bytes));
+                unions::forget(&mut self.b, to, bytes);
             }
             Step::Fill { to, bytes, cells } => {
                 let to = self.lookup(*to);
@@ -515,6 +534,38 @@ impl Mirror<'_, '_> {
         } else {
             self.b.store(zero, shadow, align);
         }
+    }
+
+    fn reverse_load_of_union(&mut self, op: Op, shadow: Value, shape: Value) {
+        let data = &self.source.ops[op];
+        let Some(adjoint) = self.adjoints[data.results[0]] else {
+            return;
+        };
+        let (ty, align) = (self.adjoint_type(data.results[0]), alignment(data));
+        let (shadow, shape) = (self.lookup(shadow), self.lookup(shape));
+        let float = unions::is_float(&mut self.b, shape);
+        unions::when(&mut self.b, float, |b| {
+            let before = b.load(ty, shadow, align);
+            let after = b.binary(Opcode::Fadd, before, adjoint);
+            b.store(after, shadow, align);
+        });
+    }
+
+    fn reverse_store_of_union(&mut self, op: Op, shadow: Value, shape: Option<Value>) {
+        let data = &self.source.ops[op];
+        let (value, align) = (data.operands[0], alignment(data));
+        let shadow = self.lookup(shadow);
+        if let Some(shape) = shape {
+            let shape = self.lookup(shape);
+            let ty = self.adjoint_type(value);
+            let found = self.b.load(ty, shadow, align);
+            let none = self.b.zero(ty);
+            let is_float = unions::is_float(&mut self.b, shape);
+            let adjoint = self.b.select(is_float, found, none);
+            self.accumulate(value, adjoint);
+        }
+        let zero = self.b.zero(self.source.ty(value));
+        self.b.store(zero, shadow, align);
     }
 
     fn reverse_atomic_add(&mut self, op: Op, shadow: Value) {

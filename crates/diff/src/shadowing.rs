@@ -105,7 +105,8 @@ pub(crate) fn has_shadow(
 /// Whether floats may lie in memory of a class. Of memory that nobody looks into nothing is known.
 pub(crate) fn may_hold_floats(objects: &Objects, class: Class) -> bool {
     let mut fields = objects.fields(class).peekable();
-    fields.peek().is_none()
+    objects.is_union(class)
+        || fields.peek().is_none()
         || fields.any(|field| {
             matches!(
                 field.kind,

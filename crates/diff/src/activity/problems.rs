@@ -42,7 +42,9 @@ impl Analysis<'_> {
                     && activities.shadowed.contains(&class)
                     && !is_own_shadow(self.objects, class)
             };
-            if !self.class(arg).is_some_and(shadowed) {
+            // An integer may be put where addresses are at other times.
+            let is_pointer = self.function.ty(arg).is_ptr();
+            if !is_pointer || !self.class(arg).is_some_and(shadowed) {
                 continue;
             }
             let message = format!(
@@ -156,6 +158,7 @@ impl Analysis<'_> {
             let expected = rules::derivative_type(function.ty(value)).map(|ty| ty.scalar());
             function.ty(value).is_int()
                 && activities.is_active(value)
+                && self.objects.union_of_value(function, value).is_none()
                 && !matches!(carried, ValueKind::CarriesFloat(scalar) if Some(scalar) == expected)
         });
         if unclear {
@@ -179,21 +182,19 @@ impl Analysis<'_> {
                 .class_of(function, address)
                 .is_some_and(|(class, offset)| {
                     let bytes = function.ty(value).scalar().bytes();
-                    matches!(
-                        self.objects.kind_of_access(class, offset, bytes),
-                        Kind::Conflict(
-                            Contradiction::Floats(..)
-                                | Contradiction::Torn(_)
-                                | Contradiction::FloatAndPointer(_)
+                    let kind = self.objects.kind_of_access(class, offset, bytes);
+                    kind.as_union(bytes).is_none()
+                        && matches!(
+                            kind,
+                            Kind::Conflict(Contradiction::Floats(..) | Contradiction::Torn(_))
                         )
-                    )
                 });
         if torn {
             return Err(Error::at(
                 self.module,
                 function,
                 op,
-                "active memory is used as floats of different types, or as float and pointer",
+                "active memory is used as floats of different types, or in parts of a float",
                 "keep values of different types in memory of their own (variants of an enum share theirs)",
             ));
         }

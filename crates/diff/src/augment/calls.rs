@@ -1,10 +1,13 @@
 //! Calls in the forward sweep: replaced by the callee's forward sweep, by a rule's, or by what a table of derivatives leads to.
 
-use super::{Augmenter, CallStep, CallTarget, Lists, Step};
+use super::{Augmenter, CallStep, CallTarget, Lists, SplitKey, Step};
+use crate::activity::reachable_from;
 use crate::deferral::ListKey;
 use crate::error::Error;
 use crate::given_code::stop_without_table;
+use crate::objects::ValueKind;
 use crate::request::Activity;
+use crate::unions;
 use ferrozyme_ir::{
     Alignment, Constant, Function, FunctionId, Layout, Op, Payload, Region, Type, Value,
 };
@@ -27,14 +30,16 @@ impl Augmenter<'_> {
     }
 
     pub(super) fn visit_call(&mut self, region: Region, op: Op) -> Result<(), Error> {
-        self.keep(region, op);
         if !self.works.contains(op) {
+            self.keep(region, op);
             return Ok(());
         }
         let data = self.augmented.function.ops[op].clone();
         let Payload::Callee(callee) = data.payload else {
             unreachable!("a verified call has a callee")
         };
+        let numbers = self.check_numbers(region, op, callee)?;
+        self.keep(region, op);
         if self
             .callees
             .module()
@@ -44,7 +49,26 @@ impl Augmenter<'_> {
         {
             return self.visit_call_with_rule(op, callee);
         }
-        let args: Vec<Activity> = data.operands.iter().map(|&v| self.activity_of(v)).collect();
+        let others = data.operands.iter().zip(&numbers);
+        let others: Vec<Value> = others
+            .filter(|&(_, &number)| !number)
+            .map(|(&value, _)| value)
+            .collect();
+        self.refuse_unions(op, &others)?;
+        self.refuse_unions(op, &data.results)?;
+        let unions = self.unions_behind(&data.operands);
+        for (&value, &union) in data.operands.iter().zip(&unions) {
+            if union {
+                self.refuse_given_behind(op, value)?;
+            }
+        }
+        let args = data.operands.iter().zip(&numbers);
+        let args: Vec<Activity> = args
+            .map(|(&value, &number)| match number {
+                true => Activity::Const,
+                false => self.activity_of(value),
+            })
+            .collect();
         let results: Vec<Activity> = data.results.iter().map(|&v| self.activity_of(v)).collect();
         let overwritten = self
             .sweep
@@ -66,12 +90,20 @@ impl Augmenter<'_> {
         let place = self.augmented.function.ops[op].location;
         let derivative = self
             .callees
-            .split(callee, args, results, overwritten, layouts, lists)
+            .split(SplitKey {
+                function: callee,
+                args: args.clone(),
+                results,
+                overwritten,
+                layouts,
+                unions,
+                lists,
+            })
             .map_err(|error| error.called_from(&caller, place))?;
         let mut operands = Vec::new();
-        for &arg in &data.operands {
+        for (&arg, &activity) in data.operands.iter().zip(&args) {
             operands.push(arg);
-            if self.activity_of(arg) == Activity::Duplicated {
+            if activity == Activity::Duplicated {
                 operands.push(self.shadow(op, arg)?);
             }
         }
@@ -106,10 +138,53 @@ impl Augmenter<'_> {
             seeds: self.active_among(&data.results),
             tape: Some(tape),
             mask: None,
-            gradients: self.active_among(&data.operands),
+            gradients: self.active_among(&others),
         };
         self.augmented.steps.insert(op, Step::Call(step));
         Ok(())
+    }
+
+    /// For each argument of a call: whether memory that it leads to holds floats where at other times it holds something else.
+    fn unions_behind(&self, arguments: &[Value]) -> Vec<bool> {
+        let mut unions: Vec<bool> = arguments
+            .iter()
+            .map(|&value| self.leads_to_union(value))
+            .collect();
+        if unions.contains(&true) {
+            // What leads nowhere does not speak against it.
+            let function = &self.augmented.function;
+            for (union, &value) in unions.iter_mut().zip(arguments) {
+                *union |= self.sweep.objects.class_of(function, value).is_none();
+            }
+        }
+        unions
+    }
+
+    /// Words that a callee calculates with are numbers, though at other times there are floats in their place. That is checked before the call.
+    fn check_numbers(
+        &mut self,
+        region: Region,
+        op: Op,
+        callee: FunctionId,
+    ) -> Result<Vec<bool>, Error> {
+        let arguments = self.augmented.function.ops[op].operands.clone();
+        let mut numbers = vec![false; arguments.len()];
+        if !arguments.iter().any(|&value| self.is_union(value)) {
+            return Ok(numbers);
+        }
+        let objects = self.callees.own_objects(callee);
+        for (index, &argument) in arguments.iter().enumerate() {
+            let function = &self.callees.module().functions[callee];
+            let param = function.body.and_then(|_| function.arguments().get(index));
+            let calculates = param
+                .is_some_and(|&param| objects.kind_of_value(function, param) == ValueKind::Integer);
+            if calculates && self.is_union(argument) {
+                let shape = self.shadow(op, argument)?;
+                unions::check_number(&mut self.builder(region, op), argument, shape);
+                numbers[index] = true;
+            }
+        }
+        Ok(numbers)
     }
 
     /// What is known of the memory behind a pointer.
@@ -131,6 +206,34 @@ impl Augmenter<'_> {
     fn overwritten_argument(&self, op: Op) -> Option<usize> {
         let flags = self.sweep.overwritten.get(&op)?;
         flags.iter().position(|&flag| flag)
+    }
+
+    /// A value that may be a float or something else has a derivative and a shadow, and there is no way to pass both.
+    fn refuse_unions(&mut self, op: Op, values: &[Value]) -> Result<(), Error> {
+        if values.iter().any(|&value| self.is_union(value)) {
+            return Err(self.error(
+                op,
+                "a word that is a float at times, and at others a pointer or an integer, is passed by value to a function of its own",
+                "pass a reference to the `enum`, or mark the function `#[inline(always)]`",
+            ));
+        }
+        Ok(())
+    }
+
+    /// What a callee does to memory in which floats and pointers share their place must not be memory from outside.
+    fn refuse_given_behind(&mut self, op: Op, value: Value) -> Result<(), Error> {
+        let objects = self.sweep.objects;
+        let Some((class, _)) = objects.class_of(&self.augmented.function, value) else {
+            return Ok(());
+        };
+        let given = reachable_from(objects, class)
+            .into_iter()
+            .filter(|&class| !objects.is_plain(class))
+            .any(|class| self.given.contains(&class) && objects.is_handled(class));
+        if given {
+            return self.refuse_given_memory(op);
+        }
+        Ok(())
     }
 
     /// Rules and tables of derivatives know floats and pointers by their types only.
@@ -229,6 +332,13 @@ impl Augmenter<'_> {
         };
         let args = &data.operands[1..];
         self.refuse_carried_floats(op, args)?;
+        if args.iter().any(|&arg| self.leads_to_union(arg)) {
+            return Err(self.error(
+                op,
+                "memory that holds floats where at other times it holds pointers or integers is given to a function behind a pointer",
+                "call the function by its name, or keep the two apart: a `struct` in the place of an `enum`",
+            ));
+        }
         let mut operands = Vec::new();
         for &arg in args {
             operands.push(arg);

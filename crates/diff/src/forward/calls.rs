@@ -12,6 +12,7 @@
 use super::companions::Lanes;
 use super::sweep::Sweep;
 use super::{Key, Session, usual_activity};
+use crate::activity::reachable_from;
 use crate::error::Error;
 use crate::given_code::stop_without_table;
 use crate::request::Activity;
@@ -46,6 +47,17 @@ impl Sweep<'_, '_> {
         }
     }
 
+    /// Whether words in memory that a pointer leads to are floats at times, and at others something else.
+    fn leads_to_union(&self, value: Value) -> bool {
+        let Some((class, _)) = self.objects.class_of(&self.function, value) else {
+            return false;
+        };
+        let reached = reachable_from(&self.objects, class).into_iter();
+        reached
+            .filter(|&class| self.activities.is_active_class(class))
+            .any(|class| self.objects.has_unions(class))
+    }
+
     fn layout_of(&self, value: Value) -> Option<Layout> {
         let (class, offset) = self.objects.class_of(&self.function, value)?;
         self.objects.layout_of(class, offset)
@@ -77,6 +89,11 @@ impl Sweep<'_, '_> {
                 .iter()
                 .chain(&data.results)
                 .map(|&v| self.layout_of(v))
+                .collect(),
+            unions: data
+                .operands
+                .iter()
+                .map(|&v| self.leads_to_union(v))
                 .collect(),
             primal: true,
         };
@@ -186,6 +203,13 @@ impl Sweep<'_, '_> {
         let data = self.function.ops[op].clone();
         let (target, args) = (data.operands[0], &data.operands[1..]);
         self.check_no_transport(op, args, &data.results)?;
+        if args.iter().any(|&arg| self.leads_to_union(arg)) {
+            return Err(self.error(
+                op,
+                "memory that holds floats where at other times it holds pointers or integers is given to a function behind a pointer",
+                "call the function by its name, or keep the two apart: a `struct` in the place of an `enum`",
+            ));
+        }
         let known = matches!(
             self.function.constant_of(target),
             Some(Constant::Function(_))

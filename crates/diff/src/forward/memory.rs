@@ -8,7 +8,7 @@ use super::sweep::Sweep;
 use crate::error::Error;
 use crate::memory::{self, Cells};
 use crate::objects::Kind;
-use ferrozyme_ir::{Constant, Op, Opcode, Payload, Region, Type, Value};
+use ferrozyme_ir::{Alignment, Constant, Op, Opcode, Payload, Region, Type, Value};
 
 impl Sweep<'_, '_> {
     /// The tangent of a loaded float is loaded from the shadow, as is the shadow of a loaded pointer.
@@ -19,7 +19,7 @@ impl Sweep<'_, '_> {
         if !self.has_companions(result) {
             return Ok(());
         }
-        if !self.has_shadow(address) {
+        if !self.has_shadow(address) || self.is_union_of_others(result, address) {
             return Err(self.lost_shadow(op));
         }
         let ty = self.function.ty(result);
@@ -162,6 +162,18 @@ impl Sweep<'_, '_> {
             return Ok(());
         }
         let cells = self.cells(op, to, Some(from))?;
+        if cells.has_unions() {
+            // Floats have zero tangents, and nobody looks at numbers in a shadow; but pointers would be lost.
+            let leads_on = self
+                .objects
+                .class_of(&self.function, from)
+                .is_some_and(|(class, _)| self.objects.pointees(class).next().is_some());
+            if leads_on {
+                return Err(self.lost_shadow(op));
+            }
+            self.fill_with_zeros(region, op, &to_shadows, bytes);
+            return Ok(());
+        }
         let mut b = self.builder(region, op);
         for &shadow in &to_shadows {
             // A shadow and a primal never overlap.
@@ -196,6 +208,10 @@ impl Sweep<'_, '_> {
             return Ok(());
         }
         let cells = self.cells(op, to, None)?;
+        if cells.has_unions() {
+            self.fill_with_zeros(region, op, &shadows, bytes);
+            return Ok(());
+        }
         let mut b = self.builder(region, op);
         for &shadow in &shadows {
             memory::fill_other_fields(&mut b, &cells, shadow, byte, bytes);
@@ -204,6 +220,25 @@ impl Sweep<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether an integer that may be anything is read from memory that code made which knows nothing of shadows.
+    fn is_union_of_others(&self, value: Value, address: Value) -> bool {
+        let of_others = self
+            .objects
+            .class_of(&self.function, address)
+            .is_some_and(|(class, _)| self.objects.has_unknown_origin(class));
+        of_others
+            && (self.objects.union_of_value(&self.function, value).is_some()
+                || self.objects.is_part_of_union(&self.function, value))
+    }
+
+    fn fill_with_zeros(&mut self, region: Region, op: Op, shadows: &[Value], bytes: Value) {
+        let mut b = self.builder(region, op);
+        let zero = b.zero(Type::I8);
+        for &shadow in shadows {
+            b.fill(shadow, zero, bytes, Alignment::ONE);
+        }
     }
 
     /// What the bytes from a pointer on are.

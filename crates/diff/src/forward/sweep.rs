@@ -5,9 +5,9 @@
 
 use super::companions::{Companions, Lanes};
 use super::{Key, Session};
-use crate::activity::{Activities, Giver, analyse_activity};
+use crate::activity::{Activities, Giver, Numbers, analyse_activity};
 use crate::error::Error;
-use crate::objects::{Bytes, Class, Kind, Objects};
+use crate::objects::{Bytes, Class, Kind, Known, Objects};
 use crate::request::Activity;
 use crate::rules::{self, Linearisation, Primal, Rule};
 use crate::shadowing;
@@ -35,7 +35,10 @@ pub(super) fn differentiate(session: &mut Session<'_>, index: usize) -> Result<F
         session.module,
         key.function,
         &mut session.objects,
-        Some(&key.layouts),
+        Some(Known {
+            layouts: &key.layouts,
+            unions: &key.unions,
+        }),
     );
     let activities = analyse_activity(
         session.module,
@@ -47,6 +50,7 @@ pub(super) fn differentiate(session: &mut Session<'_>, index: usize) -> Result<F
             0 => Giver::User,
             _ => Giver::Call,
         },
+        Numbers::Unchecked,
     )?;
     let primal = &session.module.functions[key.function];
     let shadowed = objects
@@ -145,7 +149,10 @@ impl Sweep<'_, '_> {
 
     /// Whether a value has companions, unless its tangent is zero for certain.
     pub(super) fn has_companions(&self, value: Value) -> bool {
-        self.is_active(value) || self.has_shadow(value) || self.transports_shadow(value)
+        self.is_active(value)
+            || self.activities.is_part(value)
+            || self.has_shadow(value)
+            || self.transports_shadow(value)
     }
 
     /// Whether part of an integer is a pointer to memory with a shadow.
@@ -264,14 +271,21 @@ impl Sweep<'_, '_> {
         let is = |wanted: fn(&Kind) -> bool| parts.iter().any(|part| wanted(&part.kind));
         let lost = match ty {
             // An integer is where an address may be, but carries none itself.
-            Type::I64 => self.has_shadow(value),
+            Type::I64 => self.has_shadow(value) && !self.is_constant_number(value),
             _ => !self.function.is_constant(value) && self.leads_to_shadow(parts),
         };
         if lost {
             return Err(self.lost_shadow(op));
         }
-        if self.objects.is_number(&self.function, value) {
+        if self.objects.is_number(&self.function, value) || self.is_constant_number(value) {
             return Ok(value);
+        }
+        // What carries no derivative is a float with tangent zero, or a number, and nobody looks at numbers in a shadow.
+        let shared = |part: &Bytes| {
+            part.kind.as_union(part.bytes).is_some() || part.kind.is_part_of_union(part.bytes)
+        };
+        if !parts.is_empty() && parts.iter().all(shared) {
+            return Ok(self.function.zero(ty));
         }
         if parts.is_empty() || is(|kind| matches!(kind, Kind::Unknown | Kind::Conflict(_))) {
             return Err(self.unknown_layout(op));
@@ -285,6 +299,14 @@ impl Sweep<'_, '_> {
         let mask = keep_mask(ty, parts);
         let mask = self.function.constant(ty, mask);
         Ok(self.builder(region, op).binary(Opcode::And, value, mask))
+    }
+
+    /// Whether an integer is an argument without a shadow: a number, though it is put where addresses are in other cases.
+    fn is_constant_number(&self, value: Value) -> bool {
+        let primal = self.module().functions[self.key.function].arguments();
+        let position = primal.iter().position(|&argument| argument == value);
+        self.function.ty(value).is_int()
+            && position.is_some_and(|index| self.key.args.get(index) == Some(&Activity::Const))
     }
 
     // ---- walking
@@ -506,9 +528,13 @@ impl Sweep<'_, '_> {
         let (from_ty, to_ty) = (self.function.ty(from), self.function.ty(to));
         let all_floats = |integer: Value, float: Type| {
             let parts = self.objects.parts_of_value(integer);
-            let whole = Kind::Float(float.scalar());
+            let whole = |part: &Bytes| {
+                part.kind == Kind::Float(float.scalar())
+                    || part.kind.as_union(part.bytes) == Some(float.scalar())
+            };
             self.function.is_constant(integer)
-                || (!parts.is_empty() && parts.iter().all(|part| part.kind == whole))
+                || (!parts.is_empty() && parts.iter().all(whole))
+                || self.objects.union_of_value(&self.function, integer) == Some(float.scalar())
         };
         let fits = match (from_ty.is_float(), to_ty.is_float()) {
             (true, true) => from_ty.scalar() == to_ty.scalar(),

@@ -3,10 +3,10 @@
 
 use super::gather::Gather;
 use super::graph::{CellId, ClassId, Graph, Target};
-use super::{CellShape, Class, ClassShape, Objects, Place, Shape, Source, Trace};
+use super::{CellShape, Class, ClassShape, Contradiction, Objects, Place, Shape, Source, Trace};
 use ferrozyme_ir::entity::{PrimaryMap, SecondaryMap};
-use ferrozyme_ir::{Function, FunctionId, Opcode, Value};
-use rustc_hash::FxHashMap;
+use ferrozyme_ir::{Function, FunctionId, Opcode, Scalar, Value};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 pub(super) fn freeze(gather: Gather<'_>) -> Vec<(FunctionId, Objects)> {
@@ -76,6 +76,21 @@ pub(super) fn freeze(gather: Gather<'_>) -> Vec<(FunctionId, Objects)> {
         .map(|(id, target)| (id, freezer.place(target)))
         .collect();
     let mut shape = freezer.finish();
+    let calls: Vec<Vec<&Trace>> = frozen
+        .iter()
+        .flat_map(|(body, values, _, _)| {
+            let calls = body
+                .function
+                .ops
+                .values()
+                .filter(|data| matches!(data.opcode, Opcode::Call | Opcode::CallIndirect));
+            calls.map(|data| {
+                let given = data.operands.iter().chain(&data.results);
+                given.map(|&value| &values[value]).collect()
+            })
+        })
+        .collect();
+    spread_unions(&mut shape, &calls);
     spread_escapes(&mut shape);
     let returned = frozen.iter().flat_map(|(_, _, _, results)| results);
     spread_visibility(&mut shape, bodies.len() == 1, returned);
@@ -185,6 +200,9 @@ impl Freezer<'_> {
                     clobbered: node.clobbered,
                     written: node.written,
                     called: node.called,
+                    handled: node.handled,
+                    union: node.union,
+                    plain: node.plain,
                     unknown_origin: node.unknown_origin,
                     visible: false,
                     described: node.described,
@@ -194,6 +212,100 @@ impl Freezer<'_> {
             }
         }
     }
+}
+
+/// Where words may be floats at times, and at others something else, that is so for all words of the memory, and of all that pointers there lead to; and
+/// where a call can reach such memory, for all that it can reach: callees move words between places without saying what they are.
+fn spread_unions<'v>(shape: &mut Shape, calls: &[Vec<&'v Trace>]) {
+    let marked = |shape: &Shape, id: Class| shape.classes[id].union && !shape.classes[id].plain;
+    let has_unions = |shape: &Shape, id: Class| {
+        let class = &shape.classes[id];
+        let mut cells = class
+            .fields
+            .iter()
+            .map(|&(_, cell)| &shape.cells[cell as usize]);
+        !class.plain && (class.union || cells.any(|cell| cell.kind().is_union(cell.bytes)))
+    };
+    // What the caller knows to be anything may be taken apart; elsewhere only whole words are in question.
+    let told: Vec<Class> = shape
+        .classes
+        .iter()
+        .filter(|(_, class)| class.union && !class.plain)
+        .map(|(id, _)| id)
+        .collect();
+    let told: FxHashSet<Class> = reached_from(shape, told.into_iter()).into_iter().collect();
+    let all: Vec<Class> = shape.classes.keys().collect();
+    if !all.iter().any(|&id| has_unions(shape, id)) {
+        return;
+    }
+    loop {
+        let mut unseen: Vec<Class> = all
+            .iter()
+            .copied()
+            .filter(|&id| has_unions(shape, id))
+            .collect();
+        for arguments in calls {
+            let classes = arguments.iter().filter_map(|trace| match trace {
+                Trace::Pointer(place) => Some(place.class),
+                _ => None,
+            });
+            let reached = reached_from(shape, classes);
+            if reached.iter().any(|&id| has_unions(shape, id)) {
+                unseen.extend(reached);
+            }
+        }
+        let reached = reached_from(shape, unseen.into_iter());
+        let mut grown = false;
+        for id in reached {
+            let parts = told.contains(&id);
+            if shape.classes[id].plain || marked(shape, id) && !is_unmarked(shape, id, parts) {
+                continue;
+            }
+            grown = true;
+            shape.classes[id].union = true;
+            let cells: Vec<u32> = shape.classes[id]
+                .fields
+                .iter()
+                .map(|&(_, cell)| cell)
+                .collect();
+            for cell in cells {
+                let cell = &mut shape.cells[cell as usize];
+                let is_word = cell.bytes == Scalar::F64.bytes();
+                if cell.contradiction.is_none() && is_word {
+                    cell.contradiction = Some(Contradiction::FloatAndPointer(Scalar::F64));
+                } else if cell.contradiction.is_none() && told.contains(&id) {
+                    cell.contradiction = Some(Contradiction::Torn(Scalar::F64));
+                }
+            }
+        }
+        if !grown {
+            return;
+        }
+    }
+}
+
+/// Whether there are words in memory of a class of which nobody has said yet that they may be anything.
+fn is_unmarked(shape: &Shape, id: Class, parts: bool) -> bool {
+    let cells = shape.classes[id].fields.iter();
+    let mut cells = cells.map(|&(_, cell)| &shape.cells[cell as usize]);
+    cells.any(|cell| {
+        let counts = parts || cell.bytes == Scalar::F64.bytes();
+        counts && cell.contradiction.is_none()
+    })
+}
+
+/// Some classes and all that pointers there lead to, but not beyond what is floats and nothing else.
+fn reached_from(shape: &Shape, classes: impl Iterator<Item = Class>) -> Vec<Class> {
+    let mut found: Vec<Class> = Vec::new();
+    let mut seen = FxHashSet::default();
+    let mut unseen: Vec<Class> = classes.collect();
+    while let Some(id) = unseen.pop() {
+        if !shape.classes[id].plain && seen.insert(id) {
+            found.push(id);
+            unseen.extend(pointees(shape, id));
+        }
+    }
+    found
 }
 
 /// Whoever knows an address knows all addresses in the memory there; and where unseen code may have written, any pointer may

@@ -23,11 +23,11 @@ use super::graph::{CellId, Graph, Integer, Target};
 use super::guard::{checked_words, guarded_indices};
 use super::interval::{Interval, Intervals};
 use super::span::Span;
-use super::{Objects, Source, freeze};
+use super::{Known, Objects, Source, freeze};
 use ferrozyme_ir::entity::{EntitySet, SecondaryMap};
 use ferrozyme_ir::{
-    Constant, Function, FunctionId, GlobalId, Layout, Module, Op, Opcode, Payload, Region, Type,
-    Value, ValueDef,
+    Constant, Function, FunctionId, GlobalId, Module, Op, Opcode, Payload, Region, Type, Value,
+    ValueDef,
 };
 use instance::Instance;
 use memory::part_of;
@@ -40,8 +40,8 @@ use std::sync::Arc;
 /// What a function is analysed with on top of its declared facts.
 #[derive(Clone, Copy)]
 pub(super) enum Context<'a> {
-    /// Descriptions of the memory behind its parameters.
-    Layouts(&'a [Option<Layout>]),
+    /// What is known of the memory behind its parameters.
+    Known(Known<'a>),
     /// The caller's analysis, and the arguments of the call.
     Call(&'a Objects, &'a [Value]),
 }
@@ -269,8 +269,8 @@ impl Gather<'_> {
                 let cell = ty.is_int().then(|| self.graph.new_cell(ty.bytes()));
                 let mut pointer = Pointer::default();
                 // Behind the layouts of the parameters stand those of the results.
-                if let Some(Context::Layouts(layouts)) = context
-                    && let Some(Some(layout)) = layouts.get(function.params.len() + index)
+                if let Some(Context::Known(known)) = context
+                    && let Some(Some(layout)) = known.layouts.get(function.params.len() + index)
                 {
                     let class = self.graph.new_class(None);
                     let span = Span::exact(0);
@@ -295,10 +295,12 @@ impl Gather<'_> {
                 if let Some(layout) = &function.params[index].facts.layout {
                     self.describe(target, layout);
                 }
-                if let Some(Context::Layouts(layouts)) = context
-                    && let Some(Some(layout)) = layouts.get(index)
-                {
-                    self.describe(target, layout);
+                if let Some(Context::Known(known)) = context {
+                    if let Some(Some(layout)) = known.layouts.get(index) {
+                        self.describe(target, layout);
+                    }
+                    let union = known.unions.get(index) == Some(&true);
+                    self.graph.node_mut(class).union |= union;
                 }
             }
         }
@@ -515,10 +517,19 @@ impl Gather<'_> {
         let data = &function.ops[op];
         let operands = &data.operands;
         match data.opcode {
-            Opcode::Load => self.load(b, data.results[0], operands[0], op),
-            Opcode::Store => self.store(b, operands[0], operands[1]),
+            Opcode::Load => {
+                self.load(b, data.results[0], operands[0], op);
+                if function.ty(data.results[0]).is_int() {
+                    self.handles(b, operands[0], false);
+                }
+            }
+            Opcode::Store => {
+                self.store(b, operands[0], operands[1]);
+                self.handles(b, operands[1], true);
+            }
             Opcode::AtomicAdd => {
                 self.store(b, operands[1], operands[0]);
+                self.handles(b, operands[0], true);
                 self.load(b, data.results[0], operands[0], op);
             }
             Opcode::Offset => {
@@ -535,8 +546,15 @@ impl Gather<'_> {
             Opcode::Alloc => {
                 self.made_by(b, op, 0, Source::Alloc(op));
             }
-            Opcode::Copy | Opcode::Move => self.copy(b, operands[0], operands[1], operands[2]),
-            Opcode::Fill => self.fill(b, operands[0], operands[2]),
+            Opcode::Copy | Opcode::Move => {
+                self.copy(b, operands[0], operands[1], operands[2]);
+                self.handles(b, operands[0], true);
+                self.handles(b, operands[1], false);
+            }
+            Opcode::Fill => {
+                self.fill(b, operands[0], operands[2]);
+                self.handles(b, operands[0], true);
+            }
             Opcode::Select => self.choose(b, &operands[1..3], data.results[0]),
             Opcode::Call => {
                 if let Payload::Callee(callee) = data.payload {
@@ -581,6 +599,16 @@ impl Gather<'_> {
                 }
             }
             _ => self.number(b, op),
+        }
+    }
+
+    /// Something is put where a pointer leads, or taken from there without being looked at.
+    fn handles(&mut self, b: usize, pointer: Value, puts: bool) {
+        if let Some(target) = self.place_of(b, pointer) {
+            let (class, _) = self.graph.find(target.class);
+            let node = self.graph.node_mut(class);
+            node.handled = true;
+            node.written |= puts;
         }
     }
 

@@ -90,6 +90,12 @@ pub(super) struct ClassNode {
     pub written: bool,
     /// It is code that something calls through a pointer.
     pub called: bool,
+    /// Something is put there, or is taken from there without being looked at.
+    pub handled: bool,
+    /// Any word may be a float at times, and at others something else, and so may those of all memory that it leads to.
+    pub union: bool,
+    /// A description says that it is floats of eight bytes and nothing else.
+    pub plain: bool,
     /// It may be memory that stems from code that is not seen.
     pub unknown_origin: bool,
     /// A description says what each byte of a period is.
@@ -170,6 +176,9 @@ impl Graph {
             clobbered: false,
             written: false,
             called: false,
+            handled: false,
+            union: false,
+            plain: false,
             unknown_origin: false,
             described: false,
         });
@@ -345,6 +354,7 @@ impl Graph {
         let (escapes, clobbered, unknown_origin) =
             (node.escapes, node.clobbered, node.unknown_origin);
         let (described, written, called) = (node.described, node.written, node.called);
+        let (handled, union, plain) = (node.handled, node.union, node.plain);
         let (start, every) = (node.start, node.period);
         let node = self.node_mut(big);
         node.escapes |= escapes;
@@ -353,6 +363,9 @@ impl Graph {
         node.called |= called;
         node.unknown_origin |= unknown_origin;
         node.described |= described;
+        node.handled |= handled;
+        node.union |= union;
+        node.plain &= plain;
         node.sources.extend(sources);
         if every > 0 {
             let start = if start == i64::MIN {

@@ -1,6 +1,6 @@
 //! Tests of the analysis by what it prints.
 
-use super::{Bytes, Class, Kind, Objects, ObjectsCache};
+use super::{Bytes, Class, Kind, Known, Objects, ObjectsCache};
 use expect_test::{Expect, expect};
 use ferrozyme_ir::{Module, Scalar, parse_module};
 
@@ -1136,7 +1136,15 @@ fn a_call_is_analysed_with_what_its_caller_knows() {
     let layout = caller.layout_of(class, offset).expect("it is known");
     assert_eq!(layout.to_string(), "[0: f64, 8: ptr [f32], 16: i64; 24]");
     let layouts = [None, Some(layout), None];
-    let described = Objects::analyse(&module, id, &mut cache, Some(&layouts));
+    let described = Objects::analyse(
+        &module,
+        id,
+        &mut cache,
+        Some(Known {
+            layouts: &layouts,
+            unions: &[],
+        }),
+    );
     expect![[r#"
         objects of @copy
         class0: parameter %to

@@ -34,7 +34,8 @@ impl Planner<'_> {
             return None;
         }
         let stores = self.stores.get(&value)?;
-        stores.iter().find_map(|&store| {
+        let steady = |store: &&Op| !self.augmented.unsteady.contains(**store);
+        stores.iter().filter(steady).find_map(|&store| {
             let mut operands = self.way_to(store, value)?;
             let times = match self.why_overwritten(store) {
                 None => None,

@@ -18,6 +18,7 @@ impl Gather<'_> {
         let (Some(to), Some(from)) = (self.place_of(b, to), self.place_of(b, from)) else {
             return;
         };
+        self.share_unions(to, from);
         let length = self.interval(b, bytes);
         let exact = length.lo == length.hi;
         let length = u64::try_from(length.hi.max(0)).unwrap_or(u64::MAX);
@@ -57,6 +58,19 @@ impl Gather<'_> {
             } else if shifted.is_none() {
                 break;
             }
+        }
+    }
+
+    /// Where any word may be something else at times, so it is where words are copied to.
+    fn share_unions(&mut self, to: Target, from: Target) {
+        let classes = [to, from].map(|place| self.graph.find(place.class).0);
+        let unions = classes.map(|class| self.graph.node(class).union);
+        let plain = classes.iter().any(|&class| self.graph.node(class).plain);
+        if unions[0] != unions[1] && !plain {
+            for class in classes {
+                self.graph.node_mut(class).union = true;
+            }
+            self.graph.version += 1;
         }
     }
 

@@ -315,6 +315,9 @@ impl Gather<'_> {
             node.clobbered = shape.clobbered;
             node.written = shape.written;
             node.called = shape.called;
+            node.handled = shape.handled;
+            node.union = shape.union;
+            node.plain = shape.plain;
             node.unknown_origin = shape.unknown_origin;
             node.described = shape.described;
         }

@@ -120,7 +120,11 @@ impl Gather<'_> {
         if stride > 0 {
             self.graph.repeat(target.class, i64::MIN, stride);
             let (root, _) = self.graph.find(target.class);
-            self.graph.node_mut(root).described = true;
+            let mut fields = layout.fields.iter();
+            let plain = !layout.fields.is_empty() && fields.all(|f| f.scalar == Scalar::F64);
+            let node = self.graph.node_mut(root);
+            node.described = true;
+            node.plain = plain;
         }
         let at = target.span.lo;
         let mut end = 0;

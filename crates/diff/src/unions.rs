@@ -1,0 +1,214 @@
+//! Memory in which floats share their place with pointers or numbers: variants of an `enum`, objects of several types behind one pointer.
+//!
+//! The shadow tells what a word is. During the whole forward sweep the shadow of a float is a zero, that of a pointer the shadow pointer, and numbers are their
+//! own shadows. So whatever moves words without looking at them moves their shadows in the same manner, and what is found in the shadow says what
+//! was moved: the reverse sweep gives derivatives back only where there was a zero. (A number that is zero counts as a float, whose derivative is zero.)
+//!
+//! ```text
+//! copy %to, %from, 16           forward:  %shape = what is at %from';  copy %to', %from', 16
+//!                               reverse:  for each word: if %shape is a zero there, add the word at %to' to that at %from'
+//!                                         fill %to', 0, 16
+//! ```
+//!
+//! The zero has a sign: it is negative where the float itself is a positive zero. So the bytes of a float are never the same as those of its shadow, and where
+//! somebody takes a part of a word alone it can be told that it is part of a number: there the two are the same.
+//!
+//! Floats are those of eight bytes, at addresses that eight divides. What is moved in another manner must be numbers; if not, the program stops.
+
+use ferrozyme_ir::{Alignment, Builder, IntPredicate, Op, Opcode, Type, Value};
+
+const WORD: i64 = 8;
+
+const TAKEN_APART: &str = "Ferrozyme: a float with a derivative, or a pointer to memory with derivatives, is moved in parts";
+
+/// What is put into the shadow where a float is stored, as an integer: a zero with the sign that the float does not have, if that is zero.
+pub(crate) fn shape_of_float(b: &mut Builder<'_>, float: Value) -> Value {
+    let ty = b.ty(float);
+    let bits = match ty.is_float() {
+        true => b.cast(Opcode::Bitcast, float, integer_of(ty)),
+        false => float,
+    };
+    let (zero, sign) = (b.zero(b.ty(bits)), sign_bit(b, bits));
+    let is_zero = b.icmp(IntPredicate::Eq, bits, zero);
+    b.select(is_zero, sign, zero)
+}
+
+/// Whether what was found in a shadow says that there is a float.
+pub(crate) fn is_float(b: &mut Builder<'_>, shape: Value) -> Value {
+    let (zero, sign) = (b.zero(b.ty(shape)), sign_bit(b, shape));
+    let rest = b.binary(Opcode::And, shape, sign);
+    let rest = b.binary(Opcode::Xor, shape, rest);
+    b.icmp(IntPredicate::Eq, rest, zero)
+}
+
+/// Does something if a condition holds.
+pub(crate) fn when(b: &mut Builder<'_>, condition: Value, then: impl FnOnce(&mut Builder<'_>)) {
+    let (_, then_region, else_region) = b.if_else(condition, &[]);
+    b.inside(then_region, |b| {
+        then(b);
+        b.yields(&[]);
+    });
+    b.inside(else_region, |b| {
+        b.yields(&[]);
+    });
+}
+
+/// Stops the program unless a part of a word is part of a number, which is its own shadow.
+pub(crate) fn check_number(b: &mut Builder<'_>, part: Value, shadow: Value) {
+    let differs = b.icmp(IntPredicate::Ne, part, shadow);
+    stop_if(b, differs);
+}
+
+/// Memory with what is elsewhere, and the operation that reads it. Somebody has to release it.
+pub(crate) fn copy_of(b: &mut Builder<'_>, from: Value, bytes: Value) -> (Value, Op) {
+    let copy = b.alloc(bytes, Alignment::natural(Type::F64), false);
+    let read = b.copy(copy, from, bytes, Alignment::ONE);
+    (copy, read)
+}
+
+/// Before the shadow of some bytes is moved: what does not consist of whole words must be numbers. `moved` is where the bytes are now, `shadow` where their shadow still is.
+pub(crate) fn check_parts(
+    b: &mut Builder<'_>,
+    to: Value,
+    moved: Value,
+    shadow: Value,
+    bytes: Value,
+) -> Option<Op> {
+    let whole = is_whole(b, to, shadow, bytes);
+    let mut read = None;
+    let (_, then_region, else_region) = b.if_else(whole, &[]);
+    b.inside(then_region, |b| {
+        b.yields(&[]);
+    });
+    b.inside(else_region, |b| {
+        let (zero, one) = (b.i64(0), b.i64(1));
+        let (_, body) = b.for_loop(zero, bytes, one, &[]);
+        let at = b.function.regions[body].args[0];
+        b.inside(body, |b| {
+            let (moved, shadow) = (b.offset(moved, at, 1), b.offset(shadow, at, 1));
+            let byte = Type::scalar_of(ferrozyme_ir::Scalar::Int(8));
+            let moved = b.load(byte, moved, Alignment::ONE);
+            let shadow = b.load(byte, shadow, Alignment::ONE);
+            read = b.function.def_op(shadow).map(|(op, _)| op);
+            check_number(b, moved, shadow);
+            b.yields(&[]);
+        });
+        b.yields(&[]);
+    });
+    read
+}
+
+/// Forward sweep of a copy of floats, for certain, to where other things are at other times.
+pub(crate) fn put_shapes_of_floats(b: &mut Builder<'_>, to: Value, shadow: Value, bytes: Value) {
+    let parts = is_in_parts(b, to, shadow, bytes);
+    stop_if(b, parts);
+    for_each_word(b, bytes, &mut |b, at| {
+        let (to, shadow) = (b.offset(to, at, 1), b.offset(shadow, at, 1));
+        let float = b.load(Type::I64, to, Alignment::ONE);
+        let shape = shape_of_float(b, float);
+        b.store(shape, shadow, Alignment::ONE);
+    });
+}
+
+/// Reverse sweep of a copy: the derivatives of floats go back. Without a `shape` all words are floats.
+pub(crate) fn return_words(
+    b: &mut Builder<'_>,
+    to: Value,
+    from: Option<Value>,
+    bytes: Value,
+    shape: Option<Value>,
+) {
+    if let Some(from) = from {
+        // The two may overlap.
+        let (taken, _) = copy_of(b, to, bytes);
+        forget(b, to, bytes);
+        let whole = is_whole(b, to, from, bytes);
+        when(b, whole, |b| {
+            for_each_word(b, bytes, &mut |b, at| {
+                let add = |b: &mut Builder<'_>| {
+                    let (from, taken) = (b.offset(from, at, 1), b.offset(taken, at, 1));
+                    let adjoint = b.load(Type::F64, taken, Alignment::ONE);
+                    let before = b.load(Type::F64, from, Alignment::ONE);
+                    let after = b.binary(Opcode::Fadd, before, adjoint);
+                    b.store(after, from, Alignment::ONE);
+                };
+                match shape {
+                    Some(shape) => {
+                        let shape = b.offset(shape, at, 1);
+                        let found = b.load(Type::I64, shape, Alignment::ONE);
+                        let float = is_float(b, found);
+                        when(b, float, add);
+                    }
+                    None => add(b),
+                }
+            });
+        });
+        b.free(taken);
+    } else {
+        forget(b, to, bytes);
+    }
+    if let Some(shape) = shape {
+        b.free(shape);
+    }
+}
+
+/// Reverse sweep of whatever overwrites some bytes: what was there before has no derivative yet.
+pub(crate) fn forget(b: &mut Builder<'_>, to: Value, bytes: Value) {
+    let zero = b.zero(Type::scalar_of(ferrozyme_ir::Scalar::Int(8)));
+    b.fill(to, zero, bytes, Alignment::ONE);
+}
+
+fn for_each_word(
+    b: &mut Builder<'_>,
+    bytes: Value,
+    visit: &mut dyn FnMut(&mut Builder<'_>, Value),
+) {
+    let (zero, step) = (b.i64(0), b.i64(WORD));
+    let (_, body) = b.for_loop(zero, bytes, step, &[]);
+    let at = b.function.regions[body].args[0];
+    b.inside(body, |b| {
+        visit(b, at);
+        b.yields(&[]);
+    });
+}
+
+/// Whether some bytes consist of whole words, at both places.
+fn is_whole(b: &mut Builder<'_>, to: Value, from: Value, bytes: Value) -> Value {
+    let rest = parts_of_words(b, to, from, bytes);
+    let zero = b.i64(0);
+    b.icmp(IntPredicate::Eq, rest, zero)
+}
+
+fn is_in_parts(b: &mut Builder<'_>, to: Value, from: Value, bytes: Value) -> Value {
+    let rest = parts_of_words(b, to, from, bytes);
+    let zero = b.i64(0);
+    b.icmp(IntPredicate::Ne, rest, zero)
+}
+
+fn parts_of_words(b: &mut Builder<'_>, to: Value, from: Value, bytes: Value) -> Value {
+    let to = b.cast(Opcode::Ptrtoint, to, Type::I64);
+    let from = b.cast(Opcode::Ptrtoint, from, Type::I64);
+    let mask = b.i64(WORD - 1);
+    let all = b.binary(Opcode::Or, to, from);
+    let all = b.binary(Opcode::Or, all, bytes);
+    b.binary(Opcode::And, all, mask)
+}
+
+fn stop_if(b: &mut Builder<'_>, condition: Value) {
+    let (_, then_region, else_region) = b.if_else(condition, &[]);
+    b.inside(then_region, |b| {
+        b.trap(TAKEN_APART);
+    });
+    b.inside(else_region, |b| {
+        b.yields(&[]);
+    });
+}
+
+fn integer_of(ty: Type) -> Type {
+    Type::scalar_of(ferrozyme_ir::Scalar::Int(8 * ty.bytes() as u8))
+}
+
+fn sign_bit(b: &mut Builder<'_>, of: Value) -> Value {
+    let ty = b.ty(of);
+    b.function.int(ty, 1i128 << (8 * ty.bytes() - 1))
+}

@@ -1,0 +1,368 @@
+//! Enums whose variants share their place: a float in one, a pointer or a number in another. Trees, formulas, layers, states, objects of several types.
+
+use ferrozyme::{autodiff_forward, autodiff_reverse};
+use ferrozyme_programs::Field;
+
+enum Tree {
+    Leaf(f64),
+    Node(Box<Tree>, Box<Tree>),
+}
+
+impl Tree {
+    fn build(x: &[f64]) -> Tree {
+        if x.len() == 1 {
+            return Tree::Leaf(x[0] * x[0]);
+        }
+        let (left, right) = x.split_at(x.len() / 2);
+        Tree::Node(Box::new(Tree::build(left)), Box::new(Tree::build(right)))
+    }
+
+    fn value(&self) -> f64 {
+        match self {
+            Tree::Leaf(value) => value.sin(),
+            Tree::Node(left, right) => left.value() * right.value() + left.value(),
+        }
+    }
+
+    /// Nodes whose leaves are small become leaves, and large leaves become nodes.
+    fn reshape(&mut self) {
+        match self {
+            Tree::Leaf(value) if *value > 1.0 => {
+                let half = *value / 2.0;
+                *self = Tree::Node(
+                    Box::new(Tree::Leaf(half)),
+                    Box::new(Tree::Leaf(half * half)),
+                );
+            }
+            Tree::Leaf(value) => *value *= 3.0,
+            Tree::Node(left, right) => {
+                if let (Tree::Leaf(a), Tree::Leaf(b)) = (&**left, &**right)
+                    && a + b < 1.0
+                {
+                    *self = Tree::Leaf(a * b);
+                    return;
+                }
+                left.reshape();
+                right.reshape();
+            }
+        }
+    }
+}
+
+#[autodiff_reverse(dtree, Duplicated, Active)]
+#[autodiff_forward(btree, Dual, Dual)]
+fn tree(x: &[f64]) -> f64 {
+    let mut tree = Tree::build(x);
+    let before = tree.value();
+    tree.reshape();
+    before + tree.value() * 0.5
+}
+
+#[test]
+fn trees_with_floats_where_others_have_children() {
+    Field::new("tree", tree)
+        .reverse(dtree)
+        .forward(btree)
+        .check(&[0.7, 0.31, 1.2, 0.45, 0.2, 0.6]);
+}
+
+enum Formula {
+    Constant(f64),
+    Variable(usize),
+    Sum(Box<Formula>, Box<Formula>),
+    Product(Box<Formula>, Box<Formula>),
+    Sine(Box<Formula>),
+    Power(Box<Formula>, i32),
+}
+
+use Formula::{Constant, Power, Product, Sine, Sum, Variable};
+
+fn evaluate(formula: &Formula, x: &[f64]) -> f64 {
+    match formula {
+        Constant(value) => *value,
+        Variable(index) => x[*index],
+        Sum(a, b) => evaluate(a, x) + evaluate(b, x),
+        Product(a, b) => evaluate(a, x) * evaluate(b, x),
+        Sine(a) => evaluate(a, x).sin(),
+        Power(a, n) => evaluate(a, x).powi(*n),
+    }
+}
+
+#[autodiff_reverse(dformula, Duplicated, Active)]
+#[autodiff_forward(bformula, Dual, Dual)]
+fn formula(x: &[f64]) -> f64 {
+    let inner = Sum(Box::new(Constant(x[2] * 2.0)), Box::new(Variable(3)));
+    let formula = Sum(
+        Box::new(Product(
+            Box::new(Variable(0)),
+            Box::new(Sine(Box::new(Variable(1)))),
+        )),
+        Box::new(Power(Box::new(inner), 3)),
+    );
+    evaluate(&formula, x)
+}
+
+#[test]
+fn formulas() {
+    Field::new("formula", formula)
+        .reverse(dformula)
+        .forward(bformula)
+        .check(&[0.7, 0.31, 1.2, 0.45]);
+}
+
+enum Layer {
+    Dense { w: Vec<f64>, b: f64, out: usize },
+    Relu,
+    Scale(f64),
+    Tanh,
+    Power(i32),
+}
+
+fn run(layers: &[Layer], mut v: Vec<f64>) -> f64 {
+    for layer in layers {
+        v = match layer {
+            Layer::Dense { w, b, out } => (0..*out)
+                .map(|o| {
+                    let row = v.iter().enumerate();
+                    row.map(|(i, x)| x * w[o * v.len() + i]).sum::<f64>() + b
+                })
+                .collect(),
+            Layer::Relu => v.iter().map(|x| x.max(0.0)).collect(),
+            Layer::Scale(s) => v.iter().map(|x| x * s).collect(),
+            Layer::Tanh => v.into_iter().map(f64::tanh).collect(),
+            Layer::Power(n) => v.into_iter().map(|x| x.powi(*n)).collect(),
+        };
+    }
+    v.iter().sum()
+}
+
+#[autodiff_reverse(dlayers, Duplicated, Active)]
+#[autodiff_forward(blayers, Dual, Dual)]
+fn layers(x: &[f64]) -> f64 {
+    let layers = vec![
+        Layer::Dense {
+            w: x.to_vec(),
+            b: x[0],
+            out: 2,
+        },
+        Layer::Relu,
+        Layer::Scale(x[3]),
+        Layer::Dense {
+            w: x[..2].to_vec(),
+            b: 0.1,
+            out: 1,
+        },
+        Layer::Tanh,
+        Layer::Power(2),
+    ];
+    run(&layers, x[1..3].to_vec())
+}
+
+#[test]
+fn layers_of_several_kinds() {
+    Field::new("layers", layers)
+        .reverse(dlayers)
+        .forward(blayers)
+        .check(&[0.7, 0.31, 1.2, 0.45]);
+}
+
+#[derive(Clone, Copy)]
+enum State {
+    Idle,
+    Ramp { from: f64, rate: f64 },
+    Hold(f64),
+    Count(u64),
+}
+
+impl State {
+    fn step(self, u: f64) -> State {
+        match self {
+            State::Idle => State::Ramp {
+                from: u,
+                rate: u * 0.5,
+            },
+            State::Ramp { from, rate } if from + rate > 1.0 => State::Hold(from * rate),
+            State::Ramp { from, rate } => State::Ramp {
+                from: from + rate * u,
+                rate,
+            },
+            State::Hold(v) if v > 2.0 => State::Count(3),
+            State::Hold(v) => State::Hold(v * 1.5 + u),
+            State::Count(0) => State::Idle,
+            State::Count(n) => State::Count(n - 1),
+        }
+    }
+
+    fn output(&self) -> f64 {
+        match self {
+            State::Idle => 0.0,
+            State::Ramp { from, rate } => from * rate,
+            State::Hold(v) => v.sin(),
+            State::Count(n) => *n as f64,
+        }
+    }
+}
+
+#[autodiff_reverse(dstates, Duplicated, Active)]
+#[autodiff_forward(bstates, Dual, Dual)]
+fn states(x: &[f64]) -> f64 {
+    let mut state = State::Idle;
+    let mut best: Option<f64> = None;
+    let mut sum = 0.0;
+    for i in 0..12 {
+        state = state.step(x[i % x.len()]);
+        let output = state.output();
+        best = Some(best.map_or(output, |best| best.max(output)));
+        sum += output;
+    }
+    sum * best.unwrap_or(0.0)
+}
+
+#[test]
+fn states_with_numbers_and_floats() {
+    Field::new("states", states)
+        .reverse(dstates)
+        .forward(bstates)
+        .check(&[0.7, 0.31, 1.2, 0.45]);
+}
+
+trait Body {
+    fn area(&self, scale: f64) -> f64;
+    fn grow(&mut self, by: f64);
+}
+
+struct Square(f64);
+
+struct Star {
+    radius: f64,
+    rays: Vec<f64>,
+}
+
+impl Body for Square {
+    fn area(&self, scale: f64) -> f64 {
+        self.0 * self.0 * scale
+    }
+    fn grow(&mut self, by: f64) {
+        self.0 *= by;
+    }
+}
+
+impl Body for Star {
+    fn area(&self, scale: f64) -> f64 {
+        self.radius.sin() + self.rays.iter().map(|ray| ray * scale).product::<f64>()
+    }
+    fn grow(&mut self, by: f64) {
+        self.rays.push(by);
+    }
+}
+
+#[autodiff_reverse(dbodies, Duplicated, Active)]
+#[autodiff_forward(bbodies, Dual, Dual)]
+fn bodies(x: &[f64]) -> f64 {
+    let mut bodies: Vec<Box<dyn Body>> = vec![
+        Box::new(Square(x[0])),
+        Box::new(Star {
+            radius: x[1],
+            rays: vec![x[2], x[3]],
+        }),
+    ];
+    for body in &mut bodies {
+        body.grow(x[3] * x[0]);
+    }
+    bodies.push(Box::new(Square(x[2])));
+    bodies.reverse();
+    bodies
+        .iter()
+        .map(|body| body.area(x[3]))
+        .fold(1.0, |a, b| a * 0.5 + b * b)
+}
+
+#[test]
+fn objects_of_several_types() {
+    Field::new("bodies", bodies)
+        .reverse(dbodies)
+        .forward(bbodies)
+        .check(&[0.7, 0.31, 1.2, 0.45]);
+}
+
+trait Kernel {
+    fn value(&self, a: f64, b: f64) -> f64;
+}
+
+struct Gaussian {
+    width: f64,
+}
+
+struct Linear {
+    factors: Vec<f64>,
+}
+
+impl Kernel for Gaussian {
+    fn value(&self, a: f64, b: f64) -> f64 {
+        (-(a - b).powi(2) / self.width).exp()
+    }
+}
+
+impl Kernel for Linear {
+    fn value(&self, a: f64, b: f64) -> f64 {
+        a * b + self.factors.iter().sum::<f64>() * a
+    }
+}
+
+#[autodiff_reverse(dgram, Duplicated, Const, Active)]
+#[autodiff_forward(bgram, Dual, Const, Dual)]
+fn gram(x: &[f64], kernel: &dyn Kernel) -> f64 {
+    let mut sum = 0.0;
+    for a in x {
+        for b in x {
+            sum += kernel.value(*a, *b);
+        }
+    }
+    sum
+}
+
+#[test]
+fn constant_objects_of_several_types() {
+    let kernels: Vec<Box<dyn Kernel>> = vec![
+        Box::new(Gaussian { width: 0.7 }),
+        Box::new(Linear {
+            factors: vec![0.1, 0.2],
+        }),
+    ];
+    for kernel in &kernels {
+        let kernel = &**kernel;
+        Field::new("kernel", |x| gram(x, kernel))
+            .reverse(|x, dx, seed| dgram(x, dx, kernel, seed))
+            .forward(|x, v| bgram(x, v, kernel))
+            .check(&[0.7, 0.31, 1.2, 0.45]);
+    }
+}
+
+enum List {
+    Nil,
+    Item(f64, Box<List>),
+}
+
+#[autodiff_reverse(dlist, Duplicated, Active)]
+#[autodiff_forward(blist, Dual, Dual)]
+fn list(x: &[f64]) -> f64 {
+    fn sum(list: &List) -> f64 {
+        match list {
+            List::Nil => 0.0,
+            List::Item(value, rest) => value * value + 0.5 * sum(rest),
+        }
+    }
+    let mut list = List::Nil;
+    for value in x {
+        list = List::Item(*value, Box::new(list));
+    }
+    sum(&list)
+}
+
+#[test]
+fn lists() {
+    Field::new("list", list)
+        .reverse(dlist)
+        .forward(blist)
+        .check(&[0.7, 0.31, 1.2, 0.45]);
+}
