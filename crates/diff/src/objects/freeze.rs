@@ -214,8 +214,8 @@ impl Freezer<'_> {
     }
 }
 
-/// Where words may be floats at times, and at others something else, that is so for all words of the memory, and of all that pointers there lead to; and
-/// where a call can reach such memory, for all that it can reach: callees move words between places without saying what they are.
+/// Where a caller knows that words may be floats at times, and at others something else, that is so for all that pointers there lead to. And where a call
+/// can reach such words, it is so for all that it can reach: callees move words between places without saying what they are.
 fn spread_unions<'v>(shape: &mut Shape, calls: &[Vec<&'v Trace>]) {
     let marked = |shape: &Shape, id: Class| shape.classes[id].union && !shape.classes[id].plain;
     let has_unions = |shape: &Shape, id: Class| {
@@ -239,11 +239,7 @@ fn spread_unions<'v>(shape: &mut Shape, calls: &[Vec<&'v Trace>]) {
         return;
     }
     loop {
-        let mut unseen: Vec<Class> = all
-            .iter()
-            .copied()
-            .filter(|&id| has_unions(shape, id))
-            .collect();
+        let mut unseen: Vec<Class> = told.iter().copied().collect();
         for arguments in calls {
             let classes = arguments.iter().filter_map(|trace| match trace {
                 Trace::Pointer(place) => Some(place.class),
