@@ -216,7 +216,7 @@ impl Freezer<'_> {
 
 /// Where a caller knows that words may be floats at times, and at others something else, that is so for all that pointers there lead to. And where a call
 /// can reach such words, it is so for all that it can reach: callees move words between places without saying what they are.
-fn spread_unions<'v>(shape: &mut Shape, calls: &[Vec<&'v Trace>]) {
+fn spread_unions(shape: &mut Shape, calls: &[Vec<&Trace>]) {
     let marked = |shape: &Shape, id: Class| shape.classes[id].union && !shape.classes[id].plain;
     let has_unions = |shape: &Shape, id: Class| {
         let class = &shape.classes[id];
