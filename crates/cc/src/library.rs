@@ -53,6 +53,7 @@ pub(crate) const SYMBOLS: &[&str] = &[
     "__kmpc_flush",
     "omp_get_thread_num",
     "omp_get_num_threads",
+    "omp_get_max_threads",
     "omp_in_parallel",
 ];
 

@@ -574,13 +574,11 @@ impl Augmenter<'_> {
             // Before the reverse sweep the derivative of a float is zero.
             return Ok(self.function().zero(ty));
         }
-        let constant = match self.augmented.function.constant_of(value) {
+        let constant = match self.augmented.function.constant_of(value).cloned() {
             Some(Constant::Global(global)) if self.has_shadow(value) => {
-                let global = *global;
                 self.callees.shadow_of_global(global)?
             }
             Some(Constant::Function(function)) if self.has_shadow(value) => {
-                let function = *function;
                 self.callees.shadow_of_function(function)?
             }
             Some(_) => return Ok(value),
@@ -600,11 +598,10 @@ impl Augmenter<'_> {
     }
 
     /// Whether what a pointer leads to needs no second memory.
-    fn is_own_shadow(&self, pointer: Value) -> bool {
-        let objects = &self.sweep.objects;
-        objects
-            .class_of(&self.augmented.function, pointer)
-            .is_some_and(|(class, _)| is_own_shadow(objects, class))
+    fn is_own_shadow(&mut self, pointer: Value) -> bool {
+        let objects = self.sweep.objects;
+        let class = objects.class_of(&self.augmented.function, pointer);
+        class.is_some_and(|(class, _)| is_own_shadow(self.callees.module(), objects, class))
     }
 
     /// Whether an integer is an argument without a shadow: a number, though it is put where addresses are in other cases.

@@ -116,10 +116,14 @@ pub(crate) fn may_hold_floats(objects: &Objects, class: Class) -> bool {
 }
 
 /// Whether memory, and all that pointers in it lead to, can be its own shadow: nobody here takes anything in it for a float, writes to it, or calls it.
-pub(crate) fn is_own_shadow(objects: &Objects, class: Class) -> bool {
+/// What nobody here looks at may hold floats that others look at, later on.
+pub(crate) fn is_own_shadow(module: &Module, objects: &Objects, class: Class) -> bool {
     let no_float = |kind| matches!(kind, Kind::Integer | Kind::Pointer(_) | Kind::Padding);
+    let is_constant =
+        |source| matches!(source, Source::Global(global) if module.globals[global].constant);
     reachable_from(objects, class).into_iter().all(|class| {
         objects.fields(class).all(|field| no_float(field.kind))
+            && (objects.fields(class).next().is_some() || objects.sources(class).all(is_constant))
             && !objects.is_written_here(class)
             && !objects.is_called(class)
             && objects

@@ -58,12 +58,16 @@ pub(crate) fn describe_refusal(
 /// What to do about maps, whose nodes and tables hold keys, values and more at places that depend on how many there are.
 const REMEDY_FOR_MAPS: &str = "keep values that carry derivatives in a `Vec`, and only their positions in the `HashMap` or `BTreeMap`: what the memory of maps holds where cannot be told";
 
-/// Whether an error is that the bytes of some memory cannot be told.
+/// Whether an error is about what is in memory: found where it is moved, or where it is taken for a float.
 fn is_about_memory(error: &diff::Error) -> bool {
-    let opcodes = [Opcode::Load, Opcode::Store, Opcode::Copy, Opcode::Move];
-    error.message.contains("memory is used as")
-        || error.message.contains("cannot tell")
-            && error.opcode.is_none_or(|opcode| opcodes.contains(&opcode))
+    let opcodes = [
+        Opcode::Load,
+        Opcode::Store,
+        Opcode::Copy,
+        Opcode::Move,
+        Opcode::Bitcast,
+    ];
+    error.opcode.is_none_or(|opcode| opcodes.contains(&opcode))
 }
 
 /// Whether a function has code of the library's maps in it.

@@ -51,14 +51,19 @@ impl<'a> Likeness<'a> {
         }
         self.budget -= 1;
         let (a, b) = (&function.ops[one], &function.ops[another]);
-        if a.opcode != b.opcode || function.ty(first) != function.ty(other) {
+        // What is promised of one must hold for the other, which it will stand for.
+        let promises =
+            |value: Value, op: Op| (function.values[value].range, function.ops[op].flags);
+        if a.opcode != b.opcode
+            || function.ty(first) != function.ty(other)
+            || promises(first, one) != promises(other, another)
+        {
             return false;
         }
         if a.opcode == Opcode::Load {
             return reads(one, another);
         }
-        a.flags == b.flags
-            && a.payload == b.payload
+        a.payload == b.payload
             && result == other_result
             && a.operands.len() == b.operands.len()
             && (0..a.operands.len())

@@ -366,3 +366,69 @@ fn lists() {
         .forward(blist)
         .check(&[0.7, 0.31, 1.2, 0.45]);
 }
+
+/// Numbers of several shapes, which are taken apart and made anew.
+enum Quantity {
+    Scalar(f64),
+    Vector(Vec<f64>),
+    Matrix(Vec<Vec<f64>>),
+    Nothing,
+}
+
+impl Quantity {
+    fn norm(&self) -> f64 {
+        match self {
+            Quantity::Scalar(x) => x.abs(),
+            Quantity::Vector(x) => x.iter().map(|x| x * x).sum::<f64>().sqrt(),
+            Quantity::Matrix(x) => x.iter().flatten().map(|x| x * x).sum::<f64>().sqrt(),
+            Quantity::Nothing => 0.0,
+        }
+    }
+
+    fn scale(self, k: f64) -> Quantity {
+        let row = |row: Vec<f64>| -> Vec<f64> { row.into_iter().map(|x| x * k).collect() };
+        match self {
+            Quantity::Scalar(x) => Quantity::Scalar(k * x),
+            Quantity::Vector(x) => Quantity::Vector(row(x)),
+            Quantity::Matrix(x) => Quantity::Matrix(x.into_iter().map(row).collect()),
+            Quantity::Nothing => Quantity::Nothing,
+        }
+    }
+}
+
+#[autodiff_reverse(dquantities, Duplicated, Active)]
+#[autodiff_forward(bquantities, Dual, Dual)]
+fn quantities(x: &[f64]) -> f64 {
+    let all = [
+        Quantity::Scalar(x[0]),
+        Quantity::Vector(x.to_vec()),
+        Quantity::Matrix(vec![x[..2].to_vec(), x[2..].to_vec()]),
+        Quantity::Nothing,
+    ];
+    all.into_iter().map(|one| one.scale(x[3]).norm()).sum()
+}
+
+#[test]
+fn quantities_of_several_shapes() {
+    Field::new("quantities", quantities)
+        .reverse(dquantities)
+        .forward(bquantities)
+        .check(&[0.7, 1.3, 2.1, 1.9]);
+}
+
+/// A map's nodes hold floats beside keys, lengths and the addresses of other nodes.
+#[autodiff_reverse(dtotals, Duplicated, Active)]
+fn totals(x: &[f64]) -> f64 {
+    let mut totals = std::collections::BTreeMap::new();
+    for i in 0..200 {
+        *totals.entry((i * 7) % 113).or_insert(0.0) += x[i % 4] * i as f64;
+    }
+    totals.values().map(|total| total * total).sum::<f64>() * 1e-4
+}
+
+#[test]
+fn ordered_map_that_grows() {
+    Field::new("totals", totals)
+        .reverse(dtotals)
+        .check(&[0.7, 0.0, 2.1, 1.9]);
+}

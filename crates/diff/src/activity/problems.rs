@@ -40,7 +40,7 @@ impl Analysis<'_> {
             let shadowed = |class| {
                 activity == Activity::Const
                     && activities.shadowed.contains(&class)
-                    && !is_own_shadow(self.objects, class)
+                    && !is_own_shadow(self.module, self.objects, class)
             };
             // An integer may be put where addresses are at other times.
             let is_pointer = self.function.ty(arg).is_ptr();

@@ -242,7 +242,9 @@ impl Sweep<'_, '_> {
     fn is_own_shadow(&self, pointer: Value) -> bool {
         self.objects
             .class_of(&self.function, pointer)
-            .is_some_and(|(class, _)| shadowing::is_own_shadow(&self.objects, class))
+            .is_some_and(|(class, _)| {
+                shadowing::is_own_shadow(self.session.module, &self.objects, class)
+            })
     }
 
     pub(super) fn lost_shadow(&self, op: Op) -> Error {
