@@ -19,10 +19,6 @@ fn mixture(count: usize) -> gmm::Instance {
 
 #[test]
 fn derivatives_take_no_more_memory_than_they_should() {
-    if cfg!(debug_assertions) {
-        eprintln!("skipped: what is kept without optimisation is another matter");
-        return;
-    }
     // A mixture's gradient needs scratch memory for one point, however many there are.
     let peaks = [10, 10_000].map(|count| {
         let instance = mixture(count);
@@ -32,8 +28,9 @@ fn derivatives_take_no_more_memory_than_they_should() {
         eprintln!("skipped: nobody counts memory here");
         return;
     };
+    // Without optimisation the loop over points is not yet seen to need nothing of its other turns.
     assert!(
-        many <= few + 256,
+        cfg!(debug_assertions) || many <= few + 256,
         "{many} bytes for many points, {few} for few"
     );
 
