@@ -116,6 +116,14 @@ impl<'c> Metadata<'c> {
         node
     }
 
+    /// The identity of a loop in which the accesses of a group do not depend on those of other iterations.
+    pub fn parallel_loop(group: Metadata<'c>) -> Metadata<'c> {
+        let owner = group.owner;
+        let accesses = Metadata::text(owner, "llvm.loop.parallel_accesses");
+        let property = Metadata::node(owner, &[Some(accesses), Some(group)]);
+        Metadata::distinct_node(owner, &[Some(property)])
+    }
+
     /// Whether it is a node with operands.
     pub fn is_node(self) -> bool {
         !call!(LLVMIsAMDNode(self.to_value().raw)).is_null()
@@ -323,6 +331,17 @@ impl<'c> Value<'c> {
 }
 
 impl Context {
+    /// A new name for accesses to memory that a loop is to say something of, see [`Metadata::parallel_loop`].
+    pub fn access_group(&self) -> Option<Metadata<'_>> {
+        // It is a distinct node without operands, which the C interface does not make but the parser does.
+        let text = "!group = !{!0}\n!0 = distinct !{}\n";
+        let module = self.parse_text("group", text).ok()?;
+        let group = module.named_metadata("group").into_iter().next();
+        // The node belongs to the context.
+        module.dispose();
+        group
+    }
+
     /// A debug location within a scope.
     pub fn debug_location<'c>(
         &'c self,

@@ -220,3 +220,63 @@ func @f(%x: ptr noalias, %n: i64, %m: i64, %q: i64) {
     );
     assert!(optimised.contains("vector.memcheck:"), "{optimised}");
 }
+
+const TWO_PLACES: &str = "
+func @f(%x: ptr noalias readonly, %w: ptr noalias, %n: i64 range 0..=1000000) {
+  for %i: i64 = 0 to %n step 1 {
+    %px = offset inbounds %x, %i * 8
+    %a = load f64 %px align 8
+    %first = offset inbounds %w, %i * 8
+    %b = load f64 %first align 8
+    %b1 = fadd f64 %b, %a
+    store f64 %b1, %first align 8
+    %other = add nsw nuw i64 %n, %i
+    %second = offset inbounds %w, %other * 8
+    %c = load f64 %second align 8
+    %c1 = fmul f64 %c, %a
+    store f64 %c1, %second align 8
+    yield
+  }
+  return
+}";
+
+#[test]
+fn iterations_that_do_not_meet_are_not_checked_when_they_run() {
+    let (exported, optimised) = llvm_of(TWO_PLACES, false);
+    assert!(
+        exported.contains("llvm.loop.parallel_accesses"),
+        "{exported}"
+    );
+    assert!(is_vectorised(&optimised), "{optimised}");
+    assert!(!optimised.contains("memcheck"), "{optimised}");
+}
+
+#[test]
+fn iterations_that_may_meet_are_not_said_to_be_independent() {
+    // The second place is one that a later iteration reads.
+    let nearer = TWO_PLACES.replace("add nsw nuw i64 %n, %i", "add nsw nuw i64 1, %i");
+    assert_ne!(nearer, TWO_PLACES);
+    // What is read behind a branch may not be there otherwise.
+    let branch = "
+func @f(%x: ptr noalias readonly, %w: ptr noalias, %n: i64) {
+  for %i: i64 = 0 to %n step 1 {
+    %p = offset inbounds %w, %i * 8
+    %a = load f64 %p align 8
+    %positive = fcmp ogt f64 %a, 0.0
+    if %positive {
+      %px = offset inbounds %x, %i * 8
+      %b = load f64 %px align 8
+      store f64 %b, %p align 8
+      yield
+    } else {
+      yield
+    }
+    yield
+  }
+  return
+}";
+    for text in [nearer.as_str(), branch] {
+        let (exported, _) = llvm_of(text, false);
+        assert!(!exported.contains("parallel_accesses"), "{exported}");
+    }
+}

@@ -1,5 +1,4 @@
-//! Gives sums over the outer loops of a nest a nest of their own, in which these loops run inside; and parts loops that add to two places
-//! of one array.
+//! Gives sums over the outer loops of a nest a nest of their own, in which these loops run inside.
 //!
 //! ```text
 //! for %r = 0 to %n step 1 {                      for %o = 0 to %m step 1 {
@@ -91,52 +90,6 @@ struct Finder<'a> {
 
 impl Finder<'_> {
     fn plan_for(&self, store: Op) -> Option<Plan> {
-        self.plan_for_sum(store)
-            .or_else(|| self.plan_for_neighbour(store))
-    }
-
-    /// Two writes to one array in an innermost loop: backends cannot tell that they go to different places, and would check it each
-    /// time.
-    fn plan_for_neighbour(&self, store: Op) -> Option<Plan> {
-        let structure = self.aliases.structure();
-        let body = structure.region_of(store)?;
-        let innermost = structure.op_of(body)?;
-        if self.function.ops[innermost].opcode != Opcode::For {
-            return None;
-        }
-        let place = self.aliases.writes(store).accesses.into_iter().next()?;
-        let ops = &self.function.regions[body].ops;
-        let plain = ops
-            .iter()
-            .all(|&op| self.function.ops[op].regions.is_empty());
-        let later = ops.iter().skip_while(|&&op| op != store).skip(1);
-        let neighbour = later.copied().any(|op| {
-            let data = &self.function.ops[op];
-            data.opcode == Opcode::Store
-                && self.aliases.writes(op).accesses[0].root == place.root
-                && !self
-                    .aliases
-                    .indices()
-                    .is_invariant(&place.offset, innermost)
-        });
-        let own = self.sum_of_any_order(store)?;
-        let loops = vec![innermost];
-        if !plain || !neighbour || !self.stands_alone(innermost, store, own, &place) {
-            return None;
-        }
-        let slice = self.slice(store, &loops)?;
-        let fine = slice
-            .iter()
-            .all(|&op| self.reads_what_was_there(innermost, op, own));
-        fine.then_some(Plan {
-            store,
-            loops,
-            moved: 0,
-            slice,
-        })
-    }
-
-    fn plan_for_sum(&self, store: Op) -> Option<Plan> {
         let load = self.sum_in_memory(store)?;
         let place = self.aliases.writes(store).accesses.into_iter().next()?;
         let around = self.counted_loops(store);
@@ -165,20 +118,13 @@ impl Finder<'_> {
         })
     }
 
-    /// The load of `store f64 (fadd (load %p), %x), %p`, if nothing else uses the sum.
+    /// The load of `store f64 (fadd (load %p), %x), %p`, if it may be added in any order and nothing else uses the sum.
     fn sum_in_memory(&self, store: Op) -> Option<Op> {
-        let (addition, _) = self.function.def_op(self.function.ops[store].operands[0])?;
-        let reorders = self.function.ops[addition].flags.contains(Flags::REASSOC);
-        reorders.then(|| self.sum_of_any_order(store))?
-    }
-
-    /// As [`Finder::sum_in_memory`], where additions need not be reordered.
-    fn sum_of_any_order(&self, store: Op) -> Option<Op> {
         let single = |value: Value| self.uses.get(&value) == Some(&1);
         let sum = self.function.ops[store].operands[0];
         let (addition, _) = self.function.def_op(sum)?;
         let data = &self.function.ops[addition];
-        if data.opcode != Opcode::Fadd || !single(sum) {
+        if data.opcode != Opcode::Fadd || !data.flags.contains(Flags::REASSOC) || !single(sum) {
             return None;
         }
         let region = self.aliases.structure().region_of(store);

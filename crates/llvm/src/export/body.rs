@@ -19,10 +19,12 @@ use ferrozyme_ir::{self as ir, Constant, Opcode, Payload, ValueDef};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::cleanup::OpenCleanup;
+use super::independent::independent_loops;
 use super::innermost::innermost_loops;
 use super::sums::{Sums, find_sums};
 use super::{ExportError, Exporter};
 use crate::block::Block;
+use crate::metadata::Metadata;
 use crate::opcode::{FastMath, IntPredicate, Opcode as Llvm};
 use crate::signature::{llvm_type, put_together, take_apart};
 use crate::types::Type;
@@ -46,6 +48,10 @@ pub(super) struct Body<'e, 'm, 'c> {
     innermost: FxHashSet<ir::Op>,
     /// Whether the current operation is in one of them.
     pub(super) in_innermost: bool,
+    /// The loops whose iterations do not touch what others write.
+    independent: FxHashSet<ir::Op>,
+    /// In one of those: what its accesses to memory are marked with.
+    pub(super) access_group: Option<Metadata<'c>>,
     /// What is to be done if the operation in hand unwinds, the innermost last.
     pub(super) cleanups: Vec<OpenCleanup<'c>>,
     /// How many of them were opened outside the current region.
@@ -85,6 +91,7 @@ pub(super) fn define<'c>(
     } else {
         (find_sums(code), innermost_loops(code))
     };
+    let independent = independent_loops(exporter.module, code);
     let mut body = Body {
         exporter,
         code,
@@ -96,6 +103,8 @@ pub(super) fn define<'c>(
         sums,
         innermost,
         in_innermost: false,
+        independent,
+        access_group: None,
         cleanups: Vec::new(),
         outer_cleanups: 0,
         current: None,
@@ -494,8 +503,12 @@ impl<'c> Body<'_, '_, 'c> {
         self.set(arguments[0], counter);
         self.loops += 1;
         self.in_innermost = self.innermost.contains(&op);
+        if self.independent.contains(&op) {
+            self.access_group = self.exporter.context.access_group();
+        }
         let ended = self.region(region)?;
         self.in_innermost = false;
+        let access_group = self.access_group.take();
         self.loops -= 1;
         let after = self.new_block("after");
         let mut ends = vec![(guard, initial)];
@@ -524,7 +537,10 @@ impl<'c> Body<'_, '_, 'c> {
                     builder.compare_integers(IntPredicate::Slt, next, to)
                 }
             };
-            builder.branch_if(again, body, after);
+            let back = builder.branch_if(again, body, after);
+            if let Some(group) = access_group {
+                back.set_metadata("llvm.loop", Metadata::parallel_loop(group));
+            }
             counter.add_incoming(next, end);
             for (phi, value) in phis.iter().zip(&values) {
                 phi.add_incoming(*value, end);

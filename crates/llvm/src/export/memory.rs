@@ -38,16 +38,19 @@ impl<'c> Body<'_, '_, 'c> {
                     .builder
                     .load(self.stored_type(ty), operands[0])
                     .set_alignment(alignment);
+                self.mark_access(stored);
                 let value = self.convert(stored, self.llvm_type(ty), Llvm::Trunc);
                 self.set(data.results[0], value);
             }
             (Opcode::Store, _) => {
                 let ty = self.type_of(data.operands[0]);
                 let stored = self.convert(operands[0], self.stored_type(ty), Llvm::ZExt);
-                self.exporter
+                let access = self
+                    .exporter
                     .builder
                     .store(stored, operands[1])
                     .set_alignment(alignment);
+                self.mark_access(access);
             }
             (Opcode::Stack, _) => {
                 let pointer = self.stack(operands[0], alignment);
@@ -105,6 +108,13 @@ impl<'c> Body<'_, '_, 'c> {
             }
         }
         Ok(())
+    }
+
+    /// Says of an access in a loop whose iterations are independent that it is one of these.
+    fn mark_access(&self, access: Value<'c>) {
+        if let Some(group) = self.access_group {
+            access.set_metadata("llvm.access.group", group);
+        }
     }
 
     /// How a type is in memory: integers of odd widths, also in vectors, take whole bytes up to a power of two. LLVM would pack the lanes of `<8 x i1>` into one byte.

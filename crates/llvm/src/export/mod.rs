@@ -15,6 +15,7 @@
 //! | `memory.rs` | loads, stores, allocation |
 //! | `sums.rs` | which additions may be reordered |
 //! | `innermost.rs` | which loops may be vectorised |
+//! | `independent.rs` | which loops have iterations that do not touch what others write |
 //! | `call.rs` | calls and traps |
 //! | `vectorisable.fz` | mathematical functions for loops that are vectorised, as Loop IR |
 //! | `polygamma.fz` | polygamma functions, which no library has, as Loop IR |
@@ -22,6 +23,7 @@
 mod body;
 mod call;
 mod cleanup;
+mod independent;
 mod innermost;
 mod math;
 mod memory;
