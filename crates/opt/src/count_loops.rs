@@ -89,6 +89,8 @@ enum Count {
     Division {
         from: Value,
         by: Value,
+        /// Whether there is one more turn where it comes out even.
+        inclusive: bool,
         /// Whether nothing proves that `by` is not 0.
         doubtful: bool,
     },
@@ -156,10 +158,15 @@ impl Finder<'_, '_> {
             return None;
         };
         let (a, b) = (compare.operands[0], compare.operands[1]);
-        if predicate == IntPredicate::Ugt
-            && let Some(count) = self.count_division(op, a, b)
-        {
-            return Some(count);
+        let division = match predicate {
+            IntPredicate::Ugt => self.count_division(op, a, b, false),
+            IntPredicate::Uge => self.count_division(op, a, b, true),
+            IntPredicate::Ult => self.count_division(op, b, a, false),
+            IntPredicate::Ule => self.count_division(op, b, a, true),
+            _ => None,
+        };
+        if division.is_some() {
+            return division;
         }
         if let Some(growing) = self.growing(op, a)
             && self.is_outside(op, b)
@@ -177,8 +184,8 @@ impl Finder<'_, '_> {
         self.aliases.indices().is_defined_outside(value, op)
     }
 
-    /// The count of a loop that takes `by` away from a carried value as long as it was larger.
-    fn count_division(&self, op: Op, rest: Value, by: Value) -> Option<Count> {
+    /// The count of a loop that takes `by` away from a carried value as long as it was larger, or not smaller.
+    fn count_division(&self, op: Op, rest: Value, by: Value, inclusive: bool) -> Option<Count> {
         let function = self.aliases.function();
         let data = &function.ops[op];
         let body = data.regions[0];
@@ -201,6 +208,7 @@ impl Finder<'_, '_> {
         Some(Count::Division {
             from: data.operands[index],
             by,
+            inclusive,
             doubtful: !facts.prove_at_least(&divisor, 1),
         })
     }
@@ -480,7 +488,8 @@ impl Finder<'_, '_> {
     }
 }
 
-fn swap(predicate: IntPredicate) -> IntPredicate {
+/// What a comparison asks of its operands the other way round.
+pub(crate) fn swap(predicate: IntPredicate) -> IntPredicate {
     use IntPredicate::*;
     match predicate {
         Eq | Ne => predicate,
@@ -646,15 +655,25 @@ fn build_count(builder: &mut Builder<'_>, count: &Count) -> Option<Value> {
             let extra = builder.i64(extra);
             Some(builder.binary(Opcode::Add, turns, extra))
         }
-        &Count::Division { from, by, doubtful } => {
+        &Count::Division {
+            from,
+            by,
+            inclusive,
+            doubtful,
+        } => {
             let one = builder.i64(1);
             let ones = builder.i64(-1);
             let by = match doubtful {
                 true => builder.binary(Opcode::Umax, by, one),
                 false => by,
             };
-            let rest = builder.binary(Opcode::Umax, from, one);
-            let rest = builder.binary(Opcode::Add, rest, ones);
+            let rest = match inclusive {
+                true => from,
+                false => {
+                    let some = builder.binary(Opcode::Umax, from, one);
+                    builder.binary(Opcode::Add, some, ones)
+                }
+            };
             let whole = builder.binary(Opcode::Udiv, rest, by);
             Some(builder.binary(Opcode::Add, whole, one))
         }

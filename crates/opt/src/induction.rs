@@ -11,9 +11,11 @@
 //!
 //! With the counter as their only source, addresses can be analysed, and turns become independent of each other. The
 //! amount must be the same in all turns; for loops with a step other than 1 or -1 both it and the step must be constants
-//! that divide. Integers and pointers only: sums of floats are rounded in each turn.
+//! that divide. Integers and pointers only: sums of floats are rounded in each turn. Values that are not computed from themselves
+//! but from the counter [of the turn before](crate::delayed_growth) are taken, too.
 
 use crate::carried::{remove_results, yielded};
+use crate::delayed_growth::{DelayedGrowth, find_delayed_growth};
 use crate::detach::with_function;
 use crate::substitution::Substitution;
 use crate::trip_count::build_trip_count;
@@ -21,12 +23,14 @@ use ferrozyme_ir::{
     Builder, Flags, Function, FunctionId, Module, Op, Opcode, Payload, Region, Structure, Type,
     Value,
 };
+use rustc_hash::FxHashMap;
 
 /// Rewrites induction variables of a function; gives the number of carried values removed.
 pub fn rewrite_induction(module: &mut Module, id: FunctionId) -> usize {
-    with_function(module, id, |_, function| {
+    with_function(module, id, |module, function| {
         let Some(body) = function.body else { return 0 };
         let mut rewriter = Rewriter {
+            delayed: find_delayed_growth(module, function),
             structure: Structure::of(function),
             scratch: function.new_region(&[]),
             substitution: Substitution::new(),
@@ -49,6 +53,7 @@ struct Growth {
 }
 
 struct Rewriter {
+    delayed: FxHashMap<(Op, usize), DelayedGrowth>,
     structure: Structure,
     /// A region in which operations are built before they are put in place.
     scratch: Region,
@@ -94,7 +99,10 @@ impl Rewriter {
         for index in 0..next.len() {
             let argument = args[index + 1];
             let initial = data.operands[index + 3];
-            let Some(growth) = self.growth(function, body, argument, next[index]) else {
+            let growth = self
+                .growth(function, body, argument, next[index])
+                .or_else(|| self.delayed_growth(function, op, index));
+            let Some(growth) = growth else {
                 continue;
             };
             let (from, to) = (data.operands[0], data.operands[1]);
@@ -141,6 +149,25 @@ impl Rewriter {
 
     fn take_scratch(&self, function: &mut Function) -> Vec<Op> {
         std::mem::take(&mut function.regions[self.scratch].ops)
+    }
+
+    /// How a carried value changes that is what another was in the turn before.
+    fn delayed_growth(&self, function: &mut Function, op: Op, index: usize) -> Option<Growth> {
+        let delayed = self.delayed.get(&(op, index))?;
+        let pointer = function.ty(function.ops[op].results[index]).is_ptr();
+        let negative = !pointer && delayed.factor < 0;
+        let size = delayed.factor.checked_mul(if negative { -1 } else { 1 })?;
+        let (amount, scale) = match delayed.amount {
+            Some(amount) if pointer => (self.substitution.resolve(amount), size),
+            Some(amount) => (self.substitution.resolve(amount), 1),
+            None => (function.int(Type::I64, i128::from(size)), 1),
+        };
+        Some(Growth {
+            amount,
+            negative,
+            scale,
+            flags: delayed.flags,
+        })
     }
 
     /// How a carried value changes from turn to turn, if by the same amount each time.
@@ -377,6 +404,91 @@ mod tests {
                   %2 = smax i64 %n, 0
                   %3 = mul i64 %2, %m
                   %e = offset %p, %3 * 8
+                  return
+                }
+            "#]],
+        );
+    }
+
+    /// An iterator that holds the next element, and a slice that it is in.
+    const DELAYED: &str = "func @main(%n: i64, %size: i64) -> (i64, i64) {
+       %e, %l, %s = for %i: i64 = 0 to %n step 1 with (%j: i64 = 0, %at: i64 = 7, %a: i64 = 0) {
+         %x = mul i64 %at, %j
+         %a1 = mul i64 %a, 3
+         %a2 = add i64 %a1, %x
+         %j1 = add i64 %i, 1
+         %o = mul i64 %j1, %size
+         %at1 = add i64 %o, 7
+         yield %j1, %at1, %a2
+       }
+       return %s, %l
+     }";
+
+    #[test]
+    fn values_of_the_turn_before() {
+        check(
+            rewrite_induction,
+            DELAYED,
+            expect![[r#"
+            func @main(%n: i64, %size: i64) -> (i64, i64) {
+              %s = for %i: i64 = 0 to %n step 1 with (%a: i64 = 0) {
+                %0 = mul i64 %i, %size
+                %at = add i64 7, %0
+                %x = mul i64 %at, %i
+                %a1 = mul i64 %a, 3
+                %a2 = add i64 %a1, %x
+                %j1 = add i64 %i, 1
+                %o = mul i64 %j1, %size
+                %at1 = add i64 %o, 7
+                yield %a2
+              }
+              %e = smax i64 %n, 0
+              %1 = smax i64 %n, 0
+              %2 = mul i64 %1, %size
+              %l = add i64 7, %2
+              return %s, %l
+            }
+        "#]],
+        );
+        let inputs = [(0, 3), (1, 3), (2, -3), (9, 5)];
+        let inputs = inputs.map(|(n, size)| [Datum::i64(n), Datum::i64(size)]);
+        let inputs: Vec<&[Datum]> = inputs.iter().map(|input| &input[..]).collect();
+        check_same_results(rewrite_induction, DELAYED, &inputs);
+        // Downwards, and where the first turn does not fit.
+        let down = DELAYED.replace("0 to %n step 1", "%n to -1 step -1");
+        check_same_results(rewrite_induction, &down, &inputs);
+        check_unchanged(
+            rewrite_induction,
+            &DELAYED
+                .replace("%j: i64 = 0", "%j: i64 = 1")
+                .replace("%at: i64 = 7", "%at: i64 = 8"),
+        );
+        check(
+            rewrite_induction,
+            "func @f(%p: ptr, %n: i64, %size: i64) {
+               %e = for %i: i64 = 0 to %n step 1 with (%q: ptr = %p) {
+                 store f64 1.0, %q align 8
+                 %j = add i64 %i, 1
+                 %o = mul i64 %j, %size
+                 %q1 = offset inbounds %p, %o * 8
+                 yield %q1
+               }
+               return
+             }",
+            expect![[r#"
+                func @f(%p: ptr, %n: i64, %size: i64) {
+                  for %i: i64 = 0 to %n step 1 {
+                    %0 = mul i64 %i, %size
+                    %q = offset inbounds %p, %0 * 8
+                    store f64 1.0, %q align 8
+                    %j = add i64 %i, 1
+                    %o = mul i64 %j, %size
+                    %q1 = offset inbounds %p, %o * 8
+                    yield
+                  }
+                  %1 = smax i64 %n, 0
+                  %2 = mul i64 %1, %size
+                  %e = offset inbounds %p, %2 * 8
                   return
                 }
             "#]],

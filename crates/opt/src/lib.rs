@@ -8,6 +8,7 @@ mod count_loops;
 mod cse;
 mod dce;
 mod dead_stores;
+mod delayed_growth;
 mod detach;
 mod forward_stores;
 mod hoist;

@@ -23,8 +23,19 @@
 //!   again %c, %less, %next                          again %c, %less, %next
 //! ```
 //!
+//! And what `chunks_exact` has still to give shrinks by the size of a chunk or, at the end, by nothing:
+//!
+//! ```text
+//!   %done = icmp ult i64 %rest, %size               %done = icmp ult i64 %rest, %size
+//!   %m = select i64 %done, 0, %size                 %m = select i64 %done, 0, %size
+//!   %less = sub i64 %rest, %m               →       %less = sub i64 %rest, %size
+//!   %c = icmp uge i64 %rest, %size                  %c = icmp uge i64 %rest, %size
+//!   again %c, %less                                 again %c, %less
+//! ```
+//!
 //! It is done only where nobody uses the last values of what changes so.
 
+use crate::count_loops::swap;
 use ferrozyme_ir::entity::EntitySet;
 use ferrozyme_ir::{
     Flags, Function, IntPredicate, Op, OpData, Opcode, Payload, Type, Value, all_ops,
@@ -156,7 +167,49 @@ fn growth_by(function: &Function, arg: Value, next: Value, amount: Value) -> Opt
 }
 
 fn find_amount(function: &mut Function, op: Op, condition: Value) -> Option<Amount> {
-    smaller_of_rest(function, op, condition).or_else(|| one_if_more(function, op, condition))
+    smaller_of_rest(function, op, condition)
+        .or_else(|| one_if_more(function, op, condition))
+        .or_else(|| size_if_more(function, op, condition))
+}
+
+/// A size from outside if there is more and nothing otherwise, where the loop goes on only if there is more.
+fn size_if_more(function: &Function, op: Op, condition: Value) -> Option<Amount> {
+    let mut parts = SmallVec::new();
+    conjunction(function, condition, true, &mut parts, 8);
+    let body = function.ops[op].regions[0];
+    let next = &function.ops[function.terminator(body)].operands[1..];
+    let args = &function.regions[body].args;
+    args.iter().zip(next).find_map(|(&arg, &next)| {
+        let (grow, _) = function.def_op(next)?;
+        let grow = &function.ops[grow];
+        let &[first, amount] = &grow.operands[..] else {
+            return None;
+        };
+        let (chosen, _) = function.def_op(amount)?;
+        let chosen = &function.ops[chosen];
+        let &[more, then, otherwise] = &chosen.operands[..] else {
+            return None;
+        };
+        let zero = |value: Value| function.int_of(value) == Some(0);
+        let (size, wanted) = match (zero(then), zero(otherwise)) {
+            (false, true) => (then, true),
+            (true, false) => (otherwise, false),
+            _ => return None,
+        };
+        let asked = || {
+            let mut parts = parts.iter();
+            parts.any(|&(part, holds)| is_same_truth(function, (part, holds), (more, wanted)))
+        };
+        let fits = first == arg
+            && chosen.opcode == Opcode::Select
+            && is_outside(function, op, size)
+            && asked();
+        fits.then_some(Amount {
+            value: amount,
+            simply: size,
+            goes_on: GoesOn::If(condition),
+        })
+    })
 }
 
 /// The smaller of what is left and a size from outside, where the loop goes on as long as something is left.
@@ -221,7 +274,7 @@ fn one_if_more(function: &mut Function, op: Op, condition: Value) -> Option<Amou
         // All else that the condition asks must follow: that the next value does not pass the limit.
         let mut asked = false;
         let follows = parts.iter().all(|&(part, holds)| {
-            if is_same_truth(function, part, holds, more) {
+            if is_same_truth(function, (part, holds), (more, true)) {
                 asked = true;
                 return true;
             }
@@ -265,26 +318,28 @@ fn limit_above(function: &Function, condition: Value, value: Value) -> Option<(V
     }
 }
 
-/// Whether a part of a condition says the same as another.
-fn is_same_truth(function: &Function, part: Value, holds: bool, other: Value) -> bool {
-    if part == other {
-        return holds;
+/// Whether it is the same that two conditions are as wanted.
+fn is_same_truth(function: &Function, one: (Value, bool), other: (Value, bool)) -> bool {
+    if one.0 == other.0 {
+        return one.1 == other.1;
     }
-    let compare = |value: Value| {
+    let compare = |(value, wanted): (Value, bool)| {
         let (op, _) = function.def_op(value)?;
         let data = &function.ops[op];
-        match data.payload {
-            Payload::IntPredicate(predicate) => {
-                Some((predicate, data.operands[0], data.operands[1]))
-            }
-            _ => None,
-        }
+        let Payload::IntPredicate(predicate) = data.payload else {
+            return None;
+        };
+        let predicate = if wanted {
+            predicate
+        } else {
+            opposite(predicate)
+        };
+        Some((predicate, data.operands[0], data.operands[1]))
     };
-    let (Some((mine, a, b)), Some((theirs, c, d))) = (compare(part), compare(other)) else {
+    let (Some((mine, a, b)), Some((theirs, c, d))) = (compare(one), compare(other)) else {
         return false;
     };
-    let mine = if holds { mine } else { opposite(mine) };
-    (a, b) == (c, d) && mine == theirs
+    (mine, a, b) == (theirs, c, d) || (mine, a, b) == (swap(theirs), d, c)
 }
 
 /// Whether a part of a condition only says that the next value does not pass the limit.
@@ -497,6 +552,69 @@ mod tests {
         let inputs = inputs.map(|(n, size)| [Datum::i64(n), Datum::i64(size)]);
         let inputs: Vec<&[Datum]> = inputs.iter().map(|input| &input[..]).collect();
         check_same_results(count_loops, CHUNKS, &inputs);
+    }
+
+    /// `chunks_exact`, unoptimised.
+    const CHUNKS_EXACT: &str = "func @main(%n: i64, %size: i64) -> (i64, i64) {
+       %s, %k, %e, %f = loop with (%a: i64 = 0, %b: i64 = 0, %rest: i64 = %n, %at: i64 = 100) {
+         %x = mul i64 %at, %size
+         %a1 = add i64 %a, %x
+         %b1 = add i64 %b, 1
+         %done = icmp ugt i64 %size, %rest
+         %m = select i64 %done, 0, %size
+         %less = sub nsw nuw i64 %rest, %m
+         %next = add i64 %at, %m
+         %c = icmp ule i64 %size, %rest
+         again %c, %a1, %b1, %less, %next
+       }
+       return %s, %k
+     }";
+
+    #[test]
+    fn exact_chunks() {
+        check(
+            count_loops,
+            CHUNKS_EXACT,
+            expect![[r#"
+            func @main(%n: i64, %size: i64) -> (i64, i64) {
+              %0 = umax i64 %size, 1
+              %1 = udiv i64 %n, %0
+              %2 = add i64 %1, 1
+              %s, %k, %e, %f = for %3: i64 = 0 to %2 step 1 with (%a: i64 = 0, %b: i64 = 0, %rest: i64 = %n, %at: i64 = 100) {
+                %x = mul i64 %at, %size
+                %a1 = add i64 %a, %x
+                %b1 = add i64 %b, 1
+                %done = icmp ugt i64 %size, %rest
+                %m = select i64 %done, 0, %size
+                %less = sub nsw nuw i64 %rest, %m
+                %next = add i64 %at, %m
+                %c = icmp ule i64 %size, %rest
+                %4 = sub i64 %rest, %size
+                %5 = add i64 %at, %size
+                yield %a1, %b1, %4, %5
+              }
+              return %s, %k
+            }
+        "#]],
+        );
+        let inputs = [
+            (1, 1),
+            (1, 5),
+            (5, 5),
+            (6, 5),
+            (10, 5),
+            (11, 5),
+            (0, 3),
+            (0, 1),
+        ];
+        let inputs = inputs.map(|(n, size)| [Datum::i64(n), Datum::i64(size)]);
+        let inputs: Vec<&[Datum]> = inputs.iter().map(|input| &input[..]).collect();
+        check_same_results(count_loops, CHUNKS_EXACT, &inputs);
+        // Another condition than the one that decides by how much it grows.
+        check_unchanged(
+            count_loops,
+            &CHUNKS_EXACT.replace("ugt i64 %size, %rest", "ugt i64 %size, %at"),
+        );
     }
 
     #[test]
