@@ -25,7 +25,7 @@ use crate::detach::with_function;
 use crate::indices::Indices;
 use crate::pointers::Pointers;
 use crate::symbolic::Symbolic;
-use crate::whole_parts::{parts_of, rest_of, rounded_down, with_constant};
+use crate::whole_parts::{WholeParts, rest_of, with_constant};
 use ferrozyme_ir::{
     Effect, Flags, Function, FunctionId, Module, Op, OpData, Opcode, Payload, Region, Type, Value,
     for_each_op, returning_ops,
@@ -52,6 +52,7 @@ pub fn join_loops(module: &mut Module, id: FunctionId) -> usize {
                 function,
                 indices: &indices,
                 pointers: &pointers,
+                parts: WholeParts::of(&indices),
                 uses,
             };
             returning_ops(function)
@@ -86,6 +87,7 @@ struct Finder<'a> {
     function: &'a Function,
     indices: &'a Indices<'a>,
     pointers: &'a Pointers,
+    parts: WholeParts,
     uses: FxHashMap<Value, usize>,
 }
 
@@ -240,26 +242,34 @@ impl Finder<'_> {
             .indices
             .expression(self.function.ops[whole].operands[1]);
         let gap = start.sub(&other_start)?.sub(&length.scale(stride)?)?;
-        self.is_nothing(gap).then_some(())
+        self.is_nothing(gap, &length).then_some(())
     }
 
     /// Whether a number is zero, knowing that `n and -16` is sixteen times `n lshr 4`.
-    fn is_nothing(&self, gap: Symbolic) -> bool {
+    ///
+    /// `length` is how often a loop runs that reads more memory in every iteration, so it has no bits above those of addresses: what counts it may be
+    /// masked as if it had none.
+    fn is_nothing(&self, gap: Symbolic, length: &Symbolic) -> bool {
         if gap.is_constant() == Some(0) {
             return true;
         }
         let variables: SmallVec<[Value; 4]> = gap.variables().collect();
-        variables.iter().any(|&rounded| {
-            let Some((number, size)) = rounded_down(self.function, rounded) else {
+        variables.iter().any(|&value| {
+            let Some(rounded) = self.parts.rounded_down(value) else {
                 return false;
             };
             variables.iter().any(|&parts| {
+                let (number, size) = self.parts.parts_of(self.function, parts);
+                let Some(whole) = Symbolic::of_value(parts).scale(1 << size) else {
+                    return false;
+                };
+                let fits = rounded.is_whole || rounded.is_whole_in_memory && whole == *length;
                 let counts = with_constant(self.function, parts, Opcode::Lshr).is_some()
-                    && parts_of(self.function, parts) == (number, size);
-                let whole = Symbolic::of_value(parts).scale(1 << size);
+                    && size == rounded.size
+                    && (number == value || number == rounded.number && fits);
                 counts
-                    && whole
-                        .and_then(|whole| gap.substitute(rounded, &whole))
+                    && gap
+                        .substitute(value, &whole)
                         .is_some_and(|gap| gap.is_constant() == Some(0))
             })
         })
@@ -269,15 +279,19 @@ impl Finder<'_> {
     fn length(&self, rest: Op, whole: Op) -> Option<Value> {
         let [rest, whole] = [rest, whole].map(|op| self.function.ops[op].operands[1]);
         let (number, size) = rest_of(self.function, rest)?;
-        let again = rounded_down(self.function, whole).or_else(|| {
-            let multiplied = with_constant(self.function, whole, Opcode::Mul);
-            let (parts, factor) = multiplied.or_else(|| {
-                let (parts, bits) = with_constant(self.function, whole, Opcode::Shl)?;
-                (0..63).contains(&bits).then_some((parts, 1 << bits))
-            })?;
-            (factor == 1 << size).then(|| parts_of(self.function, parts))
-        })?;
-        (again == (number, size)).then_some(number)
+        let again = match self.parts.rounded_down(whole) {
+            Some(rounded) => rounded.is_whole.then_some((rounded.number, rounded.size))?,
+            None => {
+                let multiplied = with_constant(self.function, whole, Opcode::Mul);
+                let (parts, factor) = multiplied.or_else(|| {
+                    let (parts, bits) = with_constant(self.function, whole, Opcode::Shl)?;
+                    (0..63).contains(&bits).then_some((parts, 1 << bits))
+                })?;
+                (factor == 1 << size).then(|| self.parts.parts_of(self.function, parts))?
+            }
+        };
+        let positive = self.indices.interval_of_value(whole).min >= 0;
+        (positive && again == (number, size)).then_some(number)
     }
 }
 
@@ -395,5 +409,58 @@ mod tests {
     fn loops_elsewhere_stay() {
         check_unchanged(join_loops, &program((1 << 61) - 16, "%k"));
         check_unchanged(join_loops, &program((1 << 40) - 16, "%whole"));
+    }
+
+    /// Both loops work on `n` masked, whatever else is in it; what is joined must, too.
+    fn masked(mask: i64) -> String {
+        format!(
+            "func @f(%x: ptr, %n: i64) -> (f64) {{
+               %whole = and i64 %n, {mask}
+               %rest = and i64 %n, 1
+               %y = offset %x, %whole * 8
+               %b = for %i: i64 = 0 to %whole step 1 with (%s: f64 = 0.0) {{
+                 %p = offset %x, %i * 8
+                 %u = load f64 %p align 8
+                 %s1 = fadd f64 %s, %u
+                 yield %s1
+               }}
+               %a = for %j: i64 = 0 to %rest step 1 with (%t: f64 = 0.0) {{
+                 %q = offset %y, %j * 8
+                 %v = load f64 %q align 8
+                 %t1 = fadd f64 %t, %v
+                 yield %t1
+               }}
+               %r = fadd f64 %a, %b
+               return %r
+             }}"
+        )
+    }
+
+    #[test]
+    fn numbers_with_a_tag_are_no_lengths() {
+        check(
+            join_loops,
+            &masked((1 << 62) - 2),
+            expect![[r#"
+                func @f(%x: ptr, %n: i64) -> (f64) {
+                  %whole = and i64 %n, 4611686018427387902
+                  %rest = and i64 %n, 1
+                  %y = offset %x, %whole * 8
+                  %0 = add nsw nuw i64 %rest, %whole
+                  %b = for %i: i64 = 0 to %0 step 1 with (%s: f64 = 0.0) {
+                    %p = offset %x, %i * 8
+                    %u = load f64 %p align 8
+                    %s1 = fadd f64 %s, %u
+                    yield %s1
+                  }
+                  return %b
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn negative_numbers_still_have_a_rest() {
+        check_unchanged(join_loops, &masked(-2));
     }
 }

@@ -17,9 +17,10 @@
 
 use crate::carried::{first_initial, yielded};
 use crate::detach::with_function;
+use crate::indices::Indices;
 use crate::regular_growth::opposite;
 use crate::speculation::{Speculation, speculation};
-use crate::whole_parts::{parts_of, rounded_down, with_constant};
+use crate::whole_parts::{WholeParts, with_constant};
 use ferrozyme_ir::{
     Function, FunctionId, IntPredicate, Module, Op, Opcode, Payload, Structure, Value,
     returning_ops,
@@ -36,12 +37,16 @@ pub fn unguard_loops(module: &mut Module, id: FunctionId) -> usize {
             .into_iter()
             .filter(|&op| function.ops[op].opcode == Opcode::If)
             .collect();
+        if branches.is_empty() {
+            return 0;
+        }
         let structure = Structure::of(function);
+        let parts = WholeParts::of(&Indices::of(function));
         let mut replaced = FxHashMap::default();
         let mut changes = 0;
         // Inner branches first, so that those around them find loops where these were.
         for op in branches.into_iter().rev() {
-            if let Some(found) = without_branch(function, &replaced, op) {
+            if let Some(found) = without_branch(function, &parts, &replaced, op) {
                 function.ops[found.loop_op].operands[1] = found.bound;
                 let results = function.ops[op].results.clone();
                 replaced.extend(results.into_iter().zip(found.values));
@@ -82,6 +87,7 @@ struct Unguarded {
 /// The loop of a branch, if it can stand there without it.
 fn without_branch(
     function: &Function,
+    parts: &WholeParts,
     replaced: &FxHashMap<Value, Value>,
     op: Op,
 ) -> Option<Unguarded> {
@@ -96,7 +102,7 @@ fn without_branch(
     if !movable {
         return None;
     }
-    let bound = bound_without_branch(function, loop_op, data.operands[0], arm == 1)?;
+    let bound = bound_without_branch(function, parts, loop_op, data.operands[0], arm == 1)?;
     let resolve = |value: &Value| {
         let mut value = *value;
         while let Some(&other) = replaced.get(&value) {
@@ -132,6 +138,7 @@ fn without_branch(
 /// The bound of a loop without a branch around it, if the loop does not run where a condition is as given, and runs as before where it is not.
 fn bound_without_branch(
     function: &Function,
+    parts: &WholeParts,
     loop_op: Op,
     condition: Value,
     holds: bool,
@@ -141,7 +148,13 @@ fn bound_without_branch(
     if compared.opcode == Opcode::Xor && function.int_of(compared.operands[1]).is_some() {
         // Of conditions, there is no other way to change them with a constant but to negate them.
         let negates = function.int_of(compared.operands[1]) != Some(0);
-        return bound_without_branch(function, loop_op, compared.operands[0], holds != negates);
+        return bound_without_branch(
+            function,
+            parts,
+            loop_op,
+            compared.operands[0],
+            holds != negates,
+        );
     }
     let Payload::IntPredicate(predicate) = compared.payload else {
         return None;
@@ -175,27 +188,19 @@ fn bound_without_branch(
         Some((count, 1)) => count,
         _ => to,
     };
-    let none = no_whole_part(function, predicate, value, limit)?;
-    (none == parts_of(function, count)).then_some(count)
-}
-
-/// What a comparison says if it says that there is no whole part of some size in a number: the number, and the size as a power of two.
-fn no_whole_part(
-    function: &Function,
-    predicate: IntPredicate,
-    value: Value,
-    limit: i128,
-) -> Option<(Value, u32)> {
-    let power =
-        |limit: i128| (limit > 0 && limit & (limit - 1) == 0).then(|| limit.trailing_zeros());
-    match predicate {
-        IntPredicate::Ult => Some((value, power(limit)?)),
-        IntPredicate::Ule => Some((value, power(limit + 1)?)),
-        IntPredicate::Eq if limit == 0 => {
-            Some(rounded_down(function, value).unwrap_or_else(|| parts_of(function, value)))
-        }
-        _ => None,
-    }
+    let (number, size) = parts.parts_of(function, count);
+    let no_part = match predicate {
+        IntPredicate::Ult => value == number && limit == 1 << size,
+        IntPredicate::Ule => value == number && limit + 1 == 1 << size,
+        IntPredicate::Eq if limit == 0 => match parts.rounded_down(value) {
+            // A rounded number is zero as soon as it has no parts.
+            Some(rounded) if value == number => size <= rounded.size,
+            Some(rounded) => rounded.is_whole && (rounded.number, rounded.size) == (number, size),
+            None => parts.parts_of(function, value) == (number, size),
+        },
+        _ => false,
+    };
+    no_part.then_some(count)
 }
 
 /// Puts what stands in the arm with the loop in the place of a branch.
@@ -220,6 +225,7 @@ mod tests {
     use super::unguard_loops;
     use crate::testing::{check, check_unchanged};
     use expect_test::expect;
+    use ferrozyme_ir::{parse_module, print_module};
 
     #[test]
     fn the_loop_says_it_all() {
@@ -272,40 +278,49 @@ mod tests {
         );
     }
 
-    #[test]
-    fn masks_without_the_highest_bits() {
-        check(
-            unguard_loops,
-            "func @f(%n: i64, %x: f64) -> (f64) {
+    fn masked(length: &str, mask: i64, count: &str) -> String {
+        format!(
+            "func @f(%n: i64{length}, %x: f64) -> (f64) {{
                %m = lshr i64 %n, 4
                %some = umax i64 %m, 1
-               %whole = and i64 %n, 2305843009213693936
+               %whole = and i64 %n, {mask}
+               %parts = lshr exact i64 %whole, 4
                %none = icmp eq i64 %whole, 0
-               %s = if %none -> (f64) {
+               %s = if %none -> (f64) {{
                  yield 0.0
-               } else {
-                 %t = for %i: i64 = 0 to %some step 1 with (%a: f64 = 0.0) {
+               }} else {{
+                 %t = for %i: i64 = 0 to {count} step 1 with (%a: f64 = 0.0) {{
                    %d = fadd f64 %a, %x
                    yield %d
-                 }
+                 }}
                  yield %t
-               }
+               }}
                return %s
-             }",
-            expect![[r#"
-                func @f(%n: i64, %x: f64) -> (f64) {
-                  %m = lshr i64 %n, 4
-                  %some = umax i64 %m, 1
-                  %whole = and i64 %n, 2305843009213693936
-                  %none = icmp eq i64 %whole, 0
-                  %t = for %i: i64 = 0 to %m step 1 with (%a: f64 = 0.0) {
-                    %d = fadd f64 %a, %x
-                    yield %d
-                  }
-                  return %t
-                }
-            "#]],
-        );
+             }}"
+        )
+    }
+
+    #[test]
+    fn masks_without_the_highest_bits() {
+        // Only numbers without such bits are as they are when masked; but a masked number is the same in both places.
+        let mask = (1 << 61) - 16;
+        check_unchanged(unguard_loops, &masked("", mask, "%some"));
+        check_unchanged(unguard_loops, &masked("", mask, "%m"));
+        for (program, bound) in [
+            (
+                masked(" range 0..=1152921504606846975", mask, "%some"),
+                "%m",
+            ),
+            (masked("", -16, "%some"), "%m"),
+            (masked("", mask, "%parts"), "%parts"),
+        ] {
+            let mut module = parse_module(&program).unwrap();
+            let id = module.function_named("f").unwrap();
+            assert_eq!(unguard_loops(&mut module, id), 1, "{program}");
+            let text = print_module(&module);
+            let header = format!("%t = for %i: i64 = 0 to {bound} step 1");
+            assert!(text.contains(&header), "{text}");
+        }
     }
 
     #[test]
