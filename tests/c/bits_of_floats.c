@@ -35,6 +35,11 @@ double cube_root(double x) {
   return y;
 }
 
+double square_of_shifted(double x) {
+  double y = from_bits(to_bits(x) >> 1);
+  return y * y;
+}
+
 int main(void) {
   for (double x = 0.3; x < 20; x *= 1.7) {
     CHECK_CLOSE(__enzyme_autodiff((void *)inverse, x), -1 / (x * x), 1e-9);
@@ -46,5 +51,8 @@ int main(void) {
     if (x != 0)
       CHECK_CLOSE(__enzyme_autodiff((void *)guess_inverse, x), slope, 1e-6);
   }
+  // Infinity has bits like any other number, but no neighbours.
+  CHECK_CLOSE(__enzyme_autodiff((void *)square_of_shifted, INFINITY), 0, 0);
+  CHECK_CLOSE(__enzyme_fwddiff((void *)square_of_shifted, INFINITY, 1.0), 0, 0);
   return 0;
 }

@@ -1,4 +1,4 @@
-//! Code whose address comes with an argument.
+//! Code whose address comes with an argument, or is in a global that others can change.
 //!
 //! The shadow of a function's address is the address of a table of its derivatives. Those who make shadows by hand know nothing of such tables: the
 //! shadow of a struct with a function pointer holds the function, that of a trait object the methods of the primal.
@@ -18,7 +18,8 @@ use crate::request::{Activity, Request};
 use ferrozyme_ir::{Builder, IntPredicate, Module, Opcode, Type, Value, returning_ops};
 use rustc_hash::FxHashSet;
 
-/// Says why a request cannot be met if nobody gives tables of derivatives: something calls code whose address comes with an argument that has a shadow.
+/// Says why a request cannot be met if nobody gives tables of derivatives: something calls code whose address comes with an argument that has a
+/// shadow, or with a global.
 ///
 /// # Errors
 /// If there is such a call.
@@ -29,7 +30,7 @@ pub fn refuse_given_code(module: &Module, request: &Request) -> Result<(), Error
     }
     let mut cache = ObjectsCache::new();
     let objects = Objects::analyse(module, request.function, &mut cache, None);
-    let given = given_code(&objects, request);
+    let given = given_code(module, &objects, request);
     if given.is_empty() {
         return Ok(());
     }
@@ -42,9 +43,8 @@ pub fn refuse_given_code(module: &Module, request: &Request) -> Result<(), Error
         let data = &function.ops[op];
         data.opcode == Opcode::CallIndirect && is_given(data.operands[0])
     });
-    const MESSAGE: &str = "a function is called through a pointer in an argument, and which function that is cannot be told";
-    const REMEDY: &str =
-        "declare the argument `Const`, or choose the function inside the differentiated function";
+    const MESSAGE: &str = "a function is called through a pointer in an argument or global, and which function that is cannot be told";
+    const REMEDY: &str = "declare the argument `Const` or the global unchangeable, or choose the function inside the differentiated function";
     Err(match call {
         Some(op) => Error::at(module, function, op, MESSAGE, REMEDY),
         None => Error::of_function(function, MESSAGE, REMEDY),
@@ -66,11 +66,13 @@ pub(crate) fn stop_without_table(b: &mut Builder<'_>, function: Value, table: Va
     });
 }
 
-/// The code that is called and that arguments with shadows lead to.
-fn given_code(objects: &Objects, request: &Request) -> FxHashSet<Class> {
+/// The code that is called and that arguments with shadows lead to, or globals that can change.
+fn given_code(module: &Module, objects: &Objects, request: &Request) -> FxHashSet<Class> {
     let is_given = |class: &Class| {
-        objects.sources(*class).any(|source| {
-            matches!(source, Source::Param(index) if request.args.get(index as usize) == Some(&Activity::Duplicated))
+        objects.sources(*class).any(|source| match source {
+            Source::Param(index) => request.args.get(index as usize) == Some(&Activity::Duplicated),
+            Source::Global(id) => !module.globals[id].constant,
+            _ => false,
         })
     };
     let roots: Vec<Class> = objects.classes().filter(is_given).collect();
@@ -107,7 +109,28 @@ mod tests {
         func @square(%x: f64) -> (f64) {
           %y = fmul f64 %x, %x
           return %y
+        }
+        global @chosen: 8 bytes align 8 = zero { 0: @square }
+        global @fixed: 8 bytes align 8 const = zero { 0: @square }
+        func @global(%x: f64) -> (f64) {
+          %y = call @layer(@chosen, %x)
+          return %y
+        }
+        func @constant(%x: f64) -> (f64) {
+          %y = call @layer(@fixed, %x)
+          return %y
         }";
+
+    #[test]
+    fn code_of_globals_is_found() {
+        let module = parse_module(LAYER).expect("it is well-formed");
+        for (name, given) in [("global", true), ("constant", false)] {
+            let function = module.function_named(name).expect("it is there");
+            let request = Request::usual(&module, function);
+            let refused = refuse_given_code(&module, &request).is_err();
+            assert_eq!(refused, given, "{name}");
+        }
+    }
 
     #[test]
     fn code_of_arguments_is_found_through_memory_and_calls() {

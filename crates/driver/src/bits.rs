@@ -18,7 +18,9 @@
 //! is after. Assumes code in which values no longer travel through memory. Other things that are done to bits are left as they are.
 
 use crate::detach::detached;
-use ferrozyme_llvm::{Builder, Context, Module, Opcode, Type, TypeKind, Value};
+use ferrozyme_llvm::{
+    Builder, Context, FloatPredicate, IntPredicate, Module, Opcode, Type, TypeKind, Value,
+};
 
 /// Longer chains are no approximations.
 const MAX_STEPS: usize = 8;
@@ -135,6 +137,9 @@ impl<'c> Chain<'c> {
         let zero = builder.binary(Opcode::FSub, x, constant);
         let change = builder.binary(Opcode::FMul, zero, slope);
         let sum = builder.binary(Opcode::FAdd, y, change);
+        // Zero times infinity, or infinity minus itself: such a number has no slope here.
+        let known = builder.compare_floats(FloatPredicate::Ord, change, change);
+        let sum = builder.select(known, sum, y);
         sum.set_debug_location(self.end.debug_location(context));
         self.end.replace_uses_with(sum);
     }
@@ -154,7 +159,6 @@ impl<'c> Chain<'c> {
         };
         let difference = builder.binary(Opcode::Sub, exponent(after), exponent(before));
         let wanted = builder.binary(Opcode::Add, difference, number(bias));
-        use ferrozyme_llvm::IntPredicate;
         let small = builder.compare_integers(IntPredicate::Slt, wanted, number(0));
         let wanted = builder.select(small, number(0), wanted);
         let large = builder.compare_integers(IntPredicate::Sgt, wanted, largest);

@@ -410,13 +410,19 @@ struct Taken<'c> {
 fn taken_functions<'c>(module: Module<'c>, slots: &[(Type<'c>, Option<u64>)]) -> Vec<Taken<'c>> {
     let constants = ModuleConstants::new(module);
     let mut tables: Vec<(Value<'c>, Held)> = Vec::new();
+    let mut read: HashSet<Value<'c>> = HashSet::new();
     for global in module.globals() {
         if global.is_declaration() {
+            continue;
+        }
+        if global.name().starts_with("llvm.") {
+            read.insert(global);
             continue;
         }
         let Some(blob) = constants.of().blob(global) else {
             continue;
         };
+        read.insert(global);
         let functions = blob.addresses.iter().filter(|(_, (symbol, distance))| {
             *distance == 0 && symbol.kind() == ValueKind::Function
         });
@@ -462,7 +468,7 @@ fn taken_functions<'c>(module: Module<'c>, slots: &[(Type<'c>, Option<u64>)]) ->
         for (_, held) in tables.iter().filter(|(held, _)| *held == function) {
             places.add(*held);
         }
-        if is_taken_by_code(function) {
+        if is_taken(function, &read) {
             places.add(Held::Anywhere);
         }
         let wanted = slots.iter().any(|(ty, slot)| {
@@ -491,8 +497,9 @@ fn has_size_and_alignment(bytes: &[u8]) -> bool {
         if align.is_power_of_two() && align <= 4096 && size % align == 0)
 }
 
-/// Whether an instruction uses a function other than by calling it. Uses in constants that instructions use count as well.
-fn is_taken_by_code(function: Value<'_>) -> bool {
+/// Whether an instruction uses a function other than by calling it, or a global holds it that is none of these. Uses in constants that instructions use
+/// count as well.
+fn is_taken<'c>(function: Value<'c>, other_than: &HashSet<Value<'c>>) -> bool {
     let mut work = vec![function];
     let mut seen = HashSet::new();
     while let Some(value) = work.pop() {
@@ -502,7 +509,11 @@ fn is_taken_by_code(function: Value<'_>) -> bool {
                 if !called || user.arguments().contains(&value) {
                     return true;
                 }
-            } else if user.kind() != ValueKind::GlobalVariable && seen.insert(user) {
+            } else if user.kind() == ValueKind::GlobalVariable {
+                if !other_than.contains(&user) {
+                    return true;
+                }
+            } else if seen.insert(user) {
                 work.push(user);
             }
         }

@@ -319,6 +319,13 @@ fn types_that_attributes_cannot_serve_are_refused() {
              df(&x, &mut a, &mut b, &mut [0.0], &mut [1.0], &mut [1.0]);\n}\n",
             "reverse mode with a width can not be used with this reference",
         ),
+        (
+            "use ferrozyme::autodiff_reverse;\nuse std::cell::Cell;\n\n\
+             #[autodiff_reverse(df, 2, Duplicated, Duplicated)]\nfn f(x: &Vec<Cell<f64>>, y: &mut [f64]) {\n    y[0] = x[0].get();\n}\n\n\
+             fn main() {\n    let (x, mut a, mut b) = (vec![Cell::new(1.0)], vec![Cell::new(0.0)], vec![Cell::new(0.0)]);\n    \
+             df(&x, &mut a, &mut b, &mut [0.0], &mut [1.0], &mut [1.0]);\n}\n",
+            "reverse mode with a width can not be used with this reference",
+        ),
     ];
     for (program, message) in programs {
         let project = Project::program("unserved", program);

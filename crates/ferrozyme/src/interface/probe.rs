@@ -5,6 +5,7 @@
 //! code. It has to be written out where `T` is known: behind a generic parameter only that parameter's bounds count.
 
 use std::marker::PhantomData;
+use std::panic::RefUnwindSafe;
 use std::ptr::null;
 
 use super::{Differentiable, Layout, Mismatch};
@@ -28,6 +29,8 @@ pub trait Unknown {
     const COPY: bool = false;
     /// Whether it is a slice of `Copy` elements.
     const SLICE_OF_COPY: bool = false;
+    /// Whether there is no cell in it, nor in anything that it owns or refers to. Locks and atomics do not count as such.
+    const HAS_NO_CELLS: bool = false;
     /// Whether a unique reference to it is the only way to it.
     const UNPIN: bool = false;
     /// Whether there is nothing to compare.
@@ -76,6 +79,12 @@ impl<T: Copy> Probe<T> {
 impl<T: Copy> Probe<[T]> {
     /// See [`Unknown`].
     pub const SLICE_OF_COPY: bool = true;
+}
+
+// The one automatic trait of stable Rust that looks for cells through all fields and pointers.
+impl<T: ?Sized + RefUnwindSafe> Probe<T> {
+    /// See [`Unknown`].
+    pub const HAS_NO_CELLS: bool = true;
 }
 
 impl<T: ?Sized + Unpin> Probe<T> {

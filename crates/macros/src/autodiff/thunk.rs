@@ -20,7 +20,7 @@ use super::function::Function;
 use super::place::Place;
 use super::signature::{Argument, Derivative};
 use checks::checks;
-use descriptor::is_frozen;
+use descriptor::is_frozen_throughout;
 use request::request;
 
 /// The derivative as an item.
@@ -143,7 +143,7 @@ fn lanes(function: &Function, place: Place, derivative: &Derivative) -> TokenStr
         .iter()
         .filter_map(|argument| match &argument.ty {
             Type::Reference(reference) if reference.mutability.is_none() => {
-                Some(is_frozen(&reference.elem))
+                Some(is_frozen_throughout(&reference.elem))
             }
             _ => None,
         });

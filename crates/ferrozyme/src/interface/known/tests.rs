@@ -82,6 +82,10 @@ fn probes_answer_for_any_type() {
         assert!(Probe::<[f64]>::FROZEN);
         assert!(!Probe::<Cell<f64>>::FROZEN && !Probe::<Cell<f64>>::COPY);
         assert!(!Probe::<Foreign>::FROZEN && !Probe::<Foreign>::COPY);
+        assert!(Probe::<&Vec<Box<Foreign>>>::HAS_NO_CELLS);
+        assert!(!Probe::<Vec<Cell<f64>>>::HAS_NO_CELLS);
+        assert!(!Probe::<Rc<Vec<Cell<f64>>>>::HAS_NO_CELLS);
+        assert!(!Probe::<&Cell<f64>>::HAS_NO_CELLS && Probe::<&Cell<f64>>::COPY);
         assert!(Probe::<fn(Foreign)>::COPY);
         assert!(Probe::<[fn(Foreign)]>::SLICE_OF_COPY);
         assert!(Probe::<Foreign>::UNPIN && Probe::<[f64]>::UNPIN);

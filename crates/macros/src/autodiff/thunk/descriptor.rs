@@ -94,13 +94,19 @@ pub(super) fn only_and_both(kind: Kind) -> Option<(u32, u32)> {
     }
 }
 
-/// What the driver may assume about the memory behind a reference.
-/// Whether nothing in a type can change behind a shared reference, as a question that the compiler answers.
-pub(super) fn is_frozen(target: &Type) -> TokenStream {
+/// Whether nothing in a value can change behind a shared reference, as a question that the compiler answers.
+fn is_frozen(target: &Type) -> TokenStream {
     let probe = quote!(::ferrozyme::__private::Probe::<#target>);
     quote!((#probe::FROZEN || #probe::COPY || #probe::SLICE_OF_COPY))
 }
 
+/// The same also for everything that the value owns or refers to.
+pub(super) fn is_frozen_throughout(target: &Type) -> TokenStream {
+    let frozen = is_frozen(target);
+    quote!((#frozen && ::ferrozyme::__private::Probe::<#target>::HAS_NO_CELLS))
+}
+
+/// What the driver may assume about the memory behind a reference.
 fn flags(ty: &Type) -> TokenStream {
     let private = quote!(::ferrozyme::__private);
     match ty {
