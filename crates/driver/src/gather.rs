@@ -10,7 +10,7 @@
 
 use crate::enzyme::{has_requests, read_enzyme_registrations, replace_calls};
 use crate::inputs::{Inputs, Origin};
-use crate::opaque::{demangle, is_inactive_of_cpp, is_opaque};
+use crate::opaque::{demangle, is_inactive_of_cpp, is_machinery_of_formatting, is_opaque};
 use crate::registrations::{Registration, read_registrations};
 use crate::report::Diagnostic;
 use crate::requests::{DERIVATIVE_PREFIX, FoundRequest, replace_requests};
@@ -396,7 +396,7 @@ impl<'c> Gathering<'c, '_> {
                     || !constant_elsewhere
                     || name.starts_with("llvm.")
                     || name.starts_with(DERIVATIVE_PREFIX)
-                    || is_opaque(&name, symbol)
+                    || is_opaque(&name, symbol) && !self.is_formatting_of_program(&name, symbol)
                     || self.originals.contains(&name)
                 {
                     continue;
@@ -439,6 +439,16 @@ impl<'c> Gathering<'c, '_> {
             let registration = self.registrations.iter().find(registers)?;
             Some(registration.source)
         })
+    }
+
+    /// Whether a function is part of formatting as it was made for a type of the program: it stays outside, but code of the program may be behind it.
+    fn is_formatting_of_program(&self, name: &str, symbol: Value<'c>) -> bool {
+        let ends = symbol.is_function() && symbol.has_attribute(Place::Function, "noreturn");
+        let of_program = |index| {
+            let input = self.inputs.get(index);
+            input.is_ok_and(|input| !matches!(input.origin, Origin::Std { .. }))
+        };
+        is_machinery_of_formatting(name) && !ends && self.defining(name).is_some_and(of_program)
     }
 
     /// The functions that compilers call by their C names (`memcpy`, `cbrt`, `__udivti3`) are operations, not programs: a copy would hide what it is.
@@ -520,7 +530,9 @@ impl<'c> Gathering<'c, '_> {
             specialise_layouts(self.context, function);
             // The machinery of the runtime stays outside: its body must not come in through the inliner.
             let name = function.name();
-            let of_runtime = self.from_std.contains_key(&name) || is_inactive_of_cpp(&name);
+            let of_runtime = self.from_std.contains_key(&name)
+                || is_inactive_of_cpp(&name)
+                || is_machinery_of_formatting(&name);
             if of_runtime && is_opaque(&name, function) {
                 function.remove_attribute(Place::Function, "alwaysinline");
                 function.remove_attribute(Place::Function, "inlinehint");

@@ -22,6 +22,7 @@ mod dispatch;
 mod enzyme;
 mod explain;
 mod finish;
+mod formatting;
 mod gather;
 pub mod inputs;
 mod opaque;

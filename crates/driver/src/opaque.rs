@@ -136,10 +136,37 @@ fn is_opaque_path(path: &str) -> bool {
     if starts(subject) {
         return true;
     }
-    path.starts_with('<')
-        && path
-            .split_once(" as ")
-            .is_some_and(|(_, interface)| starts(interface))
+    implements(path).is_some_and(|(subject, interface)| starts(interface) && is_of_std(subject))
+}
+
+/// Whether a function is one of the standard library's for formatting. Where it is generic, the program has its own of it.
+pub(crate) fn is_machinery_of_formatting(name: &str) -> bool {
+    let path = demangle(name);
+    let subject = path.trim_start_matches('<');
+    ["core::fmt::", "alloc::fmt::"]
+        .iter()
+        .any(|start| subject.starts_with(start))
+}
+
+/// Whether a function of the program implements part of formatting, and may be run by it.
+pub(crate) fn is_formatting(name: &str) -> bool {
+    const INTERFACES: [&str; 2] = ["core::fmt::", "std::io::Write"];
+    implements(&demangle(name)).is_some_and(|(subject, interface)| {
+        INTERFACES.iter().any(|start| interface.starts_with(start)) && !is_of_std(subject)
+    })
+}
+
+/// The type, and what stands behind it, of a path like `<Type as interface>::method`.
+fn implements(path: &str) -> Option<(&str, &str)> {
+    path.strip_prefix('<')?.split_once(" as ")
+}
+
+/// Whether a type is one of the standard library, and so is everything in it.
+fn is_of_std(ty: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+    ty.split(|c| !is_part(c))
+        .filter_map(|path| path.split_once("::"))
+        .all(|(root, _)| matches!(root, "core" | "alloc" | "std" | ""))
 }
 
 #[cfg(test)]
@@ -172,6 +199,7 @@ mod tests {
             "<f64 as core::fmt::Display>::fmt",
             "std::io::stdio::_print",
             "<std::io::stdio::Stdout as std::io::Write>::write_fmt",
+            "<alloc::vec::Vec<f64> as core::fmt::Debug>::fmt",
         ] {
             assert!(is_opaque_path(path), "{path}");
         }
@@ -180,6 +208,9 @@ mod tests {
             "core::slice::sort::stable::driftsort_main",
             "user::core::fmt",
             "core::fmtx",
+            "<user::Matrix as core::fmt::Display>::fmt",
+            "<&user::Matrix as core::fmt::Debug>::fmt",
+            "<alloc::vec::Vec<user::Matrix> as core::fmt::Debug>::fmt",
             "std::sync::poison::mutex::Mutex<T>::lock",
             "std::thread::local::LocalKey<T>::with",
             "std::panicking::catch_unwind",

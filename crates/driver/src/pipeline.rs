@@ -10,6 +10,7 @@ use crate::enzyme::{
     mark_arrays, wrap_library_addresses,
 };
 use crate::finish::{emit, optimise_derivatives};
+use crate::formatting::refuse_changes_in_formatting;
 use crate::gather::{Gathered, gather};
 use crate::inputs::Inputs;
 use crate::opaque::{demangle, is_declared_inactive, is_inactive, is_inactive_global, is_opaque};
@@ -147,6 +148,10 @@ pub(crate) fn make_derivatives<'c>(
     wrap_library_addresses(context, module);
     let machine = target_machine(&module.triple(), options).map_err(|problem| vec![problem])?;
     prepare(module, &machine).map_err(|problem| vec![problem])?;
+    let changes = refuse_changes_in_formatting(context, module);
+    if !changes.is_empty() {
+        return Err(changes.into());
+    }
     let mut choices = Vec::new();
     for _ in 0..MAX_ROUNDS {
         if !dispatch_unknown_calls(context, choosing, gathered, &mut choices)? {

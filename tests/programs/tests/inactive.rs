@@ -1,6 +1,6 @@
 //! What accompanies the numbers without being differentiated: printing, strings, counters, time, tables.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ferrozyme::{autodiff_forward, autodiff_reverse};
@@ -26,6 +26,80 @@ fn printing_on_the_way() {
         .forward(bprinting)
         .closed_form(|x| x.iter().map(|x| 2.0 * x).collect())
         .check(&[1.0, -2.0]);
+}
+
+/// Says more than it holds.
+#[derive(Clone, Debug)]
+struct Point {
+    x: f64,
+    y: f64,
+}
+
+impl fmt::Display for Point {
+    fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut square = 0.0;
+        [self.x, self.y].iter().for_each(|x| square += x * x);
+        write!(
+            text,
+            "({:.1}, {:.1}), {:.1} away",
+            self.x,
+            self.y,
+            square.sqrt()
+        )
+    }
+}
+
+#[derive(Debug)]
+enum Failure {
+    Negative(f64),
+    Large(String),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Negative(x) => write!(text, "{x} has no root"),
+            Failure::Large(message) => text.write_str(message),
+        }
+    }
+}
+
+fn root(x: f64) -> Result<f64, Failure> {
+    match x {
+        x if x < 0.0 => Err(Failure::Negative(x)),
+        x if x > 1e9 => Err(Failure::Large(format!("{x} is too much"))),
+        x => Ok(x.sqrt()),
+    }
+}
+
+#[autodiff_reverse(ddescribed, Duplicated, Active)]
+#[autodiff_forward(bdescribed, Dual, Dual)]
+fn described(x: &[f64]) -> f64 {
+    let point = Point { x: x[0], y: x[1] };
+    let both = vec![point.clone(), point.clone()];
+    println!("{point}, {both:?}");
+    let text = format!("{point}");
+    let product = match root(-x[0]) {
+        Ok(_) => 0.0,
+        Err(failure) => {
+            eprintln!("{failure}, {failure:?}");
+            root(x[0] * x[1]).unwrap()
+        }
+    };
+    product * text.len() as f64 * both[1].x
+}
+
+#[test]
+fn types_with_a_text_of_their_own() {
+    let length = "(1.3, 0.7), 1.5 away".len() as f64;
+    Field::new("described", described)
+        .reverse(ddescribed)
+        .forward(bdescribed)
+        .closed_form(|x| {
+            let root = (x[0] * x[1]).sqrt();
+            vec![length * 1.5 * root, length * x[0] * x[0] / (2.0 * root)]
+        })
+        .check(&[1.3, 0.7]);
 }
 
 #[autodiff_reverse(dstrings, Active, Const, Active)]

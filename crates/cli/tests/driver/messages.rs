@@ -303,6 +303,51 @@ fn constant_memory_that_is_written_and_read_is_refused() {
     }
 }
 
+/// A text that measures itself: `write!` runs code of the program, where nobody sees it.
+const FORMATTING: &str = "use ferrozyme::grad;
+use std::fmt::Write;
+
+struct Weighed {
+    sum: f64,
+    weight: f64,
+}
+
+impl Write for Weighed {
+    #[inline(never)]
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        self.sum += text.len() as f64 * self.weight;
+        Ok(())
+    }
+}
+
+fn f(x: &[f64]) -> f64 {
+    let mut text = Weighed { sum: 0.0, weight: x[0] };
+    write!(text, \"{:?}\", Some(x.len())).unwrap();
+    text.sum * x[1]
+}
+
+fn main() {
+    println!(\"{:?}\", grad(f, &[1.3, 0.7]));
+}
+";
+
+#[test]
+fn numbers_that_change_while_formatting_are_refused() {
+    let project = Project::program("formatting", FORMATTING);
+    for profile in ["dev", "release"] {
+        let run = project.ferrozyme(&["build", "--profile", profile]);
+        let errors = run.expect_failure();
+        for part in [
+            "error: a number is changed while something is formatted, and nothing that formatting does is differentiated",
+            "src/main.rs:12:9",
+            "note: formatting in a differentiated function may run `<formatting::Weighed as core::fmt::Write>::write_str`",
+            "help: format outside of the differentiated function",
+        ] {
+            assert!(errors.contains(part), "{profile}: {part}\n{errors}");
+        }
+    }
+}
+
 #[test]
 fn types_that_attributes_cannot_serve_are_refused() {
     let programs = [

@@ -1,0 +1,86 @@
+//! Code of the program that formatting runs: its implementations of `Display`, `fmt::Write` and the like.
+//!
+//! Formatting itself stays outside ([`crate::opaque`]), so nobody sees it call what it is given. That is right for code that writes text, which is what such code is there for.
+//! Numbers that it changes on the way would keep the derivatives they had, so that is refused.
+
+use crate::opaque::{demangle, is_formatting};
+use crate::report::Diagnostic;
+use crate::requests::location_of;
+use ferrozyme_llvm::{Context, Module, Opcode, Type, TypeKind, Value, ValueKind};
+use std::collections::HashSet;
+
+/// Says which code of the program changes numbers when something is formatted. The module is optimised, so that what is local to a function is in no memory any more.
+pub(crate) fn refuse_changes_in_formatting<'c>(
+    context: &'c Context,
+    module: Module<'c>,
+) -> Vec<Diagnostic> {
+    let given = module.functions().filter(|function| {
+        !function.is_declaration() && is_formatting(&function.name()) && is_given_away(*function)
+    });
+    given
+        .filter_map(|function| {
+            let change = find_change(function)?;
+            Some(Diagnostic {
+                location: location_of(context, change),
+                construct: Some("a number is changed here".to_owned()),
+                notes: vec![format!(
+                    "formatting in a differentiated function may run `{}`",
+                    demangle(&function.name())
+                )],
+                remedy: Some(
+                    "format outside of the differentiated function, or change the number before formatting"
+                        .to_owned(),
+                ),
+                ..Diagnostic::error("a number is changed while something is formatted, and nothing that formatting does is differentiated")
+            })
+        })
+        .collect()
+}
+
+/// Whether a function is used other than by calling it.
+fn is_given_away(function: Value<'_>) -> bool {
+    function
+        .users()
+        .into_iter()
+        .any(|user| !user.is_call() || user.arguments().contains(&function))
+}
+
+/// An instruction of a function, or of those that it calls, that writes a float to memory which is not its own.
+fn find_change(function: Value<'_>) -> Option<Value<'_>> {
+    let mut work = vec![function];
+    let mut seen: HashSet<Value<'_>> = work.iter().copied().collect();
+    while let Some(function) = work.pop() {
+        for instruction in function.instructions() {
+            if instruction.is(Opcode::Store)
+                && holds_floats(instruction.operand(0).ty())
+                && !is_own_memory(instruction.operand(1))
+            {
+                return Some(instruction);
+            }
+            if instruction.is_call() {
+                let called = instruction.called();
+                let has_body = called.kind() == ValueKind::Function && !called.is_declaration();
+                if has_body && seen.insert(called) {
+                    work.push(called);
+                }
+            }
+        }
+    }
+    None
+}
+
+fn holds_floats(ty: Type<'_>) -> bool {
+    match ty.kind() {
+        TypeKind::Float | TypeKind::Double => true,
+        TypeKind::Vector => holds_floats(ty.element()),
+        _ => false,
+    }
+}
+
+/// Whether an address is one of a variable of the function that has it.
+fn is_own_memory(mut address: Value<'_>) -> bool {
+    while address.is(Opcode::GetElementPtr) {
+        address = address.operand(0);
+    }
+    address.is(Opcode::Alloca)
+}
