@@ -34,6 +34,22 @@ const OPAQUE_PATHS: &[&str] = &[
     "std::panicking::rust_panic_with_hook",
 ];
 
+/// Functions below those paths that only put addresses together, and are looked into.
+const TRANSPARENT_PATHS: &[&str] = &[
+    "core::fmt::rt::Argument",
+    "core::fmt::rt::<impl core::fmt::Arguments>",
+    "core::fmt::Arguments",
+];
+
+/// Functions that show what they are given, from which parameter on; what stands before is where the text goes.
+const SHOWING: &[(&str, usize)] = &[
+    ("std::io::stdio::_print", 0),
+    ("std::io::stdio::_eprint", 0),
+    ("alloc::fmt::format::format_inner", 1),
+    ("core::fmt::write", 1),
+    ("<core::fmt::Formatter>::write_fmt", 1),
+];
+
 /// What the name of a function contains through which users say that no derivatives go.
 pub(crate) const INACTIVE_NAME: &str = "__ferrozyme_inactive";
 
@@ -127,16 +143,23 @@ pub(crate) fn demangle(name: &str) -> String {
 fn is_opaque_path(path: &str) -> bool {
     // `<core::fmt::Formatter>::pad` and `<f64 as core::fmt::Display>::fmt` are below `core::fmt` as well.
     let subject = path.trim_start_matches('<');
-    let starts = |path: &str| {
-        OPAQUE_PATHS.iter().any(|opaque| {
-            path.strip_prefix(opaque)
-                .is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
-        })
-    };
+    let starts = |path: &str| OPAQUE_PATHS.iter().any(|opaque| is_below(path, opaque));
     if starts(subject) {
-        return true;
+        return !TRANSPARENT_PATHS.iter().any(|path| is_below(subject, path));
     }
     implements(path).is_some_and(|(subject, interface)| starts(interface) && is_of_std(subject))
+}
+
+fn is_below(path: &str, other: &str) -> bool {
+    path.strip_prefix(other)
+        .is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+}
+
+/// From which parameter on a function only shows what it is given.
+pub(crate) fn shown_from(name: &str) -> Option<usize> {
+    let path = demangle(name);
+    let (_, first) = SHOWING.iter().find(|(known, _)| *known == path)?;
+    Some(*first)
 }
 
 /// Whether a function is one of the standard library's for formatting. Where it is generic, the program has its own of it.
@@ -208,6 +231,9 @@ mod tests {
             "core::slice::sort::stable::driftsort_main",
             "user::core::fmt",
             "core::fmtx",
+            "core::fmt::rt::Argument::new_display",
+            "<core::fmt::rt::Argument>::new_debug::<f64>",
+            "<core::fmt::Arguments>::new::<7, 1>",
             "<user::Matrix as core::fmt::Display>::fmt",
             "<&user::Matrix as core::fmt::Debug>::fmt",
             "<alloc::vec::Vec<user::Matrix> as core::fmt::Debug>::fmt",

@@ -13,7 +13,9 @@ use crate::finish::{emit, optimise_derivatives};
 use crate::formatting::refuse_changes_in_formatting;
 use crate::gather::{Gathered, gather};
 use crate::inputs::Inputs;
-use crate::opaque::{demangle, is_declared_inactive, is_inactive, is_inactive_global, is_opaque};
+use crate::opaque::{
+    demangle, is_declared_inactive, is_inactive, is_inactive_global, is_opaque, shown_from,
+};
 use crate::options::{Level, Options, Relocation, Stage};
 use crate::prepare::prepare;
 use crate::refusal::{Reasons, describe_import_error};
@@ -292,6 +294,12 @@ fn bring_in<'c>(
         .any(|request| matches!(request.interface, Interface::Slots(_)));
     for function in loops.functions.values_mut() {
         function.facts.writes_constants |= of_rust && is_declared_inactive(&function.name);
+        if let Some(first) = shown_from(&function.name) {
+            let shown = function.params.iter_mut().skip(first);
+            for param in shown.filter(|param| param.ty == ir::Type::PTR) {
+                param.facts.readonly = true;
+            }
+        }
     }
     for registration in &gathered.registrations {
         register(&mut loops, registration, of_rust).map_err(|problem| vec![problem])?;
