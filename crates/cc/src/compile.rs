@@ -107,6 +107,7 @@ impl Compilation<'_> {
         let unit = compile_unit(&name, &identity, &bytes, &options, &unit_options)
             .map_err(|problems| render::show(&problems))?;
         self.warn(&unit);
+        crate::explain::show(&unit.report, options.explain.as_ref());
         if embeds {
             let record = Record {
                 identity,
@@ -267,7 +268,7 @@ pub(crate) fn driver_options(level: u8) -> Result<Options, Failure> {
         },
         cpu: None,
         relocation: Relocation::PositionIndependent,
-        explain: None,
+        explain: crate::explain::wanted()?,
         strict: false,
     })
 }

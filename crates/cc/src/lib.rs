@@ -14,6 +14,7 @@
 //! | `clang.rs` | the clang that is used |
 //! | `compile.rs` | from a source file to an object |
 //! | `embed.rs` | the copy of a unit in its object |
+//! | `explain.rs` | what was done for each derivative |
 //! | `library.rs`, `library.c` | functions of libraries that come without source, as source |
 //! | `link.rs` | what is left to do when a program is linked |
 //! | `units.rs` | the units that objects and libraries carry |
@@ -23,6 +24,7 @@ mod arguments;
 mod clang;
 mod compile;
 mod embed;
+mod explain;
 mod library;
 mod link;
 mod render;

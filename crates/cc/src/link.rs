@@ -74,6 +74,7 @@ fn make_deferred(clang: &Clang, units: &Units, folder: &Path) -> Result<Changes,
     for warning in &output.report.warnings {
         eprint!("{}", render::text(warning));
     }
+    crate::explain::show(&output.report, options.explain.as_ref());
     let mut changes = Changes::default();
     let object = folder.join("derivatives.o");
     std::fs::write(&object, &output.object).map_err(|error| unreadable(&object, &error))?;

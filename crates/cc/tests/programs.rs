@@ -1,4 +1,4 @@
-//! Compiles and runs every program of `tests/c`, at several optimisation levels: `cargo test -p ferrozyme-cc --test programs -- square`. Its README says what the first lines of
+//! Compiles and runs every program of `tests/c`, and the model of `models/gpt2-c`, at several optimisation levels: `cargo test -p ferrozyme-cc --test programs -- square`. Its README says what the first lines of
 //! the files mean.
 //!
 //! `FERROZYME_LEVELS=0123` chooses the levels. Programs that `pending.txt` names are known not to work yet; the feature `pending` runs them too.
@@ -43,6 +43,17 @@ fn main() -> ExitCode {
             trials.push(Trial::test(format!("{name} -O{level}"), move || {
                 run_program(&path, level)
             }));
+        }
+    }
+    for level in levels.chars() {
+        for openmp in [false, true] {
+            let threads = if openmp { " -fopenmp" } else { "" };
+            if parallel || !openmp {
+                trials.push(Trial::test(
+                    format!("gpt2-c -O{level}{threads}"),
+                    move || run_model(level, openmp),
+                ));
+            }
         }
     }
     libtest_mimic::run(&arguments, trials).exit_code()
@@ -168,6 +179,32 @@ fn run_program(path: &Path, level: char) -> Result<(), Failed> {
         }
         _ => Ok(()),
     }
+}
+
+/// The whole of GPT-2, in double precision: its automatic gradient against the hand-written one and against finite differences.
+fn run_model(level: char, openmp: bool) -> Result<(), Failed> {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/gpt2-c");
+    let folder = tempfile::tempdir()?;
+    let program = folder.path().join("gpt2-c");
+    let files = [
+        "layers.c", "model.c", "random.c", "check.c", "bench.c", "main.c",
+    ];
+    let compiled = Command::new(env!("CARGO_BIN_EXE_ferrozyme-cc"))
+        .current_dir(sources)
+        .arg(format!("-O{level}"))
+        .args(openmp.then_some("-fopenmp"))
+        .arg("-DREAL=double")
+        .args(files)
+        .arg("-o")
+        .arg(&program)
+        .arg("-lm")
+        .output()?;
+    check_success("compiling", &compiled)?;
+    let ran = Command::new(&program).arg("check").output()?;
+    if !ran.status.success() {
+        return Err(String::from_utf8_lossy(&ran.stdout).into_owned().into());
+    }
+    Ok(())
 }
 
 fn check_success(what: &str, output: &Output) -> Result<(), Failed> {

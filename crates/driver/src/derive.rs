@@ -19,7 +19,7 @@ use ferrozyme_diff::{
 use ferrozyme_ir::{
     Constant, FunctionId, GlobalId, Module, Opcode, Payload, Range, Scalar, all_ops, print,
 };
-use ferrozyme_opt::{OptimiseOptions, keep_order, optimise_with};
+use ferrozyme_opt::{OptimiseOptions, infer_facts, keep_order, optimise_with};
 use std::collections::{HashMap, HashSet};
 
 /// What differentiation leaves behind in the module.
@@ -214,6 +214,15 @@ impl Derivation<'_> {
         }
     }
 
+    /// C lets `restrict` pointers meet where nothing is written, so that callers may also give one shadow for both, which is written. What is lost is nothing for the
+    /// function itself: memory that it writes through other `restrict` pointers is still apart.
+    fn let_shadows_coincide(&mut self, root: FunctionId) {
+        infer_facts(self.module, root);
+        for param in &mut self.module.functions[root].params {
+            param.facts.noalias &= !param.facts.readonly;
+        }
+    }
+
     fn optimise(&mut self, id: FunctionId) {
         if self.strict {
             keep_order(self.module, id);
@@ -257,6 +266,9 @@ impl Derivation<'_> {
 
         if !self.open.is_empty() || self.calls_derivatives(root) {
             self.optimise(root);
+        }
+        if matches!(request.interface, Interface::Values(_)) {
+            self.let_shadows_coincide(root);
         }
         let asked = diff::Request {
             keep_order: self.strict,

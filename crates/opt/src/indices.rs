@@ -195,7 +195,7 @@ impl<'f> Indices<'f> {
         self.sizes.contains(value)
     }
 
-    /// Notes the sizes that an operation works on; one less than a size is what loops often count to.
+    /// Notes the sizes that an operation works on; one less than a size is what loops often count to. The factors of a size are sizes.
     fn note_sizes(&mut self, data: &OpData) {
         if !matches!(data.opcode, Opcode::Udiv | Opcode::Umin | Opcode::Umax) {
             return;
@@ -203,12 +203,11 @@ impl<'f> Indices<'f> {
         for &operand in &data.operands {
             self.sizes.insert(operand);
             let expression = self.expression(operand);
-            let constant = expression.constant_part();
-            let whole = expression.plus(constant.wrapping_neg());
-            if let Some(value) = whole.and_then(|whole| whole.is_value())
-                && (-1..=0).contains(&constant)
+            if let [term] = expression.terms()
+                && term.coefficient > 0
+                && (-1..=0).contains(&expression.constant_part())
             {
-                self.sizes.insert(value);
+                self.sizes.extend(expression.variables());
             }
         }
     }

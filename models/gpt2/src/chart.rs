@@ -42,8 +42,8 @@ fn draw_into(
     groups: &[Group],
 ) -> Result<(), Box<dyn std::error::Error>> {
     const BAR: i32 = 14;
-    const LEFT: i32 = 260;
-    const WIDTH: i32 = 800;
+    const LEFT: i32 = 340;
+    const WIDTH: i32 = 900;
     let group_height = BAR * (legend.len() as i32 + 1);
     let top = 44 + 20 * legend.len() as i32;
     let height = top + group_height * groups.len() as i32 + 12;

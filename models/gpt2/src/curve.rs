@@ -15,6 +15,8 @@ pub struct Curve {
     pub points: Vec<(f64, f64)>,
     /// Whether single points are marked.
     pub marked: bool,
+    /// How wide the line is. Lines that come later lie above, so that a wide one shows below a narrow one.
+    pub width: u32,
 }
 
 const COLOURS: [RGBColor; 4] = [
@@ -36,11 +38,13 @@ pub fn curves_of(name: &str, entries: &[Entry]) -> [Curve; 2] {
             name: format!("{name}, training"),
             points: training.collect(),
             marked: false,
+            width: 2,
         },
         Curve {
             name: format!("{name}, validation"),
             points: validation.collect(),
             marked: true,
+            width: 2,
         },
     ]
 }
@@ -85,11 +89,15 @@ fn draw_into(
         .draw()?;
     for (curve, colour) in curves.iter().zip(COLOURS.iter().cycle()) {
         let points = curve.points.iter().map(|&(x, y)| (x, finite(y)));
-        let size = if curve.marked { 3 } else { 0 };
+        let size = if curve.marked { 1 + curve.width } else { 0 };
         chart
-            .draw_series(LineSeries::new(points, colour.stroke_width(2)).point_size(size))?
+            .draw_series(
+                LineSeries::new(points, colour.stroke_width(curve.width)).point_size(size),
+            )?
             .label(&curve.name)
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 20, y)], colour.stroke_width(2)));
+            .legend(move |(x, y)| {
+                PathElement::new([(x, y), (x + 20, y)], colour.stroke_width(curve.width))
+            });
     }
     chart
         .configure_series_labels()

@@ -25,6 +25,8 @@ enum Command {
     Gradcheck(commands::gradcheck::Options),
     /// Measure the automatic gradient beside the hand-written one
     Bench(commands::bench::Options),
+    /// Make the figures of a comparison: one batch learnt by heart, training, and times, automatic against hand-written
+    Figures(commands::figures::Options),
     /// Draw the losses of several runs
     Plot(commands::plot::Options),
     /// Download tinyshakespeare or published weights
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
         Command::Eval(options) => commands::eval::run(&options),
         Command::Gradcheck(options) => commands::gradcheck::run(&options),
         Command::Bench(options) => commands::bench::run(&options),
+        Command::Figures(options) => commands::figures::run(&options),
         Command::Plot(options) => commands::plot::run(&options),
         Command::Fetch(options) => commands::fetch::run(&options),
     };

@@ -23,6 +23,14 @@ pub(crate) fn build_value_root<'c>(
     let ty = function_type(context, &parameters.concat(), &results);
     let root = module.add_function(&root_symbol(request), ty);
     adopt_target(context, root, primal);
+    let mut first = 0;
+    for (index, leaves) in (0..).zip(&parameters) {
+        // `restrict`
+        if leaves.len() == 1 && primal.has_attribute(Place::Parameter(index), "noalias") {
+            root.add_attribute(Place::Parameter(first), context.attribute("noalias", 0));
+        }
+        first += leaves.len() as u32;
+    }
 
     let builder = context.builder();
     builder.at_end(context.append_block(root, "entry"));

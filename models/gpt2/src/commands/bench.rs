@@ -1,7 +1,9 @@
-//! `gpt2 bench`: how long the forward pass and the gradients take, for single layers and for the whole model.
+//! `gpt2 bench`: how long the forward pass and the gradients take, for single layers and for the whole model, in Rust and in C.
 
 mod components;
+mod in_c;
 mod memory;
+mod row;
 
 use super::BatchOptions;
 use anyhow::{Result, bail};
@@ -9,7 +11,10 @@ use clap::Args;
 use gpt2::chart::{self, Group};
 use gpt2::check::Case;
 use gpt2::engine::{Backward, Engine};
-use std::path::PathBuf;
+use gpt2::files::replace::replace_bytes;
+use in_c::Wanted;
+use row::{Language, Row};
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 #[derive(Args, Debug)]
@@ -19,15 +24,14 @@ pub(crate) struct Options {
     model: String,
     #[command(flatten)]
     batch: BatchOptions,
-    /// Measure with one thread, and with this many [default: all cores]
-    #[arg(long, value_parser = super::positive())]
-    threads: Option<u64>,
-    /// Rounds, of which the quickest counts
-    #[arg(short, long, default_value_t = 3, value_parser = super::positive())]
-    rounds: u64,
+    #[command(flatten)]
+    measurement: Measurement,
     /// Draw the overheads, too
     #[arg(long)]
     svg: Option<PathBuf>,
+    /// Write the measurements as lines of JSON, too
+    #[arg(long)]
+    json: Option<PathBuf>,
     /// Leave the single layers out
     #[arg(long)]
     whole: bool,
@@ -36,66 +40,129 @@ pub(crate) struct Options {
     layers: bool,
 }
 
-/// One line of the table.
-struct Row {
-    name: String,
-    /// Seconds of the forward pass, and of forward and backward pass together.
-    forward: f64,
-    manual: f64,
-    automatic: f64,
-    /// Bytes in use at most.
-    memory: Option<(u64, u64)>,
+/// How to measure.
+#[derive(Args, Debug)]
+pub(crate) struct Measurement {
+    /// Measure with one thread, and with this many [default: all cores]
+    #[arg(long, value_parser = super::positive())]
+    threads: Option<u64>,
+    /// Rounds, of which the quickest counts
+    #[arg(short, long, default_value_t = 3, value_parser = super::positive())]
+    rounds: u64,
+    /// Measure a program of models/gpt2-c, too; may be repeated
+    #[arg(long = "c", value_name = "PROGRAM")]
+    programs: Vec<PathBuf>,
+}
+
+impl Measurement {
+    /// What the option says of threads.
+    pub(crate) fn threads(&self) -> Option<u64> {
+        self.threads
+    }
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let (config, batch) = (super::named(&options.model)?, options.batch.batch());
+    let parts = Parts {
+        layers: !options.whole,
+        whole: !options.layers,
+    };
+    let table = measure(&options.model, &options.batch, &options.measurement, parts)?;
+    if let Some(path) = &options.svg {
+        table.save_chart(path)?;
+    }
+    if let Some(path) = &options.json {
+        let mut lines = String::new();
+        for row in &table.rows {
+            lines += &serde_json::to_string(row)?;
+            lines.push('\n');
+        }
+        replace_bytes(path, lines.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// What is measured.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parts {
+    pub(crate) layers: bool,
+    pub(crate) whole: bool,
+}
+
+/// All measurements of a model.
+pub(crate) struct Table {
+    model: String,
+    rows: Vec<Row>,
+    /// The table as it was printed.
+    pub(crate) text: String,
+}
+
+impl Table {
+    /// Draws the overheads.
+    pub(crate) fn save_chart(&self, path: &Path) -> Result<()> {
+        let title = format!("Gradient of {} divided by its forward pass", self.model);
+        let groups: Vec<Group> = self.rows.iter().map(Row::overheads).collect();
+        chart::save(path, &title, &["hand-written", "automatic"], &groups)?;
+        Ok(())
+    }
+
+    fn print(&mut self, text: &str) {
+        println!("{text}");
+        self.text += text;
+        self.text.push('\n');
+    }
+
+    fn add(&mut self, row: Row) {
+        self.print(&row.text());
+        self.rows.push(row);
+    }
+}
+
+/// Measures, and prints each line of the table as soon as it is known.
+pub(crate) fn measure(
+    model: &str,
+    batch: &BatchOptions,
+    measurement: &Measurement,
+    parts: Parts,
+) -> Result<Table> {
+    let (config, batch) = (super::named(model)?, batch.batch());
     if batch.steps > config.max_steps {
         bail!(
             "the model has {} positions, fewer than --length",
             config.max_steps
         );
     }
-    println!(
-        "{}, {} sequences of {} tokens, quickest of {} rounds",
-        options.model, batch.sequences, batch.steps, options.rounds
-    );
-    println!("gradient: forward and backward pass together; overhead: gradient / forward");
-    println!(
-        "{:34} {:>11} {:>12} {:>9} {:>13} {:>9} {:>7}",
-        "", "forward ms", "by hand ms", "overhead", "automatic ms", "overhead", "ratio"
-    );
-    let mut rows = Vec::new();
-    let mut add = |row: Row| {
-        print(&row);
-        rows.push(row);
+    let (rounds, threads) = (measurement.rounds, super::threads(measurement.threads));
+    let mut table = Table {
+        model: model.to_owned(),
+        rows: Vec::new(),
+        text: String::new(),
     };
-    if !options.whole {
-        components::measure(&config, &batch, options.rounds, &mut add);
+    table.print(&format!(
+        "{model}, {} sequences of {} tokens, quickest of {rounds} rounds",
+        batch.sequences, batch.steps
+    ));
+    table.print(&row::head());
+    if parts.layers {
+        components::measure(&config, &batch, rounds, |row| table.add(row));
     }
-    if !options.layers {
+    if parts.whole {
         let case = Case::random(config, batch, 0.02, 1);
-        let mut counts = vec![1, super::threads(options.threads)];
+        let mut counts = vec![1, threads];
         counts.dedup();
         for threads in counts {
-            add(measure_model(&case, threads, options.rounds));
+            table.add(measure_model(&case, threads, rounds));
         }
     }
-    if let Some(path) = &options.svg {
-        let title = format!("Gradient of {} divided by its forward pass", options.model);
-        let groups: Vec<Group> = rows.iter().map(Row::overheads).collect();
-        chart::save(path, &title, &["hand-written", "automatic"], &groups)?;
+    for program in &measurement.programs {
+        let wanted = Wanted {
+            layers: parts.layers,
+            whole: parts.whole,
+            rounds,
+            threads,
+        };
+        in_c::measure(program, &config, &batch, wanted, |row| table.add(row))?;
     }
-    Ok(())
-}
-
-impl Row {
-    /// How long the gradients take, measured in forward passes.
-    fn overheads(&self) -> Group {
-        Group {
-            name: self.name.clone(),
-            values: vec![self.manual / self.forward, self.automatic / self.forward],
-        }
-    }
+    Ok(table)
 }
 
 /// The whole model on so many threads.
@@ -115,14 +182,15 @@ fn measure_model(case: &Case<f32>, threads: usize, rounds: u64) -> Row {
     let (forward, manual, manual_memory) = measure(Backward::Manual);
     let (_, automatic, automatic_memory) = measure(Backward::Automatic);
     Row {
-        name: match threads {
-            1 => "whole model, 1 thread".to_owned(),
-            threads => format!("whole model, {threads} threads"),
-        },
+        name: "whole model".to_owned(),
+        language: Language::Rust,
+        openmp: false,
+        threads,
         forward,
         manual,
         automatic,
-        memory: manual_memory.zip(automatic_memory),
+        manual_memory,
+        automatic_memory,
     }
 }
 
@@ -134,27 +202,4 @@ fn quickest(rounds: u64, mut work: impl FnMut()) -> f64 {
         start.elapsed().as_secs_f64()
     };
     (0..rounds).map(time).fold(f64::INFINITY, f64::min)
-}
-
-fn print(row: &Row) {
-    let overheads = row.overheads().values;
-    println!(
-        "{:34} {:11.2} {:12.2} {:9.2} {:13.2} {:9.2} {:7.2}",
-        row.name,
-        1e3 * row.forward,
-        1e3 * row.manual,
-        overheads[0],
-        1e3 * row.automatic,
-        overheads[1],
-        row.automatic / row.manual,
-    );
-    if let Some((manual, automatic)) = row.memory {
-        println!(
-            "{:34} by hand {} MB, automatic {} MB, ratio {:.2}",
-            "  memory at most",
-            manual >> 20,
-            automatic >> 20,
-            automatic as f64 / manual as f64
-        );
-    }
 }

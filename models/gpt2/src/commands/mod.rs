@@ -3,6 +3,7 @@
 pub(crate) mod bench;
 pub(crate) mod eval;
 pub(crate) mod fetch;
+pub(crate) mod figures;
 pub(crate) mod gradcheck;
 pub(crate) mod plot;
 pub(crate) mod sample;

@@ -136,6 +136,56 @@ fn gradients_are_checked_and_measured() {
 }
 
 #[test]
+fn figures_are_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = "figures --model tiny --batch 1 --length 4 --steps 2 --overfit-steps 1 --rounds 1 --threads 1 --out";
+    let mut arguments: Vec<&str> = arguments.split(' ').collect();
+    arguments.push(folder.path().to_str().unwrap());
+    run(&arguments);
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    for (name, what) in [
+        ("overfit.svg", "hand-written, training"),
+        ("training.svg", "automatic, validation"),
+        ("overhead.svg", "whole model, 1 thread"),
+    ] {
+        assert!(read(name).contains(what), "{name}");
+    }
+    assert!(read("training.txt").contains("largest difference: "));
+    assert!(read("overhead.txt").contains("whole model, 1 thread"));
+}
+
+#[test]
+fn a_program_in_c_is_measured_beside() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("gpt2-c");
+    let line = r#"{"name": "whole model", "language": "C", "openmp": true, "threads": 2, "forward": 0.5, "manual": 1.5, "automatic": 2.0}"#;
+    fs::write(&program, format!("#!/bin/sh\necho '{line}'\n")).unwrap();
+    make_executable(&program);
+    let rows = folder.path().join("rows.json");
+    let arguments = "bench --model tiny --batch 1 --length 4 --rounds 1 --threads 1 --whole";
+    let mut arguments: Vec<&str> = arguments.split(' ').collect();
+    arguments.extend(["--c", program.to_str().unwrap()]);
+    arguments.extend(["--json", rows.to_str().unwrap()]);
+    let output = run(&arguments);
+    assert!(
+        output.contains("C, OpenMP, 2 threads: whole model"),
+        "{output}"
+    );
+    let rows = fs::read_to_string(&rows).unwrap();
+    assert_eq!(rows.lines().count(), 2);
+    assert!(rows.contains(r#""language":"Rust""#), "{rows}");
+
+    fs::write(&program, "#!/bin/sh\necho nonsense\n").unwrap();
+    let error = refused(&arguments);
+    assert!(error.contains("printed `nonsense`"), "{error}");
+}
+
+fn make_executable(path: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
 fn mistakes_are_explained() {
     let error = refused(&["train", "--model", "gigantic"]);
     assert!(

@@ -127,21 +127,64 @@ fn what_cannot_be_trained_is_refused() {
     );
 }
 
-/// The numbers that llm.c's preparation gives.
-#[test]
-fn tinyshakespeare_has_its_tokens() {
+/// tinyshakespeare, which does not come with the project. Without it nothing can be tested.
+fn tinyshakespeare(encoding: Encoding) -> Option<Data> {
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../../shared/data/tinyshakespeare.txt"
     );
-    let Ok(text) = std::fs::read_to_string(path) else {
-        println!("skipped: {path} is not there");
+    match std::fs::read_to_string(path) {
+        Ok(text) => Some(Data::from_text(&text, encoding)),
+        Err(_) => {
+            println!("skipped: {path} is not there");
+            None
+        }
+    }
+}
+
+/// The numbers that llm.c's preparation gives.
+#[test]
+fn tinyshakespeare_has_its_tokens() {
+    let Some(data) = tinyshakespeare(Encoding::Gpt2) else {
         return;
     };
-    let data = Data::from_text(&text, Encoding::Gpt2);
     assert_eq!(
         (data.training.len(), data.validation.len()),
         (305_260, 32_768)
     );
     assert_eq!(data.validation[..4], [50_256, 5_962, 22_307, 25]);
+}
+
+/// The losses of 40 steps on tinyshakespeare, with the settings of the 124M model but for its size.
+#[test]
+fn both_gradients_learn_tinyshakespeare_alike() {
+    let Some(data) = tinyshakespeare(Encoding::Bytes) else {
+        return;
+    };
+    let run = |backward| {
+        let config = Config {
+            channels: 32,
+            max_steps: 64,
+            ..config()
+        };
+        let plan = Plan {
+            batch: Batch {
+                sequences: 4,
+                steps: 64,
+            },
+            ..plan(backward, 2, false)
+        };
+        let mut training = Training::new(plan, State::random(config, 1), &data).unwrap();
+        let mut losses = losses(&mut training, 41);
+        losses.push(training.validate(5));
+        losses
+    };
+    let (automatic, manual) = (run(Backward::Automatic), run(Backward::Manual));
+    assert!(automatic[40] < automatic[0] - 1.5, "{automatic:?}");
+    for (step, (automatic, manual)) in automatic.iter().zip(manual).enumerate() {
+        assert!(
+            (automatic - manual).abs() < 1e-3,
+            "step {step}: {automatic} {manual}"
+        );
+    }
 }

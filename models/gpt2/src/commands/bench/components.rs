@@ -2,7 +2,8 @@
 //!
 //! Only this measurement asks for derivatives of layers. The model's gradient is one request for the whole of it.
 
-use super::{Row, quickest};
+use super::quickest;
+use super::row::{Language, Row};
 use ferrozyme::autodiff_reverse;
 use gpt2::layers;
 use gpt2::random::Random;
@@ -127,10 +128,14 @@ fn row(
 ) -> Row {
     Row {
         name,
+        language: Language::Rust,
+        openmp: false,
+        threads: 1,
         forward: quickest(rounds, forward),
         manual: quickest(rounds, manual),
         automatic: quickest(rounds, automatic),
-        memory: None,
+        manual_memory: None,
+        automatic_memory: None,
     }
 }
 
