@@ -1,4 +1,4 @@
-// refused: error: `function` has no derivative: floats of the type x86_fp80 (in C: `long double`) have no derivative
+// refused: error: 'function' has no derivative: floats of the type x86_fp80 ('long double') have no derivative
 // long double has no counterpart in the Loop IR.
 #include "check.h"
 

@@ -70,6 +70,23 @@ void _ZNSt8__detail15_List_node_base10_M_reverseEv(struct list_node *ring) {
   } while (node != ring);
 }
 
+// Gives a ring the nodes that were between `first` and `last` in the ring `old`.
+static void close_ring(struct list_node *ring, struct list_node *first, struct list_node *last, struct list_node *old) {
+  if (first == old) {
+    ring->next = ring->previous = ring;
+    return;
+  }
+  ring->next = first;
+  ring->previous = last;
+  first->previous = last->next = ring;
+}
+
+void _ZNSt8__detail15_List_node_base4swapERS0_S1_(struct list_node *a, struct list_node *b) {
+  struct list_node *a_first = a->next, *a_last = a->previous, *b_first = b->next, *b_last = b->previous;
+  close_ring(a, b_first, b_last, b);
+  close_ring(b, a_first, a_last, a);
+}
+
 // C++: std::map and std::set. The header's parent is the root, its left the first node, its right the last.
 enum { RED, BLACK };
 struct tree_node {

@@ -3,6 +3,8 @@
 use crate::Failure;
 use ferrozyme_driver::{Diagnostic, Location, Severity};
 use std::fmt::Write;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
 
 /// Shows all problems, and gives the failure that follows from them.
 pub(crate) fn show(problems: &[Diagnostic]) -> Failure {
@@ -23,12 +25,10 @@ pub(crate) fn text(diagnostic: &Diagnostic) -> String {
         Severity::Warning => "warning",
     };
     let place = diagnostic.location.as_ref().map(place).unwrap_or_default();
-    let _ = writeln!(text, "{place}{severity}: {}", diagnostic.message);
+    let message = demangled(&diagnostic.message);
+    let _ = writeln!(text, "{place}{severity}: {message}");
     if let Some(location) = &diagnostic.location {
         write_source(&mut text, location);
-    }
-    if let Some(construct) = &diagnostic.construct {
-        let _ = writeln!(text, "{place}note: in the Loop IR: {}", construct.trim());
     }
     if diagnostic.chain.len() > 1 {
         let names: Vec<&str> = diagnostic
@@ -36,15 +36,38 @@ pub(crate) fn text(diagnostic: &Diagnostic) -> String {
             .iter()
             .map(|frame| frame.function.as_str())
             .collect();
-        let _ = writeln!(text, "{place}note: reached through {}", names.join(" -> "));
+        let names = demangled(&names.join(" -> "));
+        let _ = writeln!(text, "{place}note: reached through {names}");
     }
     for note in &diagnostic.notes {
-        let _ = writeln!(text, "{place}note: {note}");
+        let _ = writeln!(text, "{place}note: {}", demangled(note));
     }
     if let Some(remedy) = &diagnostic.remedy {
-        let _ = writeln!(text, "{place}note: {remedy}");
+        let _ = writeln!(text, "{place}note: {}", demangled(remedy));
     }
     text
+}
+
+/// A text with names of C++ as they are written, by the tool that comes with the linker; without it they stay as they are.
+fn demangled(text: &str) -> String {
+    if !text.contains("_Z") {
+        return text.to_owned();
+    }
+    let filter = |tool: &str| -> Option<String> {
+        let mut child = Command::new(tool)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .ok()?;
+        child.stdin.take()?.write_all(text.as_bytes()).ok()?;
+        let output = child.wait_with_output().ok()?;
+        let text = String::from_utf8(output.stdout).ok()?;
+        output.status.success().then_some(text)
+    };
+    let tools = ["c++filt", "llvm-cxxfilt-22", "llvm-cxxfilt"];
+    let found = tools.into_iter().find_map(filter);
+    found.unwrap_or_else(|| text.to_owned())
 }
 
 fn place(location: &Location) -> String {

@@ -129,8 +129,12 @@ fn read_header(text: &str) -> Result<Header, Failed> {
         output: None,
         refused: None,
     };
-    if let Some(refused) = line.strip_prefix("refused: ") {
-        header.refused = Some(refused.to_owned());
+    let (line, refused) = match line.split_once("refused: ") {
+        Some((before, refused)) => (before.trim_end_matches("; "), Some(refused.to_owned())),
+        None => (line, None),
+    };
+    header.refused = refused;
+    if line.is_empty() {
         return Ok(header);
     }
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect();

@@ -6,8 +6,8 @@ use crate::derive::{Derived, Refusals, derive};
 use crate::detach::attach_again;
 use crate::dispatch::{Choice, dispatch_unknown_calls, has_unknown_calls};
 use crate::enzyme::{
-    adapt_registrations, call_parallel_regions, detach_inactive_globals, end_at_handlers,
-    mark_arrays, wrap_library_addresses,
+    adapt_registrations, call_parallel_regions, copy_from_outside, detach_inactive_globals,
+    end_at_handlers, mark_arrays, pass_lists, wrap_library_addresses,
 };
 use crate::finish::{emit, optimise_derivatives};
 use crate::formatting::refuse_changes_in_formatting;
@@ -144,7 +144,9 @@ pub(crate) fn make_derivatives<'c>(
     adapt_registrations(context, module, &mut gathered.registrations)
         .map_err(|problem| vec![problem])?;
     detach_inactive_globals(context, module, &gathered.registrations);
-    call_parallel_regions(context, module);
+    call_parallel_regions(context, module)?;
+    pass_lists(context, module);
+    copy_from_outside(context, module);
     end_at_handlers(context, module);
     mark_arrays(context, module);
     wrap_library_addresses(context, module);

@@ -4,6 +4,7 @@
 //! crate, inlined to a line of the user. The innermost line of the user is shown, the library's is a note.
 
 use crate::descriptor::Slot;
+use crate::enzyme::{LISTED, LOCAL_MARK};
 use crate::opaque::demangle;
 use crate::passing::slot_of;
 use crate::report::{Diagnostic, Frame, Location};
@@ -36,12 +37,19 @@ pub(crate) fn describe_refusal(
             format!("derivatives cannot go through {kind}"),
             match request.interface {
                 Interface::Slots(_) => remedy_of(kind).to_owned(),
-                Interface::Values(_) => wording.remedy(error),
+                Interface::Values(_) => remedy_in_c(kind).to_owned(),
             },
         ),
         None if let Some(slot) = wording.constant_argument(error) => wording.of_argument(slot),
+        None if let Some(number) = wording.constant_number(error) => (
+            format!(
+                "derivatives would flow through the memory of argument {number} of {}, which is 'enzyme_const'",
+                wording.quote(request.primal_name())
+            ),
+            "use 'enzyme_dup' and give a shadow, or keep values that carry derivatives out of its memory".to_owned(),
+        ),
         None => (
-            wording.in_words(&error.message),
+            wording.in_words(&wording.in_language(&error.message)),
             match is_about_memory(error) && works_on_maps(module, &error.function) {
                 true => REMEDY_FOR_MAPS.to_owned(),
                 false => wording.remedy(error),
@@ -92,10 +100,14 @@ pub(crate) fn describe_import_error(
 ) -> Diagnostic {
     let places = locations(&error.places);
     let own = choose(&places, request);
-    let (what, remedy) = explain_reason(error);
+    let (mut what, remedy) = explain_reason(error);
     let name = match request {
-        Some(request) => Wording { request }.name(&error.function),
-        None => demangle(&error.function),
+        Some(request) => {
+            let wording = Wording { request };
+            what = wording.in_language(&what);
+            wording.quote(&wording.name(&error.function))
+        }
+        None => format!("`{}`", demangle(&error.function)),
     };
     let mut notes = notes_of_places(&places, own);
     notes.extend(request.map(|request| Wording { request }.purpose()));
@@ -103,7 +115,7 @@ pub(crate) fn describe_import_error(
         location: own.map(|index| places[index].clone()),
         remedy,
         notes,
-        ..Diagnostic::error(format!("`{name}` has no derivative: {what}"))
+        ..Diagnostic::error(format!("{name} has no derivative: {what}"))
     }
 }
 
@@ -127,6 +139,40 @@ const RUST_TERMS: [(&str, &str); 3] = [
     ("inactive", "`#[inactive]`"),
 ];
 
+/// What users of C read in the place of what is said to those of Rust.
+const IN_C: [(&str, &str); 9] = [
+    (
+        "variants of an enum share theirs",
+        "members of a union share theirs",
+    ),
+    (
+        "pass a reference to the `enum`, or mark the function `#[inline(always)]`",
+        "pass the union by its address, or mark the function '__attribute__((always_inline))'",
+    ),
+    (
+        "a `struct` in the place of an `enum`",
+        "a struct in the place of a union",
+    ),
+    (
+        "declare the argument `Const`",
+        "mark the argument 'enzyme_const'",
+    ),
+    ("declare the result `const`", "give 'enzyme_const_return'"),
+    (
+        "declare the argument that the pointer comes from `dup`",
+        "mark the argument that the pointer comes from 'enzyme_dup'",
+    ),
+    (
+        ", or describe the type of the argument that holds this memory",
+        "",
+    ),
+    ("(in C: `long double`) ", "('long double') "),
+    (
+        "declare it inactive",
+        "declare it inactive ('__enzyme_register_gradient_…', '__enzyme_inactivefn_…')",
+    ),
+];
+
 struct Wording<'a> {
     request: &'a FoundRequest,
 }
@@ -135,6 +181,7 @@ impl Wording<'_> {
     /// A function that was called, and of which the importer knows why it has no derivative.
     fn of_import(&self, reason: &ImportError, error: &diff::Error, module: &Module) -> Diagnostic {
         let (what, remedy) = explain_reason(reason);
+        let what = self.in_language(&what);
         let name = self.quote(&self.name(&reason.function));
         let message = format!("{name} has no derivative: {what}");
         let mut places = locations(&reason.places);
@@ -151,6 +198,17 @@ impl Wording<'_> {
         match &self.request.interface {
             Interface::Slots(descriptor) if error.function == root_symbol(self.request) => {
                 slot_of(descriptor, error.argument? as usize)
+            }
+            _ => None,
+        }
+    }
+
+    /// The same in C: the number of the argument.
+    fn constant_number(&self, error: &diff::Error) -> Option<usize> {
+        match &self.request.interface {
+            Interface::Values(values) if error.function == root_symbol(self.request) => {
+                let parameter = values.parameters.get(error.argument? as usize);
+                parameter.map(|parameter| parameter.number)
             }
             _ => None,
         }
@@ -221,9 +279,9 @@ impl Wording<'_> {
                     .to_owned()
             }
             false => format!(
-                "needed for the derivative `{}` of `{}`{}",
-                self.request.derivative_name(),
-                self.request.primal_name(),
+                "needed for the derivative {} of {}{}",
+                self.quote(self.request.derivative_name()),
+                self.quote(self.request.primal_name()),
                 at.unwrap_or_default(),
             ),
         }
@@ -232,7 +290,8 @@ impl Wording<'_> {
     /// A function as its author calls it.
     fn name(&self, symbol: &str) -> String {
         if symbol != root_symbol(self.request) {
-            return demangle(symbol);
+            let symbol = symbol.split(LOCAL_MARK).next().unwrap_or(symbol);
+            return demangle(symbol.trim_end_matches(LISTED));
         }
         match is_of_library(self.request) {
             true => "the function given to Ferrozyme".to_owned(),
@@ -250,7 +309,7 @@ impl Wording<'_> {
 
     /// What can be done, with the words of the language for it.
     fn remedy(&self, error: &diff::Error) -> String {
-        let mut remedy = self.in_words(&error.remedy);
+        let mut remedy = self.in_words(&self.in_language(&error.remedy));
         let terms: Vec<&str> = RUST_TERMS
             .iter()
             .filter(|(phrase, _)| error.remedy.contains(phrase))
@@ -260,6 +319,16 @@ impl Wording<'_> {
             remedy.push_str(&format!(" ({})", terms.join(", ")));
         }
         remedy
+    }
+
+    /// What the differentiator says, in terms of the language.
+    fn in_language(&self, text: &str) -> String {
+        match self.request.interface {
+            Interface::Slots(_) => text.to_owned(),
+            Interface::Values(_) => IN_C
+                .iter()
+                .fold(text.to_owned(), |text, (rust, c)| text.replace(rust, c)),
+        }
     }
 
     /// Replaces `@symbol` by the path of what it names.
@@ -301,6 +370,22 @@ fn remedy_of(kind: MovedOut) -> &'static str {
         }
         MovedOut::Variadic => {
             "call a function with fixed arguments, or put the call into a function with `#[custom_derivative]` or `#[inactive]`"
+        }
+    }
+}
+
+/// The same for users of C.
+fn remedy_in_c(kind: MovedOut) -> &'static str {
+    match kind {
+        MovedOut::Atomic => {
+            "keep numbers that carry derivatives out of atomic variables; outside of OpenMP's regions threads are not supported inside of what is differentiated"
+        }
+        MovedOut::Volatile => "read and write such numbers plainly",
+        MovedOut::Assembly | MovedOut::Machine => {
+            "write it in plain C, or give the function that it stands in a derivative ('__enzyme_register_gradient_…')"
+        }
+        MovedOut::Variadic => {
+            "call a function with fixed arguments; a function that only reads or writes text can be declared inactive ('__enzyme_inactivefn_…')"
         }
     }
 }
@@ -373,6 +458,13 @@ pub(crate) fn is_of_toolchain(file: &str) -> bool {
     file.contains("/rustc/") || file.contains("/rustlib/src/") || file.starts_with("library/")
 }
 
+/// Whether a file is a header of the libraries of C and C++, or what stands for them.
+fn is_of_c_library(file: &str) -> bool {
+    file.starts_with("/usr/include/")
+        || file.contains("/include/c++/")
+        || file.ends_with("/library.c")
+}
+
 fn origin_of(file: &str, request: Option<&FoundRequest>) -> Origin {
     let own_library = request
         .filter(|request| is_of_library(request))
@@ -381,7 +473,7 @@ fn origin_of(file: &str, request: Option<&FoundRequest>) -> Origin {
             let folder = at.file.rsplit_once("/functions/");
             folder.is_some_and(|(folder, _)| file.contains(folder))
         });
-    if is_of_toolchain(file) {
+    if is_of_toolchain(file) || is_of_c_library(file) {
         Origin::Toolchain
     } else if own_library || file.contains("/registry/src/") || file.contains("/git/checkouts/") {
         Origin::Dependency

@@ -3,7 +3,7 @@
 //! ```text
 //! invoke void @g() to label %next unwind label %pad          invoke void @g() to label %next unwind label %end
 //! pad: %e = landingpad { ptr, i32 } catch ptr @type    ⇒     end: %e = landingpad { ptr, i32 } cleanup
-//!      … the handler, which goes on after the `try`               call void @std::terminate()
+//!      … the handler, which goes on after the `try`               says why;  call void @std::terminate()
 //! ```
 //!
 //! What a handler does has no place in the reverse sweep: the forward sweep stopped in the middle of a callee, whose tape is not complete. So programs are differentiated as if
@@ -14,6 +14,7 @@ use crate::attribute::Place;
 use crate::context::Context;
 use crate::module::Module;
 use crate::opcode::Opcode;
+use crate::stop::{CAUGHT, show};
 use crate::value::Value;
 
 /// Replaces the handlers of a function; whether there were any. What only they led to is left without anything that leads there.
@@ -42,6 +43,7 @@ pub(crate) fn terminate_at_handlers<'c>(
             let builder = context.builder();
             builder.at_end(end);
             builder.landing_pad(pad.ty()).set_cleanup(true);
+            show(context, module, &builder, CAUGHT);
             let terminate = module.declare("_ZSt9terminatev", context.void().function(&[], false));
             let call = builder.call_function(terminate, &[]);
             call.add_attribute(Place::Function, context.attribute("noreturn", 0));

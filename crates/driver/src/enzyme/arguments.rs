@@ -5,7 +5,7 @@ use super::trace::trace;
 use crate::opaque::demangle;
 use crate::report::Diagnostic;
 use crate::requests::location_of;
-use ferrozyme_llvm::{AttributeData, Context, Module, Place, Type, TypeKind, Value};
+use ferrozyme_llvm::{AttributeData, Context, Module, Opcode, Place, Type, TypeKind, Value};
 
 /// How large a tape is in memory that the caller gives: it is the address of the rest.
 pub(super) const TAPE_SIZE: u64 = 8;
@@ -42,6 +42,30 @@ pub(super) struct Argument<'c> {
     pub(super) shadows: Shadows<'c>,
     /// Whether value and shadows are behind the addresses that are given.
     pub(super) by_reference: bool,
+    /// Which part of the argument of the source it is: small structures are passed in two registers.
+    pub(super) part: SourcePart,
+}
+
+/// What a parameter is in the source.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum SourcePart {
+    Whole,
+    First,
+    Second,
+}
+
+impl ReadCall<'_> {
+    /// The number of an argument in the source, from 1 on.
+    pub(super) fn number_of(&self, index: usize) -> usize {
+        number_of(&self.arguments, index)
+    }
+}
+
+fn number_of(arguments: &[Argument<'_>], index: usize) -> usize {
+    let before = arguments.iter().take(index + 1).filter(|argument| {
+        argument.activity != ArgumentActivity::Result && argument.part != SourcePart::Second
+    });
+    before.count()
 }
 
 /// What an argument means.
@@ -110,6 +134,7 @@ pub(super) fn read_call<'c>(
     }
     let mut reader = Reader {
         entry,
+        call,
         primal,
         problem: &problem,
         arguments: Vec::new(),
@@ -144,6 +169,7 @@ pub(super) fn read_call<'c>(
 
 struct Reader<'c, 'p> {
     entry: Entry,
+    call: Value<'c>,
     primal: Value<'c>,
     problem: &'p dyn Fn(String) -> Problem,
     arguments: Vec<Argument<'c>>,
@@ -205,7 +231,7 @@ impl<'c> Reader<'c, '_> {
 
     fn read(&mut self, operands: &[(u32, Value<'c>)]) -> Result<(), Problem> {
         let parameters = self.primal.value_type().parameters();
-        let mut rest = operands.iter().map(|(_, operand)| *operand);
+        let mut rest = operands.iter().copied();
         let mut said = None;
         let mut stride = None;
         let mut by_reference = false;
@@ -216,16 +242,17 @@ impl<'c> Reader<'c, '_> {
                 primal: None,
                 shadows: Shadows::Each(Vec::new()),
                 by_reference: false,
+                part: SourcePart::Whole,
             });
         }
-        while let Some(operand) = rest.next() {
+        while let Some((place, operand)) = rest.next() {
             match marker(operand) {
                 Some(Ok(Marker::Const)) => said = Some(ArgumentActivity::Const),
                 Some(Ok(Marker::Out)) => said = Some(ArgumentActivity::Out),
                 Some(Ok(Marker::Dup { needed, strided })) => {
                     said = Some(ArgumentActivity::Dup { needed });
                     if strided {
-                        stride = rest.next();
+                        stride = rest.next().map(|(_, stride)| stride);
                     }
                 }
                 Some(Ok(Marker::Width | Marker::Allocated | Marker::Tape)) => drop(rest.next()),
@@ -243,37 +270,63 @@ impl<'c> Reader<'c, '_> {
                             self.extras.push(operand);
                             continue;
                         }
-                        let more = rest.filter(|rest| marker(*rest).is_none()).count();
+                        let more = rest.filter(|(_, rest)| marker(*rest).is_none()).count();
                         return Err(self.wrong_count(self.arguments.len() + 1 + more, "too many"));
                     };
-                    let activity = said.take().unwrap_or_else(|| self.usual(of));
+                    let second = parameters
+                        .get(self.arguments.len() + 1)
+                        .filter(|_| !by_reference && starts_structure(self.call, place));
+                    let parts = match second {
+                        Some(second) => vec![of, *second],
+                        None => vec![of],
+                    };
+                    let activity = said.take().unwrap_or_else(|| self.usual(&parts));
                     let stride = stride.take();
                     let duplicated = matches!(activity, ArgumentActivity::Dup { .. });
-                    let mut shadows = Shadows::Each(Vec::new());
+                    let mut primals = vec![operand];
+                    if second.is_some() {
+                        primals.extend(rest.next().map(|(_, operand)| operand));
+                    }
+                    let mut shadows = vec![Shadows::Each(Vec::new()); parts.len()];
                     if duplicated && !self.interleave {
                         let mut shadow = || {
-                            let shadow = rest.next().filter(|shadow| marker(*shadow).is_none());
-                            shadow.ok_or_else(|| self.missing_shadow(self.arguments.len() as u32))
+                            let shadow =
+                                rest.next().filter(|(_, shadow)| marker(*shadow).is_none());
+                            shadow
+                                .map(|(_, shadow)| shadow)
+                                .ok_or_else(|| self.missing_shadow(self.arguments.len()))
                         };
-                        shadows = match stride {
-                            Some(stride) => Shadows::Strided {
+                        if let Some(stride) = stride {
+                            shadows[0] = Shadows::Strided {
                                 first: shadow()?,
                                 stride,
-                            },
-                            None => Shadows::Each(
-                                (0..self.width)
-                                    .map(|_| shadow())
-                                    .collect::<Result<_, _>>()?,
-                            ),
-                        };
+                            };
+                        } else {
+                            for _ in 0..self.width {
+                                for part in &mut shadows {
+                                    if let Shadows::Each(lanes) = part {
+                                        lanes.push(shadow()?);
+                                    }
+                                }
+                            }
+                        }
                     }
-                    self.arguments.push(Argument {
-                        of,
-                        activity,
-                        primal: Some(operand),
-                        shadows,
-                        by_reference: std::mem::take(&mut by_reference),
-                    });
+                    let names = match parts.len() {
+                        1 => [SourcePart::Whole].iter(),
+                        _ => [SourcePart::First, SourcePart::Second].iter(),
+                    };
+                    for (((of, primal), shadows), part) in
+                        parts.into_iter().zip(primals).zip(shadows).zip(names)
+                    {
+                        self.arguments.push(Argument {
+                            of,
+                            activity,
+                            primal: Some(primal),
+                            shadows,
+                            by_reference: std::mem::take(&mut by_reference),
+                            part: *part,
+                        });
+                    }
                 }
             }
         }
@@ -289,7 +342,7 @@ impl<'c> Reader<'c, '_> {
                 && matches!(&argument.shadows, Shadows::Each(shadows) if shadows.len() != width)
         };
         if let Some(index) = self.arguments.iter().position(lacks) {
-            return Err(self.missing_shadow(index as u32));
+            return Err(self.missing_shadow(index));
         }
         Ok(())
     }
@@ -297,28 +350,41 @@ impl<'c> Reader<'c, '_> {
     /// Gives the shadow to the first argument that still wants one; whether there is such an argument.
     fn take_late_shadows(&mut self, shadow: Value<'c>) -> bool {
         let width = self.width as usize;
-        for argument in &mut self.arguments {
-            if let Shadows::Each(shadows) = &mut argument.shadows
-                && matches!(argument.activity, ArgumentActivity::Dup { .. })
-                && shadows.len() < width
-            {
-                shadows.push(shadow);
-                return true;
+        let wanted = |argument: &Argument<'c>| match &argument.shadows {
+            Shadows::Each(shadows) if matches!(argument.activity, ArgumentActivity::Dup { .. }) => {
+                width.saturating_sub(shadows.len())
             }
+            _ => 0,
+        };
+        let Some(mut index) = self.arguments.iter().position(|one| wanted(one) > 0) else {
+            return false;
+        };
+        // Both parts of a structure come together, for each direction.
+        if let Some(second) = self.arguments.get(index + 1)
+            && second.part == SourcePart::Second
+            && wanted(second) > wanted(&self.arguments[index])
+        {
+            index += 1;
         }
-        false
+        if let Shadows::Each(shadows) = &mut self.arguments[index].shadows {
+            shadows.push(shadow);
+        }
+        true
     }
 
-    /// What an argument means of which nothing is said.
-    fn usual(&self, of: Type<'c>) -> ArgumentActivity {
-        match of.kind() {
-            TypeKind::Pointer => ArgumentActivity::Dup { needed: true },
-            _ if is_all_floats(of) => match self.entry {
+    /// What an argument means of which nothing is said, by the types of its parts.
+    fn usual(&self, parts: &[Type<'c>]) -> ArgumentActivity {
+        if parts.iter().all(|part| is_all_floats(*part)) {
+            return match self.entry {
                 Entry::Forward => ArgumentActivity::Dup { needed: true },
                 _ => ArgumentActivity::Out,
-            },
-            TypeKind::Struct | TypeKind::Array => ArgumentActivity::Dup { needed: true },
-            _ => ArgumentActivity::Const,
+            };
+        }
+        let kinds = [TypeKind::Pointer, TypeKind::Struct, TypeKind::Array];
+        let has_shadow = |part: &Type<'c>| kinds.contains(&part.kind()) || part.is_float();
+        match parts.iter().any(has_shadow) {
+            true => ArgumentActivity::Dup { needed: true },
+            false => ArgumentActivity::Const,
         }
     }
 
@@ -332,12 +398,69 @@ impl<'c> Reader<'c, '_> {
         ))
     }
 
-    fn missing_shadow(&self, index: u32) -> Problem {
+    /// `index` is that of an argument that was read, or that of the next.
+    fn missing_shadow(&self, index: usize) -> Problem {
         let name = demangle(&self.primal.name());
+        let next = usize::from(index == self.arguments.len());
         (self.problem)(format!(
             "the shadow of argument {} of '{name}' is missing",
-            index + 1
+            number_of(&self.arguments, index) + next
         ))
+    }
+}
+
+/// Whether an operand of a call is the first of the two registers in which clang passes a structure or a complex number: they are loaded from one piece of memory whose type has no name.
+///
+/// ```text
+/// %0 = getelementptr inbounds nuw { i64, ptr }, ptr %m, i32 0, i32 0        %1 = load i64, ptr %0
+/// %2 = getelementptr inbounds nuw { i64, ptr }, ptr %m, i32 0, i32 1        %3 = load ptr, ptr %2
+/// call double (ptr, ...) @__enzyme_autodiff(ptr noundef @f, i64 %1, ptr %3)
+/// ```
+fn starts_structure(call: Value<'_>, place: u32) -> bool {
+    let arguments = call.arguments();
+    let register = |place: u32| {
+        let operand = *arguments.get(place as usize)?;
+        if !operand.is_instruction() || !operand.is(Opcode::Load) {
+            return None;
+        }
+        let address = operand.operand(0);
+        if !address.is_instruction() || !address.is(Opcode::GetElementPtr) {
+            return None;
+        }
+        let of = address.gep_source_type();
+        let fields = (of.kind() == TypeKind::Struct && of.struct_name().is_none())
+            .then(|| of.fields().len())?;
+        let field = address.operands().last()?.as_unsigned()?;
+        (fields == 2 && address.operand_count() == 3).then_some((address.operand(0), field))
+    };
+    match (register(place), register(place + 1)) {
+        (Some((first, 0)), Some((second, 1))) => first == second,
+        _ => false,
+    }
+}
+
+/// A type as C calls it.
+pub(super) fn c_type(of: Type<'_>) -> String {
+    match of.kind() {
+        TypeKind::Integer(1) => "bool".to_owned(),
+        TypeKind::Integer(8) => "char".to_owned(),
+        TypeKind::Integer(16) => "short".to_owned(),
+        TypeKind::Integer(32) => "int".to_owned(),
+        TypeKind::Integer(64) => "long".to_owned(),
+        TypeKind::Integer(128) => "__int128".to_owned(),
+        TypeKind::Half => "_Float16".to_owned(),
+        TypeKind::Pointer => "a pointer".to_owned(),
+        TypeKind::Struct => match of.struct_name() {
+            Some(name) => name.replacen('.', " ", 1),
+            None => "a structure".to_owned(),
+        },
+        TypeKind::Vector => format!("a vector of {}", c_type(of.element())),
+        TypeKind::Array => format!("an array of {}", c_type(of.element())),
+        _ => match of.to_string().as_str() {
+            "x86_fp80" => "long double".to_owned(),
+            "fp128" => "__float128".to_owned(),
+            other => other.to_owned(),
+        },
     }
 }
 

@@ -12,7 +12,7 @@
 use super::arguments::{Problem, memory_type};
 use super::entries::{Entry, Marker, marker};
 use super::results::{Output, deliver};
-use super::thunk::{add_thunk, convert, plain_name, put_call};
+use super::thunk::{add_thunk, convert, described, plain_name, put_call};
 use super::trace::trace;
 use crate::report::Diagnostic;
 use crate::requests::location_of;
@@ -109,9 +109,10 @@ pub(super) fn replace_batch<'c>(
             };
             let converted = convert(&builder, &layout, value, of).ok_or_else(|| {
                 problem(format!(
-                    "argument {} of '{name}' is of type '{of}', but a value of type '{}' is given",
+                    "argument {} of '{name}' is {}, but what is given is {}",
                     index + 1,
-                    value.ty()
+                    described(of),
+                    described(value.ty())
                 ))
             })?;
             arguments.push(converted);

@@ -35,6 +35,7 @@ mod entries;
 mod exceptions;
 mod inactive;
 mod openmp;
+mod outside;
 mod registrations;
 mod resolve;
 mod results;
@@ -42,6 +43,7 @@ mod root;
 mod rules;
 mod thunk;
 mod trace;
+mod variadic;
 
 pub(crate) use addresses::wrap_library_addresses;
 pub(crate) use arrays::mark_arrays;
@@ -49,10 +51,12 @@ pub(crate) use entries::has_requests;
 pub(crate) use exceptions::end_at_handlers;
 pub(crate) use inactive::detach_inactive_globals;
 pub(crate) use openmp::call_parallel_regions;
+pub(crate) use outside::copy_from_outside;
 pub(crate) use registrations::read_enzyme_registrations;
 pub(crate) use root::build_value_root;
 pub(crate) use rules::adapt_registrations;
 pub(crate) use thunk::LOCAL_MARK;
+pub(crate) use variadic::{LISTED, pass_lists};
 
 use crate::descriptor::Mode;
 use crate::report::{Diagnostic, Location};
@@ -108,6 +112,8 @@ pub(crate) struct Parameter {
     pub(crate) activity: diff::Activity,
     /// Nobody looks at the memory behind it afterwards.
     pub(crate) discarded: bool,
+    /// Which argument of the function it is (a part of), from 1 on.
+    pub(crate) number: usize,
 }
 
 impl ValueRequest {

@@ -3,7 +3,8 @@
 //! A program declares what the entry point returns: nothing, a float, or a structure of its own. How a structure travels is the platform's business (`{ float, float }` comes as `<2 x float>`), but in memory
 //! it lies as C says, each part at the next place that suits its type. So results go through memory, unless they are the parts of the returned value one by one.
 
-use super::thunk::convert;
+use super::arguments::c_type;
+use super::thunk::{convert, described};
 use super::trace::{is_looked_at, is_read};
 use ferrozyme_llvm::signature::{put_together, take_apart};
 use ferrozyme_llvm::{Builder, Context, DataLayout, GepFlags, Type, Value};
@@ -52,7 +53,8 @@ pub(super) fn deliver<'c>(
     if parts.is_empty() {
         if is_looked_at(output.call) {
             return Err(format!(
-                "there is nothing to return: no argument is 'enzyme_out', but a result of type '{returned}' is used"
+                "there is nothing to return: no argument is 'enzyme_out', but a result is used that is {}",
+                described(returned)
             ));
         }
         builder.return_value(returned.zero());
@@ -101,10 +103,11 @@ pub(super) fn deliver<'c>(
 }
 
 fn mismatch(parts: &[Value<'_>], of: Type<'_>) -> String {
-    let types: Vec<String> = parts.iter().map(|part| part.ty().to_string()).collect();
+    let types: Vec<String> = parts.iter().map(|part| c_type(part.ty())).collect();
     format!(
-        "the derivative returns '{}', but the call expects '{of}'",
-        types.join(", ")
+        "the derivative returns '{}', but what the call expects is {}",
+        types.join(", "),
+        described(of)
     )
 }
 

@@ -8,7 +8,8 @@
 //! ```
 
 use super::arguments::{
-    Argument, ArgumentActivity, Problem, ReadCall, Shadows, TAPE_SIZE, memory_type,
+    Argument, ArgumentActivity, Problem, ReadCall, Shadows, SourcePart, TAPE_SIZE, c_type,
+    memory_type,
 };
 use super::entries::Entry;
 use super::results::{Output, deliver};
@@ -188,8 +189,13 @@ fn describe<'c>(
     }
     let mut parameters = Vec::new();
     for (index, argument) in read.arguments.iter().enumerate() {
-        let all = leaves_of(argument.of)
-            .ok_or_else(|| problem(unknown_type(&name, Some(index), argument.of)))?;
+        let all = leaves_of(argument.of).ok_or_else(|| {
+            problem(unknown_type(
+                &name,
+                Some(read.number_of(index)),
+                argument.of,
+            ))
+        })?;
         let mut shadowed = false;
         for leaf in all {
             let activity = match argument.activity {
@@ -212,23 +218,27 @@ fn describe<'c>(
             parameters.push(Parameter {
                 activity,
                 discarded,
+                number: read.number_of(index),
             });
         }
-        let number = index + 1;
+        let number = read.number_of(index);
+        // A number beside a pointer in a structure needs no shadow.
+        let beside = argument.part != SourcePart::Whole && !argument.of.is_float();
         match argument.activity {
+            _ if beside => {}
             ArgumentActivity::Out if !shadowed => {
                 return Err(problem(match reverse {
                     true => format!(
-                        "'enzyme_out' is for floats, but argument {number} of '{name}' is of type '{}'",
-                        argument.of
+                        "'enzyme_out' is for floats, but argument {number} of '{name}' is {}",
+                        described(argument.of)
                     ),
                     false => "'enzyme_out' is for reverse mode: in forward mode, use 'enzyme_dup' with a tangent".to_owned(),
                 }));
             }
             ArgumentActivity::Dup { .. } if !shadowed => {
                 return Err(problem(format!(
-                    "argument {number} of '{name}' is of type '{}', which can have no shadow in {}",
-                    argument.of,
+                    "argument {number} of '{name}' is {}, which can have no shadow in {}",
+                    described(argument.of),
                     match reverse {
                         true =>
                             "reverse mode: use 'enzyme_out' for floats, 'enzyme_const' for integers",
@@ -293,10 +303,22 @@ fn leaves_of(of: Type<'_>) -> Option<Vec<ir::Type>> {
 
 fn unknown_type(name: &str, argument: Option<usize>, of: Type<'_>) -> String {
     let what = match argument {
-        Some(index) => format!("argument {} of '{name}'", index + 1),
+        Some(number) => format!("argument {number} of '{name}'"),
         None => format!("the result of '{name}'"),
     };
-    format!("{what} is of type '{of}', which cannot be differentiated")
+    format!(
+        "{what} is {}, which cannot be differentiated",
+        described(of)
+    )
+}
+
+/// A type as it stands in a sentence.
+pub(super) fn described(of: Type<'_>) -> String {
+    let name = c_type(of);
+    match name.starts_with("a ") || name.starts_with("an ") {
+        true => name,
+        false => format!("of type '{name}'"),
+    }
 }
 
 /// The name that a function has in the program.
@@ -549,7 +571,7 @@ impl<'c> Writer<'_, 'c> {
                 if !first.ty().is_pointer() {
                     return Err(self.problem(format!(
                         "the shadows of argument {} of '{}' must be memory",
-                        index + 1,
+                        self.read.number_of(index),
                         plain_name(self.read.primal)
                     )));
                 }
@@ -632,10 +654,11 @@ impl<'c> Writer<'_, 'c> {
     ) -> Result<Value<'c>, Problem> {
         convert(self.builder, &self.layout, value, to).ok_or_else(|| {
             self.problem(format!(
-                "argument {} of '{}' is of type '{to}', but a value of type '{}' is given",
-                index + 1,
+                "argument {} of '{}' is {}, but what is given is {}",
+                self.read.number_of(index),
                 plain_name(self.read.primal),
-                value.ty()
+                described(to),
+                described(value.ty())
             ))
         })
     }

@@ -22,6 +22,12 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
         if is_note(&name) {
             return Ok(Leaves::new());
         }
+        if call.call_has_attribute(Place::Function, "returns_twice") {
+            return Err(Problem {
+                reason: format!("'{name}' may return more than once"),
+                remedy: Some("return early in the ordinary way"),
+            });
+        }
         if let Some(values) = self.library_call(call, &name)? {
             return Ok(values);
         }

@@ -189,7 +189,9 @@ impl<'c> Importer<'c, '_> {
             None => {
                 let name = &self.module.functions[id].name;
                 let inactive = (self.options.is_inactive)(name) || opaque::is_inactive(function);
-                self.module.functions[id].facts.inactive |= inactive;
+                let facts = &mut self.module.functions[id].facts;
+                facts.inactive |= inactive;
+                facts.writes_constants |= inactive && opaque::writes_constants(function);
                 if !inactive {
                     self.add_library_rule(id);
                 }

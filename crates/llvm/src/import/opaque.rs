@@ -1,8 +1,9 @@
 //! Instructions that the Loop IR has no word for move into LLVM functions of their own.
 //!
-//! Fences, atomic accesses, volatile accesses, inline assembly, calls with variable arguments and intrinsics of machines become calls
+//! Fences, atomic accesses, volatile accesses to anything but floats, inline assembly, calls with variable arguments and intrinsics of machines become calls
 //! of small functions that are declared in the Loop IR and stay what they are in LLVM. They keep their effect. Unless numbers that may
-//! carry a derivative go through them, they are declared inactive; otherwise the differentiator refuses them where it matters.
+//! carry a derivative go through them, they are declared inactive; otherwise the differentiator refuses them where it matters. What may write to
+//! memory behind pointers that it is given is refused if that memory carries derivatives.
 
 use super::Importer;
 use super::intrinsic;
@@ -15,6 +16,8 @@ use rustc_hash::FxHashSet;
 
 /// The attribute of such a function through which nothing goes that carries a derivative.
 const INACTIVE: &str = "ferrozyme-inactive";
+/// The attribute of an inactive function that may write numbers to memory behind its arguments.
+const WRITES_CONSTANTS: &str = "ferrozyme-writes-constants";
 /// The attribute of such a function that touches memory through its arguments only.
 const ARGUMENTS_ONLY: &str = "ferrozyme-memory-args";
 
@@ -51,6 +54,7 @@ const INACTIVE_FUNCTIONS: &[&str] = &[
     "fclose",
     "feof",
     "ferror",
+    "fcntl",
     "fflush",
     "finite",
     "finitef",
@@ -73,6 +77,8 @@ const INACTIVE_FUNCTIONS: &[&str] = &[
     "omp_get_num_threads",
     "omp_get_thread_num",
     "omp_get_wtime",
+    "open",
+    "open64",
     "perror",
     "printf",
     "putc",
@@ -92,18 +98,52 @@ const INACTIVE_FUNCTIONS: &[&str] = &[
     "strrchr",
     "strtod",
     "strtol",
+    "syscall",
     "time",
     "usleep",
     "vfprintf",
     "vprintf",
     "vsnprintf",
+    "vsprintf",
     "write",
+];
+
+/// Functions of libraries that write what comes from outside into memory that they are given.
+const INPUT_FUNCTIONS: &[&str] = &[
+    "__fread_chk",
+    "__isoc23_fscanf",
+    "__isoc23_scanf",
+    "__isoc23_sscanf",
+    "__isoc99_fscanf",
+    "__isoc99_scanf",
+    "__isoc99_sscanf",
+    "__read_chk",
+    "fgets",
+    "fread",
+    "fread_unlocked",
+    "fscanf",
+    "getrandom",
+    "pread",
+    "pread64",
+    "read",
+    "recv",
+    "recvfrom",
+    "scanf",
+    "sscanf",
 ];
 
 /// Whether nothing that goes through a function without a body carries a derivative.
 pub(super) fn is_inactive(function: Value<'_>) -> bool {
+    let name = function.name();
     function.text_attribute(Place::Function, INACTIVE).is_some()
-        || INACTIVE_FUNCTIONS.contains(&function.name().as_str())
+        || INACTIVE_FUNCTIONS.contains(&name.as_str())
+        || INPUT_FUNCTIONS.contains(&name.as_str())
+}
+
+/// Whether a function that is inactive may write numbers that are computed with afterwards.
+pub(super) fn writes_constants(function: Value<'_>) -> bool {
+    let marked = function.text_attribute(Place::Function, WRITES_CONSTANTS);
+    marked.is_some() || INPUT_FUNCTIONS.contains(&function.name().as_str())
 }
 
 /// Whether a function was made here.
@@ -150,8 +190,32 @@ impl<'c> Importer<'c, '_> {
         moved.add_attribute(Place::Function, self.context.attribute("noinline", 0));
         moved.add_attribute(Place::Function, self.context.text_attribute(MADE_HERE, ""));
         moved.adopt_processor(self.context, function);
-        if self.calls_inactive(instruction) || !carries_derivatives(instruction) {
-            moved.add_attribute(Place::Function, self.context.text_attribute(INACTIVE, ""));
+        let mark = |key: &str| {
+            moved.add_attribute(Place::Function, self.context.text_attribute(key, ""));
+        };
+        if self.calls_inactive(instruction) {
+            mark(INACTIVE);
+            if instruction.called_function().is_some_and(writes_constants) {
+                mark(WRITES_CONSTANTS);
+            }
+        } else if !carries_derivatives(instruction) && !runs_user_code(instruction) {
+            mark(INACTIVE);
+            let reaches_memory = taken.iter().any(|value| value.ty().is_pointer());
+            if reaches_memory && !is_access(instruction) && !does_nothing(instruction) {
+                mark(WRITES_CONSTANTS);
+            }
+        }
+        if instruction.is(Opcode::Call) {
+            let arguments = instruction.arguments();
+            for (place, value) in (0..).zip(&taken) {
+                let mut given = (0..).zip(&arguments).filter(|(_, one)| *one == value);
+                let only_reads =
+                    |at: u32| instruction.call_has_attribute(Place::Parameter(at), "readonly");
+                if value.ty().is_pointer() && given.all(|(at, _)| only_reads(at)) {
+                    let readonly = self.context.attribute("readonly", 0);
+                    moved.add_attribute(Place::Parameter(place), readonly);
+                }
+            }
         }
         if is_access(instruction) {
             moved.add_attribute(Place::Function, self.context.attribute("nounwind", 0));
@@ -202,10 +266,39 @@ impl<'c> Importer<'c, '_> {
 
     /// Whether an instruction calls a function that computes nothing with a derivative, such as `printf`.
     fn calls_inactive(&self, instruction: Value<'c>) -> bool {
-        let is_one = |function: Value<'c>| {
-            is_inactive(function) || (self.options.is_inactive)(&function.name())
-        };
-        instruction.is(Opcode::Call) && instruction.called_function().is_some_and(is_one)
+        instruction.is(Opcode::Call)
+            && instruction
+                .called_function()
+                .is_some_and(|function| self.only_shows(function, MAX_DEPTH))
+    }
+
+    /// Whether a function computes nothing with a derivative: it is known not to, or hands what it is given to such functions, and writes to its own variables only.
+    fn only_shows(&self, function: Value<'c>, depth: usize) -> bool {
+        if is_inactive(function) || (self.options.is_inactive)(&function.name()) {
+            return true;
+        }
+        let result = function.value_type().result();
+        if depth == 0
+            || function.is_declaration()
+            || !(result.is_void() || result.integer_width().is_some_and(|bits| bits <= 32))
+        {
+            return false;
+        }
+        function
+            .instructions()
+            .all(|instruction| match instruction.opcode() {
+                Some(Opcode::Store) => is_variable(instruction.operand(1)),
+                Some(Opcode::Call | Opcode::Invoke) => match instruction.called_intrinsic() {
+                    Some(name) => HARMLESS_INTRINSICS
+                        .iter()
+                        .any(|start| name.starts_with(start)),
+                    None => instruction
+                        .called_function()
+                        .is_some_and(|callee| self.only_shows(callee, depth - 1)),
+                },
+                Some(Opcode::AtomicCmpXchg | Opcode::AtomicRMW) => false,
+                _ => true,
+            })
     }
 
     /// What the Loop IR is told of the memory that a function of this kind touches.
@@ -286,12 +379,45 @@ fn kind_of(instruction: Value<'_>) -> MovedOut {
     }
 }
 
+/// How deep calls are followed in search of what a function does.
+const MAX_DEPTH: usize = 3;
+
+/// Intrinsics that write nothing but lists of arguments.
+const HARMLESS_INTRINSICS: &[&str] = &["llvm.va_", "llvm.lifetime.", "llvm.dbg.", "llvm.assume"];
+
+/// Whether an address is within a variable of the function.
+fn is_variable(mut address: Value<'_>) -> bool {
+    while address.is_instruction() && address.is(Opcode::GetElementPtr) {
+        address = address.operand(0);
+    }
+    address.is_instruction() && address.is(Opcode::Alloca)
+}
+
+/// Whether an instruction calls a function of the program, which may do anything.
+fn runs_user_code(instruction: Value<'_>) -> bool {
+    instruction.is(Opcode::Call)
+        && !instruction.called().is_inline_assembly()
+        && instruction
+            .called_function()
+            .is_none_or(|function| !function.is_declaration())
+}
+
+/// Assembly without a word of it, which keeps optimisers from looking through.
+fn does_nothing(instruction: Value<'_>) -> bool {
+    instruction.is(Opcode::Call)
+        && instruction
+            .called()
+            .inline_assembly()
+            .is_some_and(|(template, _)| template.trim().is_empty())
+}
+
 /// Whether the Loop IR has no word for an instruction.
 fn is_inexpressible(instruction: Value<'_>) -> bool {
     match instruction.opcode() {
         Some(Opcode::Fence | Opcode::AtomicCmpXchg | Opcode::AtomicRMW | Opcode::VAArg) => true,
         Some(Opcode::Load | Opcode::Store) => {
-            instruction.is_volatile() || instruction.ordering() != Ordering::NotAtomic
+            let is_plain = !instruction.is_volatile() || moves_float(instruction);
+            !is_plain || instruction.ordering() != Ordering::NotAtomic
         }
         Some(Opcode::Call) => {
             let callee = instruction.called();
@@ -302,6 +428,18 @@ fn is_inexpressible(instruction: Value<'_>) -> bool {
                     .is_some_and(|name| !intrinsic::is_known(&name) && !takes_metadata(instruction))
         }
         _ => false,
+    }
+}
+
+/// Whether a load or store is of a float: those are computed with, and nobody expects to see each access of a derivative even if they are volatile.
+fn moves_float(access: Value<'_>) -> bool {
+    let of = match access.is(Opcode::Load) {
+        true => access.ty(),
+        false => access.operand(0).ty(),
+    };
+    match of.kind() {
+        TypeKind::Vector => of.element().is_float(),
+        _ => of.is_float(),
     }
 }
 
