@@ -31,7 +31,8 @@ use crate::opaque::{demangle, is_opaque};
 use crate::pipeline::Choosing;
 use crate::report::Diagnostic;
 use crate::requests::{DERIVATIVE_PREFIX, Interface, REQUEST_SYMBOL};
-use crate::root::adopt_target;
+use crate::root::{adopt_target, root_symbol};
+use ferrozyme_diff::Activity;
 use ferrozyme_ir as ir;
 use ferrozyme_llvm::stop::call_stop;
 use ferrozyme_llvm::{
@@ -145,6 +146,7 @@ pub(crate) fn dispatch_unknown_calls<'c>(
         .requests
         .iter()
         .any(|request| matches!(request.interface, Interface::Values(_)));
+    let constants = constant_parameters(gathered);
     let mut any = false;
     for (&call, (ty, slot)) in calls.iter().zip(&slots) {
         let of_type = || arms.iter().filter(|arm| arm.copy.value_type() == *ty);
@@ -153,7 +155,8 @@ pub(crate) fn dispatch_unknown_calls<'c>(
             fitting = of_type().filter(|arm| arm.places.drops_others).collect();
         }
         if !fitting.is_empty() {
-            let dispatcher = build_dispatcher(context, module, call, &fitting, may_have_tables);
+            let tables = may_have_tables && !constants.contains(&call.called());
+            let dispatcher = build_dispatcher(context, module, call, &fitting, tables);
             redirect(context, call, dispatcher);
             any = true;
         }
@@ -164,6 +167,23 @@ pub(crate) fn dispatch_unknown_calls<'c>(
         }
     }
     Ok(any)
+}
+
+/// The parameters of roots that have no shadow.
+fn constant_parameters<'c>(gathered: &Gathered<'c>) -> HashSet<Value<'c>> {
+    let mut found = HashSet::new();
+    for request in &gathered.requests {
+        let (Interface::Values(values), Some(root)) = (
+            &request.interface,
+            gathered.module.function(&root_symbol(request)),
+        ) else {
+            continue;
+        };
+        let parameters = root.parameters().into_iter().zip(&values.parameters);
+        let constant = parameters.filter(|(_, known)| known.activity == Activity::Const);
+        found.extend(constant.map(|(parameter, _)| parameter));
+    }
+    found
 }
 
 /// Ends a region of a function that was imported, before an operation or at its start, by showing a text and stopping the program.

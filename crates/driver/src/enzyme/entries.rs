@@ -20,6 +20,8 @@ pub(super) enum Entry {
     TapeSize,
     /// The function itself, several times.
     Batch,
+    /// What the shadow of a function's address is to be. Derivatives find functions by their addresses, so that it is the address.
+    Table,
 }
 
 /// The entry points by the name that their symbols contain.
@@ -30,14 +32,11 @@ const ENTRIES: &[(&str, Entry)] = &[
     ("__enzyme_reverse", Entry::SplitReverse),
     ("__enzyme_augmentsize", Entry::TapeSize),
     ("__enzyme_batch", Entry::Batch),
+    ("__enzyme_virtualreverse", Entry::Table),
 ];
 
 /// Entry points of Enzyme that there are none of here.
-const UNKNOWN_ENTRIES: &[&str] = &[
-    "__enzyme_fwdsplit",
-    "__enzyme_virtualreverse",
-    "__enzyme_error_estimate",
-];
+const UNKNOWN_ENTRIES: &[&str] = &["__enzyme_fwdsplit", "__enzyme_error_estimate"];
 
 impl Entry {
     /// Whether it is (a part of) reverse mode.

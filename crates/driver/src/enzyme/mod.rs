@@ -141,6 +141,14 @@ pub(crate) fn replace_calls<'c>(
     let mut found: Vec<FoundRequest> = Vec::new();
     let mut problems = entries::misuses(context, module);
     for (entry, call) in entries::entry_calls(module) {
+        if entry == entries::Entry::Table {
+            problems.extend(
+                thunk::replace_table(context, module, call)
+                    .err()
+                    .map(|one| *one),
+            );
+            continue;
+        }
         if entry == entries::Entry::Batch {
             problems.extend(
                 batch::replace_batch(context, module, call)

@@ -109,6 +109,28 @@ fn replace_size<'c>(context: &'c Context, module: Module<'c>, read: &ReadCall<'c
     put_call(context, read.call, thunk, &[]);
 }
 
+/// The shadow of a function's address is the address.
+pub(super) fn replace_table<'c>(
+    context: &'c Context,
+    module: Module<'c>,
+    call: Value<'c>,
+) -> Result<(), Problem> {
+    let arguments = call.arguments();
+    let ([function], true) = (&arguments[..], call.ty().is_pointer()) else {
+        return Err(problem_at(
+            context,
+            call,
+            "'__enzyme_virtualreverse' takes a function and returns a pointer".to_owned(),
+        ));
+    };
+    let thunk = add_thunk(context, module, call, &[*function]);
+    let builder = context.builder();
+    builder.at_end(context.append_block(thunk, "entry"));
+    builder.return_value(thunk.parameter(0));
+    put_call(context, call, thunk, &[*function]);
+    Ok(())
+}
+
 /// Puts a call of the new function in the place of the old one.
 pub(super) fn put_call<'c>(
     context: &'c Context,
