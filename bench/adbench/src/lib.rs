@@ -20,7 +20,6 @@ pub mod gmm;
 pub mod hand;
 pub mod instances;
 pub mod lstm;
-pub mod memory;
 pub mod report;
 pub mod text;
 pub mod timing;

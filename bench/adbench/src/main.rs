@@ -5,9 +5,9 @@
 use clap::Parser;
 use ferrozyme_adbench::check::{TOLERANCE, largest_error};
 use ferrozyme_adbench::instances::{Problem, find};
-use ferrozyme_adbench::memory::peak_of;
 use ferrozyme_adbench::report::{Measured, draw_chart, write_table};
 use ferrozyme_adbench::timing::{Clock, Protocol};
+use ferrozyme_bench_memory::peak_of;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

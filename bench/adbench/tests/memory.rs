@@ -1,7 +1,7 @@
 //! What derivatives allocate. These tests are one, since the count is that of the whole process.
 
-use ferrozyme_adbench::memory::peak_of;
 use ferrozyme_adbench::{gmm, lstm};
+use ferrozyme_bench_memory::peak_of;
 
 fn mixture(count: usize) -> gmm::Instance {
     let (dimension, components) = (3, 4);
@@ -17,12 +17,17 @@ fn mixture(count: usize) -> gmm::Instance {
     }
 }
 
+/// The least of several peaks: the thread that runs tests may allocate at the same time.
+fn least_peak<R>(work: impl Fn() -> R) -> Option<usize> {
+    (0..5).filter_map(|_| peak_of(&work).1).min()
+}
+
 #[test]
 fn derivatives_take_no_more_memory_than_they_should() {
     // A mixture's gradient needs scratch memory for one point, however many there are.
     let peaks = [10, 10_000].map(|count| {
         let instance = mixture(count);
-        peak_of(|| instance.gradient()).1
+        least_peak(|| instance.gradient())
     });
     let [Some(few), Some(many)] = peaks else {
         eprintln!("skipped: nobody counts memory here");
@@ -45,7 +50,7 @@ fn derivatives_take_no_more_memory_than_they_should() {
         sequence: vec![0.4; count * width],
     };
     let gates = 4 * 8 * layers * width * (count - 1);
-    let peak = peak_of(|| instance.gradient()).1.expect("counted above");
+    let peak = least_peak(|| instance.gradient()).expect("counted above");
     assert!(
         2 * peak <= 3 * gates,
         "{peak} bytes, but the gates are {gates}"

@@ -11,92 +11,11 @@
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use criterion::Criterion;
 use ferrozyme_bench_components::cases::{Component, all};
-
-/// The C library's allocator with a count of the bytes in use and their peak: derivatives allocate there, not by Rust's allocator.
-mod counting {
-    #![allow(unsafe_code)]
-
-    use std::ffi::c_void;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    pub(super) static IN_USE: AtomicUsize = AtomicUsize::new(0);
-    pub(super) static PEAK: AtomicUsize = AtomicUsize::new(0);
-
-    unsafe extern "C" {
-        fn __libc_malloc(size: usize) -> *mut c_void;
-        fn __libc_calloc(count: usize, size: usize) -> *mut c_void;
-        fn __libc_realloc(pointer: *mut c_void, size: usize) -> *mut c_void;
-        fn __libc_memalign(align: usize, size: usize) -> *mut c_void;
-        fn __libc_free(pointer: *mut c_void);
-        fn malloc_usable_size(pointer: *mut c_void) -> usize;
-    }
-
-    fn noted(pointer: *mut c_void) -> *mut c_void {
-        // SAFETY: null, or what the allocator has just given.
-        let size = unsafe { malloc_usable_size(pointer) };
-        let now = IN_USE.fetch_add(size, Ordering::Relaxed) + size;
-        PEAK.fetch_max(now, Ordering::Relaxed);
-        pointer
-    }
-
-    fn forget(pointer: *mut c_void) {
-        // SAFETY: null, or what the allocator has given and not yet taken back.
-        let size = unsafe { malloc_usable_size(pointer) };
-        IN_USE.fetch_sub(size, Ordering::Relaxed);
-    }
-
-    // SAFETY of all: they take the places of the C library's functions and pass everything on.
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
-        noted(unsafe { __libc_malloc(size) })
-    }
-
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
-        noted(unsafe { __libc_calloc(count, size) })
-    }
-
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn realloc(pointer: *mut c_void, size: usize) -> *mut c_void {
-        forget(pointer);
-        noted(unsafe { __libc_realloc(pointer, size) })
-    }
-
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
-        noted(unsafe { __libc_memalign(align, size) })
-    }
-
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn posix_memalign(
-        result: *mut *mut c_void,
-        align: usize,
-        size: usize,
-    ) -> i32 {
-        let pointer = noted(unsafe { __libc_memalign(align, size) });
-        unsafe { *result = pointer };
-        if pointer.is_null() { 12 } else { 0 }
-    }
-
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn free(pointer: *mut c_void) {
-        forget(pointer);
-        unsafe { __libc_free(pointer) };
-    }
-}
-
-/// How many bytes more were in use at once while `f` ran.
-fn peak_of(f: impl FnOnce()) -> usize {
-    let before = counting::IN_USE.load(Ordering::Relaxed);
-    counting::PEAK.store(before, Ordering::Relaxed);
-    f();
-    counting::PEAK.load(Ordering::Relaxed) - before
-}
+use ferrozyme_bench_memory::peak_of;
 
 const MEASURED: [&str; 4] = [
     "forward",
@@ -157,6 +76,11 @@ fn bytes(count: usize) -> String {
     }
 }
 
+/// As [`bytes`], where somebody counts.
+fn counted(count: Option<usize>) -> String {
+    count.map_or_else(|| "–".to_string(), bytes)
+}
+
 fn row(table: &mut String, output: &Path, component: &mut dyn Component) -> bool {
     let name = component.name();
     let times: Vec<f64> = MEASURED
@@ -167,9 +91,9 @@ fn row(table: &mut String, output: &Path, component: &mut dyn Component) -> bool
         return false;
     };
     component.seed();
-    let alone = peak_of(|| component.backward());
+    let alone = peak_of(|| component.backward()).1;
     component.seed();
-    let together = peak_of(|| component.forward_and_backward());
+    let together = peak_of(|| component.forward_and_backward()).1;
     let kept = component.kept_bytes();
     writeln!(
         table,
@@ -182,8 +106,8 @@ fn row(table: &mut String, output: &Path, component: &mut dyn Component) -> bool
         (both - forward) / by_hand,
         both / (forward + by_hand),
         bytes(kept),
-        bytes(alone),
-        bytes(together + kept),
+        counted(alone),
+        counted(together.map(|together| kept + together)),
     )
     .is_ok()
 }

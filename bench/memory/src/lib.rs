@@ -1,7 +1,7 @@
 //! Counts the memory in use, so that derivatives can be held to what they may take.
 //!
 //! Derivatives allocate by the C library's allocator, not by Rust's: its functions are replaced here by ones that count and pass everything on.
-//! That is known to work with glibc; elsewhere nothing is counted.
+//! That is known to work with glibc; elsewhere nothing is counted. A program that depends on this crate has its memory counted from its first moment on.
 
 /// How many bytes more than before were in use at once while some work was done, by all threads; none where nobody counts.
 pub fn peak_of<R>(work: impl FnOnce() -> R) -> (R, Option<usize>) {
@@ -68,8 +68,14 @@ mod counting {
 
     #[unsafe(no_mangle)]
     unsafe extern "C" fn realloc(pointer: *mut c_void, size: usize) -> *mut c_void {
-        forget(pointer);
-        noted(unsafe { __libc_realloc(pointer, size) })
+        // SAFETY: null, or what the allocator has given and not yet taken back.
+        let before = unsafe { malloc_usable_size(pointer) };
+        let again = unsafe { __libc_realloc(pointer, size) };
+        // Where there is no more memory, the old stays.
+        if !again.is_null() || size == 0 {
+            IN_USE.fetch_sub(before, Ordering::Relaxed);
+        }
+        noted(again)
     }
 
     #[unsafe(no_mangle)]
