@@ -17,11 +17,14 @@ pub trait Float: Sealed + Differentiable + Copy + PartialEq + std::fmt::Debug + 
     /// How far apart two sums of the same numbers may be, relative to their size.
     #[doc(hidden)]
     const PRECISION: f64;
+    /// Sums of numbers whose sizes add up to less are finite.
+    #[doc(hidden)]
+    const LARGE: f64;
 
     /// A number of sixteenth bits as a fraction of 2¹⁶.
     #[doc(hidden)]
     fn fraction(bits: u32) -> Self;
-    /// A number beside this one: the further away, the larger `by`, and the same for 0.
+    /// A number beside this one: the further away, the larger `by`, and the same for 0. Beside what is not finite is a number between ½ and 1.
     #[doc(hidden)]
     fn beside(self, bits: u32, by: usize) -> Self;
     /// As an `f64`.
@@ -43,12 +46,16 @@ macro_rules! floats {
             const ZERO: $float = 0.0;
             const ONE: $float = 1.0;
             const PRECISION: f64 = $precision;
+            const LARGE: f64 = <$float>::MAX as f64 / 2.0;
 
             fn fraction(bits: u32) -> $float {
                 bits as $float / 65536.0
             }
 
             fn beside(self, bits: u32, by: usize) -> $float {
+                if by > 0 && !self.is_finite() {
+                    return <$float as Float>::fraction(bits);
+                }
                 let distance = by as $float * 1e-2 * <$float as Float>::fraction(bits);
                 self + distance * (1.0 + self.abs())
             }

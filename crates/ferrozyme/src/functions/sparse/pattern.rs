@@ -1,6 +1,6 @@
 //! Where a Jacobian may be other than zero, and colours for its columns.
 
-use super::{in_directions, share};
+use super::{in_directions, point_beside};
 use crate::{Float, Input};
 
 /// Where a Jacobian may be other than zero, with a colour for each column: columns of one colour share no row.
@@ -61,7 +61,8 @@ impl Pattern {
     }
 
     /// Finds the pattern of a function that writes `rows` results: all entries of its Jacobian are computed once, at the point and at two more
-    /// beside it, since an entry may be zero at a point by chance.
+    /// beside it, since an entry may be zero at a point by chance. Entries that are not finite count as other than zero, so that a row with such a one may get more
+    /// entries than it needs; floats of the point that are not finite are replaced beside it.
     ///
     /// Where the function takes another way far from there, entries may be missing. [`sparse_jacobian`](crate::sparse_jacobian) finds that out, and
     /// [`Pattern::join`] brings patterns together.
@@ -87,11 +88,7 @@ impl Pattern {
         let mut found = vec![Vec::new(); rows];
         let mut y = vec![X::Scalar::ZERO; rows];
         for beside in 0..3 {
-            let point: Vec<X::Scalar> = x
-                .iter()
-                .enumerate()
-                .map(|(column, &value)| value.beside(share(column * 3 + beside), beside))
-                .collect();
+            let point = point_beside(x, beside);
             let unit = |column: usize, direction: usize| match column == direction {
                 true => X::Scalar::ONE,
                 false => X::Scalar::ZERO,
