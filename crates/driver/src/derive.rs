@@ -19,7 +19,9 @@ use ferrozyme_diff::{
 use ferrozyme_ir::{
     Constant, FunctionId, GlobalId, Module, Opcode, Payload, Range, Scalar, all_ops, print,
 };
-use ferrozyme_opt::{OptimiseOptions, infer_facts, keep_order, optimise_with};
+use ferrozyme_opt::{
+    OptimiseOptions, infer_facts, keep_order, optimise_with, remove_dead_code, skip_zero_terms,
+};
 use std::collections::{HashMap, HashSet};
 
 /// What differentiation leaves behind in the module.
@@ -294,8 +296,12 @@ impl Derivation<'_> {
             }
         };
         let made: Vec<FunctionId> = self.module.functions.keys().skip(before).collect();
+        let directions = asked.width;
         for id in made {
             self.optimise(id);
+            if directions > 1 && !self.strict && skip_zero_terms(self.module, id) > 0 {
+                remove_dead_code(self.module, id);
+            }
         }
         let wrapper = match &request.interface {
             Interface::Slots(descriptor) => {

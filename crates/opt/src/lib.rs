@@ -31,6 +31,7 @@ mod reroll_loops;
 mod restore_branches;
 mod select_branches;
 mod simplify;
+mod skip_zero_terms;
 mod speculation;
 mod substitution;
 #[cfg(test)]
@@ -67,6 +68,7 @@ pub use reroll_loops::reroll_loops;
 pub use restore_branches::restore_branches;
 pub use select_branches::select_branches;
 pub use simplify::simplify;
+pub use skip_zero_terms::skip_zero_terms;
 pub use speculation::{Speculation, speculation};
 pub use substitution::Substitution;
 pub use trip_count::build_trip_count;

@@ -4,7 +4,8 @@ use crate::{
     InlinePolicy, count_loops, forward_stores, hoist_checks, hoist_invariants, infer_facts,
     inline_calls, join_loops, keep_order, merge_common_subexpressions, merge_partial_sums,
     normalise_loops, promote_stack, remove_dead_code, remove_dead_stores, reorder_sums,
-    reroll_loops, restore_branches, rewrite_induction, select_branches, simplify, unguard_loops,
+    reroll_loops, restore_branches, rewrite_induction, select_branches, simplify, skip_zero_terms,
+    unguard_loops,
 };
 use ferrozyme_ir::{FunctionId, Module, verify_function};
 
@@ -23,6 +24,7 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("hoist_checks", hoist_checks),
     ("reorder_sums", reorder_sums),
     ("keep_order", keep_order),
+    ("skip_zero_terms", skip_zero_terms),
     ("merge_partial_sums", merge_partial_sums),
     ("reroll_loops", reroll_loops),
     ("join_loops", join_loops),

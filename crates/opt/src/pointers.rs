@@ -7,7 +7,8 @@
 //! may point into.
 //!
 //! An object whose address is stored, given away or turned into an integer has escaped: pointers of unknown origin may
-//! point into it. All of this ignores the order of execution.
+//! point into it. All of this ignores the order of execution, but for what happens where the program stops: nothing that
+//! escapes on the way to a trap is met by pointers from anywhere else.
 
 use crate::indices::Indices;
 use crate::symbolic::Symbolic;
@@ -27,6 +28,11 @@ pub struct Pointers {
     choices: FxHashMap<Value, Choices>,
     escaped: EntitySet<Value>,
     everything_escaped: bool,
+    /// Objects that escape where control comes back from.
+    escaped_for_good: EntitySet<Value>,
+    everything_escaped_for_good: bool,
+    /// Pointers that are made where control does not come back from.
+    doomed: EntitySet<Value>,
 }
 
 /// The offsets that a pointer has by different branches of an `if`, each with where its branch ends.
@@ -93,12 +99,15 @@ impl Pointers {
             choices: FxHashMap::default(),
             escaped: EntitySet::new(),
             everything_escaped: false,
+            escaped_for_good: EntitySet::new(),
+            everything_escaped_for_good: false,
+            doomed: EntitySet::new(),
         };
         pointers.find_roots(indices, &definitions);
         pointers.find_offsets(indices, &definitions);
         pointers.find_bases(function, &definitions);
         if let Some(body) = function.body {
-            pointers.find_escapes(module, function, body);
+            pointers.find_escapes(module, function, body, false);
         }
         pointers
     }
@@ -137,14 +146,23 @@ impl Pointers {
         if a == b {
             return true;
         }
+        let roots = (a, b);
         let (a, b) = (self.bases(function, a), self.bases(function, b));
         if a.anything || b.anything {
             return true;
         }
-        if a.unknown && (b.unknown || b.objects.iter().any(|&o| self.is_reachable(function, o))) {
+        if a.unknown && b.unknown {
             return true;
         }
-        if b.unknown && a.objects.iter().any(|&o| self.is_reachable(function, o)) {
+        let reaches = |root: Value, object: Value| match object_kind(function, object) {
+            Some(Object::Local | Object::Exclusive) if !self.doomed.contains(root) => {
+                self.everything_escaped_for_good || self.escaped_for_good.contains(object)
+            }
+            _ => self.is_reachable(function, object),
+        };
+        if a.unknown && b.objects.iter().any(|&object| reaches(roots.0, object))
+            || b.unknown && a.objects.iter().any(|&object| reaches(roots.1, object))
+        {
             return true;
         }
         a.objects.iter().any(|&one| {
@@ -408,25 +426,41 @@ impl Pointers {
 
     // ---- escapes
 
-    fn find_escapes(&mut self, module: &Module, function: &Function, region: Region) {
+    /// Looks for objects that escape in a region; `ends` says whether control does not come back from it.
+    fn find_escapes(&mut self, module: &Module, function: &Function, region: Region, ends: bool) {
+        let ends = ends || function.ends_in_trap(region);
         for &op in &function.regions[region].ops {
             let data = &function.ops[op];
             for (index, &operand) in data.operands.iter().enumerate() {
                 if function.ty(operand).is_ptr() && captures(module, function, op, index) {
-                    self.escape(function, operand);
+                    self.escape(function, operand, ends);
+                }
+            }
+            if ends {
+                for &result in &data.results {
+                    self.doomed.insert(result);
                 }
             }
             for &inner in &data.regions {
-                self.find_escapes(module, function, inner);
+                if ends {
+                    for &argument in &function.regions[inner].args {
+                        self.doomed.insert(argument);
+                    }
+                }
+                self.find_escapes(module, function, inner, ends);
             }
         }
     }
 
-    fn escape(&mut self, function: &Function, pointer: Value) {
+    fn escape(&mut self, function: &Function, pointer: Value, ends: bool) {
         let bases = self.bases(function, self.root(pointer));
         self.everything_escaped |= bases.anything;
+        self.everything_escaped_for_good |= bases.anything && !ends;
         for object in bases.objects {
             self.escaped.insert(object);
+            if !ends {
+                self.escaped_for_good.insert(object);
+            }
         }
     }
 }

@@ -1,0 +1,396 @@
+//! Gives sums whose terms are zero if values from outside the loop are a loop of their own, which is left out then.
+//!
+//! ```text
+//! for %i = 0 to %n step 1 {                      if %t ≠ 0 {
+//!   %x[i] …                                        for %i = 0 to %n step 1 { %a'[i] += %t · %x[i] }
+//!   %a[i] += %s · %x[i]                   →      }
+//!   %a'[i] += %t · %x[i]                         for %i = 0 to %n step 1 { %x[i] …  %a[i] += %s · %x[i] }
+//! }
+//! ```
+//!
+//! This is for forward mode with many directions at once: most tangents of most values are zero, and which ones is seen when the program runs. Loops that
+//! carry all directions have more values than there are registers, besides.
+//!
+//! A zero tangent is taken as a proof that nothing changes in its direction, also where what it is multiplied with is infinite or not a number. It applies in
+//! counted loops without branches and inner loops, to sums in memory that nothing else in the loop touches, if all that they take is cheap to
+//! compute once more and read from memory that the loop does not write.
+
+use crate::alias::Aliases;
+use crate::copy_operations::copy_operation;
+use crate::detach::with_function;
+use ferrozyme_ir::{
+    Builder, Effect, FloatPredicate, Function, FunctionId, IntPredicate, Module, Op, Opcode,
+    Region, Value, all_ops,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::Cell;
+
+/// How many values from outside are compared with zero ahead of one loop.
+const MAX_FACTORS: usize = 64;
+
+/// How many arrays of one function get loops of their own.
+const MAX_LOOPS: usize = 1024;
+
+/// How many pairs of arrays are compared for one loop.
+const MAX_PAIRS: usize = 10_000;
+
+/// How many values are looked at for one array.
+const MAX_VALUES: usize = 2048;
+
+/// Gives such sums loops of their own; says how many.
+pub fn skip_zero_terms(module: &mut Module, id: FunctionId) -> usize {
+    with_function(module, id, |module, function| {
+        let plans = find(module, function);
+        for plan in &plans {
+            apply(function, plan);
+        }
+        plans.len()
+    })
+}
+
+/// Sums in one array that get a loop of their own.
+struct Plan {
+    around: Op,
+    /// Where the loop stands.
+    region: Region,
+    /// The operations that store the sums.
+    stores: Vec<Op>,
+    /// What the sums take in the loop, in the order of the text, the stores included.
+    slice: Vec<Op>,
+    /// What of that is the same in all iterations.
+    fixed: FxHashSet<Op>,
+    /// If all these are zero, nothing is added.
+    factors: Vec<Value>,
+}
+
+fn find(module: &Module, function: &Function) -> Vec<Plan> {
+    let mut plans = Vec::new();
+    if function.body.is_none() {
+        return plans;
+    }
+    let loops: Vec<Op> = all_ops(function)
+        .into_iter()
+        .filter(|&op| is_plain(function, op))
+        .collect();
+    if loops.is_empty() {
+        return plans;
+    }
+    let aliases = Aliases::new(module, function);
+    for around in loops {
+        let looked_at = LoopOfSums::new(&aliases, around);
+        plans.extend(looked_at.plans());
+        if plans.len() > MAX_LOOPS {
+            break;
+        }
+    }
+    plans
+}
+
+/// Whether a loop counts by one, carries nothing, and does nothing but compute, load and store.
+fn is_plain(function: &Function, op: Op) -> bool {
+    let data = &function.ops[op];
+    data.opcode == Opcode::For
+        && data.results.is_empty()
+        && function.int_of(data.operands[2]) == Some(1)
+        && function.regions[data.regions[0]].ops.iter().all(|&inner| {
+            let opcode = function.ops[inner].opcode;
+            matches!(opcode, Opcode::Load | Opcode::Store | Opcode::Yield)
+                || matches!(opcode.effect(), Effect::Pure | Effect::Partial)
+        })
+}
+
+struct LoopOfSums<'a, 'm> {
+    aliases: &'a Aliases<'m>,
+    around: Op,
+    body: Region,
+    /// The roots of what is loaded and stored, and by whom.
+    accesses: FxHashMap<Value, Vec<Op>>,
+    /// The roots of what is stored, in the order of the text.
+    written: Vec<Value>,
+    /// How many values may still be looked at.
+    budget: Cell<usize>,
+}
+
+impl<'a, 'm> LoopOfSums<'a, 'm> {
+    fn new(aliases: &'a Aliases<'m>, around: Op) -> LoopOfSums<'a, 'm> {
+        let function = aliases.function();
+        let body = function.ops[around].regions[0];
+        let mut accesses: FxHashMap<Value, Vec<Op>> = FxHashMap::default();
+        let mut written: Vec<Value> = Vec::new();
+        for &op in &function.regions[body].ops {
+            let (read, stored) = (aliases.reads(op), aliases.writes(op));
+            for access in read.accesses.iter().chain(&stored.accesses) {
+                accesses.entry(access.root).or_default().push(op);
+            }
+            for access in stored.accesses {
+                if !written.contains(&access.root) {
+                    written.push(access.root);
+                }
+            }
+        }
+        LoopOfSums {
+            aliases,
+            around,
+            body,
+            accesses,
+            written,
+            budget: Cell::new(0),
+        }
+    }
+
+    fn plans(&self) -> Vec<Plan> {
+        // One alone is as well where it is.
+        let pairs = self.written.len() * self.accesses.len();
+        if self.written.len() < 2 || pairs > MAX_PAIRS {
+            return Vec::new();
+        }
+        self.written
+            .iter()
+            .filter_map(|&root| self.plan_for(root))
+            .collect()
+    }
+
+    fn plan_for(&self, root: Value) -> Option<Plan> {
+        let function = self.aliases.function();
+        let own = &self.accesses[&root];
+        self.budget.set(MAX_VALUES);
+        let apart = self
+            .accesses
+            .keys()
+            .all(|&other| other == root || !self.aliases.may_share(root, other));
+        if !apart {
+            return None;
+        }
+        let mut stores = Vec::new();
+        let mut loads = FxHashSet::default();
+        let mut factors: Vec<Value> = Vec::new();
+        for &op in own {
+            if function.ops[op].opcode != Opcode::Store {
+                continue;
+            }
+            let (load, term) = self.sum_in_memory(op)?;
+            self.zero_if(term, &mut factors)?;
+            loads.insert(load);
+            stores.push(op);
+        }
+        let all_own = own
+            .iter()
+            .all(|op| stores.contains(op) || loads.contains(op));
+        if !all_own || factors.is_empty() {
+            return None;
+        }
+        let slice = self.slice(&stores, &loads)?;
+        let fixed = slice
+            .iter()
+            .copied()
+            .filter(|&op| {
+                let results = &function.ops[op].results;
+                !results.is_empty() && results.iter().all(|&value| self.is_fixed(value))
+            })
+            .collect();
+        Some(Plan {
+            around: self.around,
+            region: self.aliases.structure().region_of(self.around)?,
+            stores,
+            slice,
+            fixed,
+            factors,
+        })
+    }
+
+    /// The load and the term of `store f64 (fadd (load %p), %term), %p`.
+    fn sum_in_memory(&self, store: Op) -> Option<(Op, Value)> {
+        let function = self.aliases.function();
+        let sum = function.ops[store].operands[0];
+        if function.ty(sum).is_vector() {
+            return None;
+        }
+        let (addition, _) = function.def_op(sum)?;
+        let data = &function.ops[addition];
+        let written = self.aliases.writes(store).accesses;
+        let is_old = |value: Value| {
+            let (load, _) = function.def_op(value)?;
+            let same = function.ops[load].opcode == Opcode::Load
+                && self.is_inside(load)
+                && self.aliases.reads(load).accesses == written;
+            same.then_some(load)
+        };
+        let (a, b) = (*data.operands.first()?, *data.operands.get(1)?);
+        match data.opcode {
+            Opcode::Fadd => is_old(a)
+                .map(|load| (load, b))
+                .or_else(|| Some((is_old(b)?, a))),
+            Opcode::Fsub => Some((is_old(a)?, b)),
+            _ => None,
+        }
+    }
+
+    /// Whether one more value may be looked at.
+    fn is_affordable(&self) -> bool {
+        let left = self.budget.get().checked_sub(1);
+        self.budget.set(left.unwrap_or(0));
+        left.is_some()
+    }
+
+    fn is_inside(&self, op: Op) -> bool {
+        self.aliases.structure().region_of(op) == Some(self.body)
+    }
+
+    /// Adds to `factors` values from outside the loop; if all of them are zero, so is the value.
+    fn zero_if(&self, value: Value, factors: &mut Vec<Value>) -> Option<()> {
+        let function = self.aliases.function();
+        if self.is_fixed(value) {
+            if function.is_constant(value) {
+                // A constant that is zero needs no comparison.
+                return (function.float_of(value) == Some(0.0)).then_some(());
+            }
+            if !factors.contains(&value) {
+                factors.push(value);
+            }
+            return (factors.len() <= MAX_FACTORS).then_some(());
+        }
+        if !self.is_affordable() {
+            return None;
+        }
+        let (op, _) = function.def_op(value)?;
+        let data = &function.ops[op];
+        let operand = |index: usize| data.operands[index];
+        let either = |a: Value, b: Value, factors: &mut Vec<Value>| {
+            let length = factors.len();
+            for factor in [a, b] {
+                if self.zero_if(factor, factors).is_some() {
+                    return Some(());
+                }
+                factors.truncate(length);
+            }
+            None
+        };
+        match data.opcode {
+            Opcode::Fmul => either(operand(0), operand(1), factors),
+            Opcode::Fma => {
+                either(operand(0), operand(1), factors)?;
+                self.zero_if(operand(2), factors)
+            }
+            Opcode::Fneg => self.zero_if(operand(0), factors),
+            Opcode::Fadd | Opcode::Fsub => {
+                self.zero_if(operand(0), factors)?;
+                self.zero_if(operand(1), factors)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a value is the same in all iterations, and can be had ahead of the loop.
+    fn is_fixed(&self, value: Value) -> bool {
+        let indices = self.aliases.indices();
+        if indices.is_defined_outside(value, self.around) {
+            return true;
+        }
+        let function = self.aliases.function();
+        let Some((op, _)) = function.def_op(value).filter(|_| self.is_affordable()) else {
+            return false;
+        };
+        let data = &function.ops[op];
+        let steady = match data.opcode {
+            Opcode::Load => self.reads_what_stays(op),
+            Opcode::Offset => true,
+            _ => false,
+        };
+        steady && data.operands.iter().all(|&operand| self.is_fixed(operand))
+    }
+
+    /// Whether a load reads memory that the loop does not write.
+    fn reads_what_stays(&self, load: Op) -> bool {
+        self.aliases.reads(load).accesses.iter().all(|access| {
+            let mut written = self.written.iter();
+            written.all(|&other| !self.aliases.may_share(access.root, other))
+        })
+    }
+
+    /// What the sums take in the loop, if it is cheap and may be taken from memory ahead of the loop.
+    fn slice(&self, stores: &[Op], own: &FxHashSet<Op>) -> Option<Vec<Op>> {
+        let function = self.aliases.function();
+        let mut slice: FxHashSet<Op> = stores.iter().copied().collect();
+        let mut pending = stores.to_vec();
+        while let Some(op) = pending.pop() {
+            for &operand in &function.ops[op].operands {
+                let Some((made, _)) = function.def_op(operand) else {
+                    continue;
+                };
+                if !self.is_inside(made) || !slice.insert(made) {
+                    continue;
+                }
+                let opcode = function.ops[made].opcode;
+                let fine = match opcode {
+                    Opcode::Load => own.contains(&made) || self.reads_what_stays(made),
+                    Opcode::Fadd | Opcode::Fsub | Opcode::Fmul | Opcode::Fma | Opcode::Fneg => true,
+                    Opcode::Offset | Opcode::Add | Opcode::Sub | Opcode::Mul => true,
+                    _ => false,
+                };
+                if !fine {
+                    return None;
+                }
+                pending.push(made);
+            }
+        }
+        let mut slice: Vec<Op> = slice.into_iter().collect();
+        slice.sort_by_key(|&op| self.aliases.structure().order(op));
+        Some(slice)
+    }
+}
+
+/// Builds the loop of the sums before the loop that they come from, and takes the stores out of that.
+fn apply(function: &mut Function, plan: &Plan) {
+    let data = function.ops[plan.around].clone();
+    let [from, to, step] = [0, 1, 2].map(|index| data.operands[index]);
+    let ahead = function.new_region(&[]);
+    let mut values: FxHashMap<Value, Value> = FxHashMap::default();
+    let mut b = Builder::new(function, ahead);
+    b.location = data.location;
+
+    // What is loaded here is loaded only if the loop would have.
+    let runs = b.icmp(IntPredicate::Slt, from, to);
+    let (_, then, otherwise) = b.if_else(runs, &[]);
+    b.inside(otherwise, |b| b.yields(&[]));
+    b.region = then;
+    for &op in plan.slice.iter().filter(|op| plan.fixed.contains(op)) {
+        let copy = copy_operation(b.function, op, &mut values);
+        b.function.regions[then].ops.push(copy);
+    }
+    let mut any = None;
+    for &factor in &plan.factors {
+        let factor = values.get(&factor).copied().unwrap_or(factor);
+        let ty = b.ty(factor);
+        let zero = b.zero(ty);
+        let differs = b.fcmp(FloatPredicate::Une, factor, zero);
+        any = Some(match any {
+            None => differs,
+            Some(others) => b.binary(Opcode::Or, others, differs),
+        });
+    }
+    let any = any.expect("there is something to compare");
+    let (_, add, leave) = b.if_else(any, &[]);
+    b.yields(&[]);
+    b.inside(leave, |b| b.yields(&[]));
+    b.region = add;
+    let (_, body) = b.for_loop(from, to, step, &[]);
+    b.yields(&[]);
+    let old = b.function.regions[data.regions[0]].args[0];
+    let counter = b.function.regions[body].args[0];
+    b.function.values[counter].range = b.function.values[old].range;
+    values.insert(old, counter);
+    for &op in plan.slice.iter().filter(|op| !plan.fixed.contains(op)) {
+        let copy = copy_operation(b.function, op, &mut values);
+        b.function.regions[body].ops.push(copy);
+    }
+    b.region = body;
+    b.yields(&[]);
+
+    let built = std::mem::take(&mut function.regions[ahead].ops);
+    let ops = &mut function.regions[plan.region].ops;
+    let position = ops.iter().position(|&op| op == plan.around).unwrap_or(0);
+    ops.splice(position..position, built);
+    function.regions[data.regions[0]]
+        .ops
+        .retain(|op| !plan.stores.contains(op));
+}
