@@ -29,6 +29,13 @@ impl Clang {
         };
         let mut found = None;
         for program in candidates {
+            // A name with the release in it is believed: to ask takes longer than to compile a small file.
+            if named.is_none()
+                && program == format!("clang-{LLVM}").as_str()
+                && is_installed(&program)
+            {
+                return Ok(Clang { program, language });
+            }
             match version(&program) {
                 Some((LLVM, _)) => return Ok(Clang { program, language }),
                 Some((_, version)) => found = Some((program, version)),
@@ -66,6 +73,12 @@ impl Clang {
             code => Err(Failure::Status(code.unwrap_or(1))),
         }
     }
+}
+
+/// Whether a program of this name is found where programs are looked for.
+fn is_installed(program: &OsStr) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
 /// The number and text of a clang's version.

@@ -33,6 +33,18 @@ fn main() -> ExitCode {
     }
     let levels = env::var("FERROZYME_LEVELS").unwrap_or_else(|_| "02".to_owned());
     let mut trials = Vec::new();
+    // What takes longest comes first, so that no core waits for it at the end.
+    for level in levels.chars() {
+        for openmp in [false, true] {
+            let threads = if openmp { " -fopenmp" } else { "" };
+            if parallel || !openmp {
+                trials.push(Trial::test(
+                    format!("gpt2-c -O{level}{threads}"),
+                    move || run_model(level, openmp),
+                ));
+            }
+        }
+    }
     for path in files {
         for level in levels.chars() {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -43,17 +55,6 @@ fn main() -> ExitCode {
             trials.push(Trial::test(format!("{name} -O{level}"), move || {
                 run_program(&path, level)
             }));
-        }
-    }
-    for level in levels.chars() {
-        for openmp in [false, true] {
-            let threads = if openmp { " -fopenmp" } else { "" };
-            if parallel || !openmp {
-                trials.push(Trial::test(
-                    format!("gpt2-c -O{level}{threads}"),
-                    move || run_model(level, openmp),
-                ));
-            }
         }
     }
     libtest_mimic::run(&arguments, trials).exit_code()

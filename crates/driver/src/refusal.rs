@@ -365,6 +365,7 @@ fn remedy_of(kind: MovedOut) -> &'static str {
             "keep numbers that carry derivatives out of atomic variables; threads are not supported inside of what is differentiated: differentiate what each thread computes instead"
         }
         MovedOut::Volatile => "read and write such numbers plainly",
+        MovedOut::LongDouble => "use 'double'",
         MovedOut::Assembly | MovedOut::Machine => {
             "write it in plain Rust, or put it into a function with `#[custom_derivative]`"
         }
@@ -381,6 +382,7 @@ fn remedy_in_c(kind: MovedOut) -> &'static str {
             "keep numbers that carry derivatives out of atomic variables; outside of OpenMP's regions threads are not supported inside of what is differentiated"
         }
         MovedOut::Volatile => "read and write such numbers plainly",
+        MovedOut::LongDouble => "use 'double'",
         MovedOut::Assembly | MovedOut::Machine => {
             "write it in plain C, or give the function that it stands in a derivative ('__enzyme_register_gradient_…')"
         }
@@ -462,7 +464,7 @@ pub(crate) fn is_of_toolchain(file: &str) -> bool {
 fn is_of_c_library(file: &str) -> bool {
     file.starts_with("/usr/include/")
         || file.contains("/include/c++/")
-        || file.ends_with("/library.c")
+        || (file.contains("/ferrozyme-cc") && file.ends_with("/library.c"))
 }
 
 fn origin_of(file: &str, request: Option<&FoundRequest>) -> Origin {

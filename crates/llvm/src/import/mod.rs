@@ -37,6 +37,7 @@ mod intrinsic;
 mod libm;
 mod library;
 mod location;
+mod long_double;
 mod memory;
 mod opaque;
 mod overflow;

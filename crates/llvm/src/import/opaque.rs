@@ -182,14 +182,8 @@ impl<'c> Importer<'c, '_> {
         let is_taken = |value: &Value<'c>| is_local(value) || Some(*value) == address;
         let taken: Vec<Value<'c>> = operands.iter().copied().filter(is_taken).collect();
         let types: Vec<Type<'c>> = taken.iter().map(|value| value.ty()).collect();
-        let name = format!("{}.{}", function.name(), kind_of(instruction).suffix());
-        let moved = self
-            .llvm
-            .add_function(&name, instruction.ty().function(&types, false));
-        moved.set_linkage(Linkage::Internal);
-        moved.add_attribute(Place::Function, self.context.attribute("noinline", 0));
-        moved.add_attribute(Place::Function, self.context.text_attribute(MADE_HERE, ""));
-        moved.adopt_processor(self.context, function);
+        let ty = instruction.ty().function(&types, false);
+        let moved = self.add_moved_function(function, kind_of(instruction), ty);
         let mark = |key: &str| {
             moved.add_attribute(Place::Function, self.context.text_attribute(key, ""));
         };
@@ -264,6 +258,35 @@ impl<'c> Importer<'c, '_> {
         instruction.erase();
     }
 
+    /// Declares a function for what moves out of another.
+    fn add_moved_function(&self, function: Value<'c>, kind: MovedOut, ty: Type<'c>) -> Value<'c> {
+        let name = format!("{}.{}", function.name(), kind.suffix());
+        let moved = self.llvm.add_function(&name, ty);
+        moved.set_linkage(Linkage::Internal);
+        moved.add_attribute(Place::Function, self.context.attribute("noinline", 0));
+        moved.add_attribute(Place::Function, self.context.text_attribute(MADE_HERE, ""));
+        moved.adopt_processor(self.context, function);
+        moved
+    }
+
+    /// The same for a calculation, which may or may not be one with derivatives.
+    pub(super) fn add_calculation(
+        &self,
+        function: Value<'c>,
+        kind: MovedOut,
+        ty: Type<'c>,
+        inactive: bool,
+    ) -> Value<'c> {
+        let moved = self.add_moved_function(function, kind, ty);
+        for fact in ["memory", "nounwind", "willreturn"] {
+            moved.add_attribute(Place::Function, self.context.attribute(fact, 0));
+        }
+        if inactive {
+            moved.add_attribute(Place::Function, self.context.text_attribute(INACTIVE, ""));
+        }
+        moved
+    }
+
     /// Whether an instruction calls a function that computes nothing with a derivative, such as `printf`.
     fn calls_inactive(&self, instruction: Value<'c>) -> bool {
         instruction.is(Opcode::Call)
@@ -322,15 +345,18 @@ pub enum MovedOut {
     Variadic,
     /// An instruction of the machine, by an intrinsic.
     Machine,
+    /// A calculation in `long double`.
+    LongDouble,
 }
 
 impl MovedOut {
-    const ALL: [MovedOut; 5] = [
+    const ALL: [MovedOut; 6] = [
         MovedOut::Atomic,
         MovedOut::Volatile,
         MovedOut::Assembly,
         MovedOut::Variadic,
         MovedOut::Machine,
+        MovedOut::LongDouble,
     ];
 
     /// What stands in the function of this name, if it was made for an instruction that the Loop IR has no word for.
@@ -350,6 +376,7 @@ impl MovedOut {
             MovedOut::Assembly => "moved_assembly",
             MovedOut::Variadic => "moved_variadic",
             MovedOut::Machine => "moved_machine",
+            MovedOut::LongDouble => "moved_long_double",
         }
     }
 }
@@ -362,6 +389,7 @@ impl std::fmt::Display for MovedOut {
             MovedOut::Assembly => "inline assembly",
             MovedOut::Variadic => "a call with variable arguments",
             MovedOut::Machine => "an instruction of this machine",
+            MovedOut::LongDouble => "a calculation in 'long double'",
         })
     }
 }
