@@ -180,6 +180,9 @@ impl<'a, 'm> LoopOfSums<'a, 'm> {
             return None;
         }
         let slice = self.slice(&stores, &loads)?;
+        if self.is_seen_elsewhere(&slice, &loads) {
+            return None;
+        }
         let fixed = slice
             .iter()
             .copied()
@@ -305,6 +308,27 @@ impl<'a, 'm> LoopOfSums<'a, 'm> {
             let mut written = self.written.iter();
             written.all(|&other| !self.aliases.may_share(access.root, other))
         })
+    }
+
+    /// Whether anything but the slice uses what it computes from the sums as they were before.
+    fn is_seen_elsewhere(&self, slice: &[Op], own: &FxHashSet<Op>) -> bool {
+        let function = self.aliases.function();
+        let mut old = own.clone();
+        let uses_old = |op: Op, old: &FxHashSet<Op>| {
+            let mut operands = function.ops[op].operands.iter();
+            operands.any(|&operand| {
+                let made = function.def_op(operand);
+                made.is_some_and(|(made, _)| old.contains(&made))
+            })
+        };
+        for &op in slice {
+            if uses_old(op, &old) {
+                old.insert(op);
+            }
+        }
+        let slice: FxHashSet<Op> = slice.iter().copied().collect();
+        let mut others = function.regions[self.body].ops.iter();
+        others.any(|&op| !slice.contains(&op) && uses_old(op, &old))
     }
 
     /// What the sums take in the loop, if it is cheap and may be taken from memory ahead of the loop.
