@@ -3,14 +3,15 @@
 use crate::text::BadFile;
 use crate::{ba, gmm, hand, lstm};
 use ferrozyme::SparseMatrix;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 const HAND_COMPLICATED: &str = "hand complicated";
 
-/// The data files in a folder, each with the name of its objective.
+/// The data files in a folder, each with the name of its objective. Parts of ADBench's data may be missing.
 ///
 /// # Errors
-/// If a folder cannot be read.
+/// If a folder cannot be read, or there is none.
 pub fn find(folder: &Path) -> Result<Vec<(&'static str, PathBuf)>, String> {
     let mut found = Vec::new();
     for (group, places) in [
@@ -25,12 +26,11 @@ pub fn find(folder: &Path) -> Result<Vec<(&'static str, PathBuf)>, String> {
     ] {
         for place in places {
             let folder = folder.join(place);
-            let entries = std::fs::read_dir(&folder).map_err(|error| {
-                format!(
-                    "{}: {error} (--data names the folder with ADBench's data)",
-                    folder.display()
-                )
-            })?;
+            let entries = match std::fs::read_dir(&folder) {
+                Ok(entries) => entries,
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                Err(error) => return Err(format!("{}: {error}", folder.display())),
+            };
             let mut files: Vec<PathBuf> = entries
                 .flatten()
                 .map(|entry| entry.path())
@@ -40,6 +40,12 @@ pub fn find(folder: &Path) -> Result<Vec<(&'static str, PathBuf)>, String> {
             files.sort();
             found.extend(files.into_iter().map(|file| (group, file)));
         }
+    }
+    if found.is_empty() {
+        return Err(format!(
+            "{} has no instances of ADBench (--data names the folder with `gmm`, `ba`, `lstm` and `hand`)",
+            folder.display()
+        ));
     }
     Ok(found)
 }

@@ -9,6 +9,7 @@ use ferrozyme_adbench::report::{Measured, draw_chart, write_table};
 use ferrozyme_adbench::timing::{Clock, Protocol};
 use ferrozyme_bench_memory::peak_of;
 use indicatif::{ProgressBar, ProgressStyle};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -73,6 +74,13 @@ fn run(arguments: &Arguments) -> Result<(), String> {
         true => Protocol::quick(clock),
         false => Protocol::full(clock),
     };
+    // Better to know before it takes minutes.
+    let create = |path: &PathBuf| {
+        let file = std::fs::File::create(path);
+        file.map_err(|error| format!("{}: {error}", path.display()))
+    };
+    let mut table_file = arguments.table.as_ref().map(create).transpose()?;
+    let mut plot_file = arguments.plot.as_ref().map(create).transpose()?;
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg} (about {eta} left)")
         .map_err(|error| error.to_string())?;
     let progress = ProgressBar::new(instances.len() as u64).with_style(style);
@@ -87,14 +95,15 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     progress.finish_and_clear();
     let table = write_table(&all);
     println!("{table}");
-    let write = |path: &Path, text: &str| {
-        std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+    let write = |file: &mut Option<std::fs::File>, text: &str| match file {
+        Some(file) => file
+            .write_all(text.as_bytes())
+            .map_err(|error| format!("cannot write the results: {error}")),
+        None => Ok(()),
     };
-    if let Some(path) = &arguments.table {
-        write(path, &table)?;
-    }
-    if let Some(path) = &arguments.plot {
-        write(path, &draw_chart(&all)?)?;
+    write(&mut table_file, &table)?;
+    if plot_file.is_some() {
+        write(&mut plot_file, &draw_chart(&all)?)?;
     }
     Ok(())
 }

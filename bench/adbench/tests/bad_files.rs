@@ -75,3 +75,15 @@ fn hands() {
     let instance = hand::Instance::read(&written("hand.txt", "1 26\n5 0 0 0\n"), model, false);
     assert_says(instance, "5 is not in the model");
 }
+
+#[test]
+fn folders() {
+    use ferrozyme_adbench::instances::find;
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("some");
+    std::fs::create_dir_all(folder.join("lstm")).expect("the folder can be written to");
+    assert_says(find(&folder), "has no instances of ADBench");
+    std::fs::write(folder.join("lstm/one.txt"), "").expect("the folder can be written to");
+    let found = find(&folder).expect("one is enough");
+    assert_eq!(found, [("lstm", folder.join("lstm/one.txt"))]);
+    std::fs::remove_file(folder.join("lstm/one.txt")).expect("it was just written");
+}
