@@ -153,7 +153,8 @@ impl<'c> Gathering<'c, '_> {
                 Err(found) => problems.extend(found),
             }
             promote_locals(source, &self.inputs.identity(index));
-            self.rewritten.insert(index, source.to_bitcode());
+            self.rewritten
+                .insert(index, rewritten(source).map_err(one)?);
             sources.push((index, source));
         }
         if !problems.is_empty() {
@@ -217,7 +218,7 @@ impl<'c> Gathering<'c, '_> {
                     }
                 }
             }
-            self.rewritten.insert(index, source.to_bitcode());
+            self.rewritten.insert(index, rewritten(source)?);
             self.link(index, source)?;
         }
         self.close()?;
@@ -505,7 +506,7 @@ impl<'c> Gathering<'c, '_> {
             }
             let source = self.load(index, false)?;
             promote_locals(source, &self.inputs.identity(index));
-            self.rewritten.insert(index, source.to_bitcode());
+            self.rewritten.insert(index, rewritten(source)?);
             source.dispose();
         }
         Ok(())
@@ -651,6 +652,11 @@ fn functions_using(symbol: Value<'_>) -> Vec<Value<'_>> {
         }
     }
     functions
+}
+
+/// A module as it goes back into the link: with a summary, like those that rustc writes, so that what it calls in them is inlined.
+fn rewritten(module: Module<'_>) -> Result<Vec<u8>, Diagnostic> {
+    module.to_bitcode_with_summary().map_err(from_llvm)
 }
 
 fn from_llvm(error: LlvmError) -> Diagnostic {

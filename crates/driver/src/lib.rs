@@ -3,12 +3,10 @@
 //! The linker (crates/cli) reads the link line, gives the modules as [`Inputs`] and puts the [`Output`] into the link.
 //!
 //! *What linking was found to accept* (rustc 1.95 and nightly, debug and release, by trial):
-//! - A requesting module that `LLVMWriteBitcode…` writes again has no ThinLTO summary. rust-lld takes it as a module of the regular LTO partition, beside the
-//!   others' ThinLTO modules, without complaint. So **rewritten modules go back as bitcode**: lld then chooses function sections, relocation
-//!   model and CPU as it does for the rest, which LLVM-C's target machines cannot be told.
-//! - Regular modules are joined into one and optimised together at the profile's level. ThinLTO modules neither inline into them nor from them.
-//! - `Output::object` may be native code or bitcode; lld recognises either. Native code keeps derivatives fast in debug builds, where lld compiles bitcode at O0. Bitcode
-//!   is joined with the rewritten modules, so that in release builds a derivative can be inlined into who asks for it.
+//! - A requesting module is written again with a ThinLTO summary, which rust-lld takes like those that rustc wrote. Without one, as `LLVMWriteBitcode…` writes it, it goes to the regular LTO partition, where
+//!   nothing is inlined from or into ThinLTO modules: rustc spreads a crate over several modules, and a loop whose iterator is in another one runs ten times as long. So **rewritten modules go back as bitcode** with
+//!   a summary: lld then chooses function sections, relocation model and CPU as it does for the rest, which LLVM-C's target machines cannot be told.
+//! - `Output::object` may be native code or bitcode; lld recognises either. Native code keeps derivatives fast in debug builds, where lld compiles bitcode at O0.
 //! - Members of rlibs: the linker writes the rlib again with the member replaced; order and laziness stay.
 //! - Symbols that the object needs from modules (panics, allocation, functions kept out of line) must be external there. Local ones have to be copied into
 //!   the object, or made external and hidden in the rewritten module.

@@ -8,6 +8,7 @@ use crate::context::{
     Context, copy_bytes, copy_terminated, copy_text, take_text, terminated, text,
 };
 use crate::metadata::Metadata;
+use crate::passes::PassOptions;
 use crate::sys::{MemoryBufferRef, ModuleRef, ValueRef, call};
 use crate::types::Type;
 use crate::value::Value;
@@ -215,6 +216,25 @@ impl<'c> Module<'c> {
     /// Its bitcode.
     pub fn to_bitcode(self) -> Vec<u8> {
         take_buffer(call!(LLVMWriteBitcodeToMemoryBuffer(self.raw)))
+    }
+
+    /// Its bitcode with a summary for ThinLTO, so that a linker optimises it together with other modules that have one: functions are inlined from one into the other.
+    ///
+    /// LLVM's C interface writes none, but a pass that puts a copy of a module into itself does.
+    pub fn to_bitcode_with_summary(self) -> Result<Vec<u8>, LlvmError> {
+        const PASSES: &str = "name-anon-globals,embed-bitcode<thinlto;emit-summary>";
+        let copy = self.duplicate();
+        let ran = copy.run_passes(PASSES, None, PassOptions::default());
+        let embedded = copy.global("llvm.embedded.object");
+        let bytes = embedded
+            .and_then(|global| global.initialiser()?.raw_bytes())
+            .map(<[u8]>::to_vec);
+        copy.dispose();
+        ran?;
+        bytes.ok_or_else(|| LlvmError::Passes {
+            passes: PASSES.to_owned(),
+            reason: "no bitcode is embedded".to_owned(),
+        })
     }
 
     /// Whether it is well-formed.

@@ -27,6 +27,19 @@ attributes #0 = { nounwind "alloc-family"="test" }
 "#;
 
 #[test]
+fn writes_a_summary_beside_the_module() {
+    let context = Context::new().unwrap();
+    let text = SOURCE.replace(", !range !9", "");
+    let module = context.parse_text("test", &text).unwrap();
+    let before = module.to_string();
+    let bytes = module.to_bitcode_with_summary().unwrap();
+    assert_eq!(module.to_string(), before);
+    assert!(bytes.len() > module.to_bitcode().len());
+    let again = context.parse_bitcode("test", &bytes).unwrap();
+    assert_eq!(again.to_string(), before);
+}
+
+#[test]
 fn reads_what_a_module_says() {
     let context = Context::new().unwrap();
     let module = context
