@@ -47,11 +47,17 @@ fn draw_into(
     let group_height = BAR * (legend.len() as i32 + 1);
     let top = 44 + 20 * legend.len() as i32;
     let height = top + group_height * groups.len() as i32 + 12;
-    let values = || groups.iter().flat_map(|group| &group.values);
-    let longest = values()
+    let mut values: Vec<f64> = groups
+        .iter()
+        .flat_map(|group| &group.values)
         .copied()
         .filter(|value| value.is_finite())
-        .fold(1e-9, f64::max);
+        .collect();
+    values.sort_by(f64::total_cmp);
+    let median = values.get(values.len() / 2).copied().unwrap_or(1.0);
+    let largest = values.last().copied().unwrap_or(1.0);
+    // A bar that is far longer than others ends at the border, so that the others are to be seen.
+    let longest = largest.min(6.0 * median).max(1e-9);
     let scale = f64::from(WIDTH - LEFT - 80) / longest;
 
     let area = SVGBackend::with_string(svg, (WIDTH as u32, height as u32)).into_drawing_area();
@@ -83,7 +89,7 @@ fn draw_into(
             let y = y + BAR * j as i32;
             let end = LEFT
                 + if value.is_finite() {
-                    (value * scale) as i32
+                    (value.min(longest) * scale) as i32
                 } else {
                     0
                 };

@@ -89,7 +89,7 @@ fn draw_into(
         .draw()?;
     for (curve, colour) in curves.iter().zip(COLOURS.iter().cycle()) {
         let points = curve.points.iter().map(|&(x, y)| (x, finite(y)));
-        let size = if curve.marked { 1 + curve.width } else { 0 };
+        let size = if curve.marked { 2 + curve.width / 2 } else { 0 };
         chart
             .draw_series(
                 LineSeries::new(points, colour.stroke_width(curve.width)).point_size(size),
@@ -101,7 +101,8 @@ fn draw_into(
     }
     chart
         .configure_series_labels()
-        .position(SeriesLabelPosition::UpperRight)
+        // Losses start high.
+        .position(SeriesLabelPosition::LowerLeft)
         .background_style(WHITE)
         .border_style(BLACK)
         .draw()?;
