@@ -14,7 +14,9 @@ use crate::opaque::{demangle, is_inactive_of_cpp, is_machinery_of_formatting, is
 use crate::registrations::{Registration, read_registrations};
 use crate::report::Diagnostic;
 use crate::requests::{DERIVATIVE_PREFIX, FoundRequest, replace_requests};
-use ferrozyme_llvm::{Context, Linkage, LlvmError, Module, Opcode, Place, Value, Visibility};
+use ferrozyme_llvm::{
+    Context, Linkage, LlvmError, Metadata, Module, Opcode, Place, Value, Visibility,
+};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -362,6 +364,7 @@ impl<'c> Gathering<'c, '_> {
                 // Unoptimised code carries both everywhere.
                 function.remove_attribute(Place::Function, "optnone");
                 function.remove_attribute(Place::Function, "noinline");
+                allow_unrolling(self.context, function);
                 if registered.contains(&function.name()) {
                     function.add_attribute(Place::Function, self.context.attribute("noinline", 0));
                 }
@@ -625,6 +628,34 @@ pub(crate) const PROMOTED_PREFIX: &str = "__ferrozyme_static_";
 
 fn is_local(symbol: Value<'_>) -> bool {
     matches!(symbol.linkage(), Linkage::Internal | Linkage::Private)
+}
+
+/// With `-O1` clang forbids for each loop that it is unrolled; tiny loops are, before they are differentiated.
+fn allow_unrolling<'c>(context: &'c Context, function: Value<'c>) {
+    const FORBIDDEN: &str = "llvm.loop.unroll.disable";
+    for block in function.blocks() {
+        let Some(end) = block.terminator() else {
+            continue;
+        };
+        let Some(known) = end.metadata(context, "llvm.loop") else {
+            continue;
+        };
+        let properties = known.operands();
+        let forbids = |property: &Option<Metadata<'c>>| {
+            let first = property.and_then(|property| property.operands().into_iter().next());
+            first.flatten().and_then(|name| name.as_text()).as_deref() == Some(FORBIDDEN)
+        };
+        if !properties.iter().skip(1).any(forbids) {
+            continue;
+        }
+        // The first operand is the node itself.
+        let kept: Vec<Option<Metadata<'c>>> = properties
+            .into_iter()
+            .skip(1)
+            .filter(|property| !forbids(property))
+            .collect();
+        end.set_metadata("llvm.loop", Metadata::distinct_node(context, &kept));
+    }
 }
 
 /// The inside of `Vec` is one piece of code for all types of elements, told their layout at run time. Only where it is inlined are
