@@ -1000,11 +1000,18 @@ impl Augmenter<'_> {
         };
         let list = self.list(&key);
         let defer = deferral::defer_function(self.callees.module(), &key);
-        let mut b = self.builder(region, op);
-        for &pointer in pointers {
+        let call = |b: &mut Builder<'_>, pointer: Value| {
             let mut args = vec![list, pointer];
             args.extend(&words);
             b.call(defer, &args, &[]);
+        };
+        let function = &self.augmented.function;
+        let is_apart = memory::has_shadow_apart(self.sweep.objects, function, pointers[0]);
+        let mut b = self.builder(region, op);
+        call(&mut b, pointers[0]);
+        for &shadow in &pointers[1..] {
+            let pair = (pointers[0], shadow);
+            memory::release_shadow(&mut b, pair, is_apart, |b| call(b, shadow));
         }
     }
 

@@ -9,10 +9,34 @@
 //!   reverse sweep:   %from'.f64 += %to'.f64;  %to'.f64 ← 0
 //! ```
 
-use crate::objects::{self, Kind, Objects};
+use crate::objects::{self, Kind, Objects, Source};
+use crate::unions;
 use ferrozyme_ir::{
     Alignment, Builder, Function, IntPredicate, Opcode, Payload, Scalar, Type, Value,
 };
+
+/// Whether the memory at an address surely is not its own shadow. Memory of integers is, and who gets a pointer to it need not know what it holds.
+pub(crate) fn has_shadow_apart(objects: &Objects, function: &Function, address: Value) -> bool {
+    let class = objects.class_of(function, address).map(|(class, _)| class);
+    class.is_some_and(|class| {
+        let mut sources = objects.sources(class);
+        objects.is_made_here(class) && sources.all(|source| matches!(source, Source::Alloc(_)))
+    })
+}
+
+/// Releases a shadow that is memory of its own.
+pub(crate) fn release_shadow(
+    b: &mut Builder<'_>,
+    (address, shadow): (Value, Value),
+    is_apart: bool,
+    release: impl FnOnce(&mut Builder<'_>),
+) {
+    if is_apart {
+        return release(b);
+    }
+    let differs = b.icmp(IntPredicate::Ne, shadow, address);
+    unions::when(b, differs, release);
+}
 
 /// What the bytes from some address on are: first the head, then the body again and again.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -2,6 +2,7 @@
 
 use ferrozyme::{autodiff_forward, autodiff_reverse};
 use ferrozyme_programs::{Field, Scalar};
+use std::rc::Rc;
 
 fn squared(x: f64) -> f64 {
     x * x
@@ -369,4 +370,47 @@ fn functions_that_are_not_inlined() {
         .reverse(doutlined)
         .forward(boutlined)
         .check(&[0.5, 0.75, 1.2]);
+}
+
+/// One object has a number that carries a derivative, the other none at all.
+trait Stage {
+    fn run(&self, x: f64) -> f64;
+}
+
+struct Square {
+    on: bool,
+}
+
+struct Gain {
+    factor: f64,
+}
+
+impl Stage for Square {
+    fn run(&self, x: f64) -> f64 {
+        if self.on { x * x } else { x }
+    }
+}
+
+impl Stage for Gain {
+    fn run(&self, x: f64) -> f64 {
+        x * self.factor
+    }
+}
+
+#[autodiff_reverse(dshared, Active, Active)]
+#[autodiff_forward(bshared, Dual, Dual)]
+fn shared_stages(x: f64) -> f64 {
+    let stages: Vec<Rc<dyn Stage>> =
+        vec![Rc::new(Square { on: true }), Rc::new(Gain { factor: x })];
+    let again = stages.clone();
+    again[1].run(stages[0].run(x))
+}
+
+#[test]
+fn shared_objects_with_and_without_numbers() {
+    Scalar::new("Vec<Rc<dyn Trait>>", shared_stages)
+        .reverse(dshared)
+        .forward(bshared)
+        .closed_form(|x| 3.0 * x * x)
+        .check(&[3.0, -0.5]);
 }

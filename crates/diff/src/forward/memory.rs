@@ -135,11 +135,14 @@ impl Sweep<'_, '_> {
             return Ok(());
         }
         let shadows = self.companions_of(region, op, address, &[])?;
+        let is_apart = memory::has_shadow_apart(&self.objects, &self.function, address);
         let mut b = self.builder(region, op);
         for shadow in shadows {
             let mut operands = data.operands.clone();
             operands[0] = shadow;
-            b.op(Opcode::Free, &operands, data.payload.clone(), &[]);
+            memory::release_shadow(&mut b, (address, shadow), is_apart, |b| {
+                b.op(Opcode::Free, &operands, data.payload.clone(), &[]);
+            });
         }
         Ok(())
     }
