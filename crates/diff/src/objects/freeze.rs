@@ -1,10 +1,12 @@
 //! Turns what was gathered into what is asked: only classes and cells that stand for themselves, numbered in the order in which
 //! the functions' values meet them.
 
-use super::gather::Gather;
+use super::gather::{Body, Gather};
 use super::graph::{CellId, ClassId, Graph, Target};
-use super::{CellShape, Class, ClassShape, Contradiction, Objects, Place, Shape, Source, Trace};
-use ferrozyme_ir::entity::{PrimaryMap, SecondaryMap};
+use super::{
+    CellShape, Class, ClassShape, Contradiction, Kind, Objects, Place, Shape, Source, Trace,
+};
+use ferrozyme_ir::entity::{EntitySet, PrimaryMap, SecondaryMap};
 use ferrozyme_ir::{Function, FunctionId, Opcode, Scalar, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -91,6 +93,9 @@ pub(super) fn freeze(gather: Gather<'_>) -> Vec<(FunctionId, Objects)> {
         })
         .collect();
     spread_unions(&mut shape, &calls);
+    for (body, values, _, _) in &frozen {
+        find_moved_words(&mut shape, body, values);
+    }
     spread_escapes(&mut shape);
     let returned = frozen.iter().flat_map(|(_, _, _, results)| results);
     spread_visibility(&mut shape, bodies.len() == 1, returned);
@@ -210,6 +215,33 @@ impl Freezer<'_> {
             } else {
                 return shape;
             }
+        }
+    }
+}
+
+/// Words that are read as integers, of which nobody says that they are numbers, and that are more than compared, are taken from memory without being looked at.
+fn find_moved_words(shape: &mut Shape, body: &Body<'_>, values: &SecondaryMap<Value, Trace>) {
+    let function = body.function;
+    let mut moved = EntitySet::new();
+    for data in function.ops.values() {
+        if !matches!(data.opcode, Opcode::Icmp | Opcode::Switch) {
+            moved.extend(data.operands.iter().copied());
+        }
+    }
+    for data in function.ops.values() {
+        if data.opcode != Opcode::Load || !function.ty(data.results[0]).is_int() {
+            continue;
+        }
+        let word = data.results[0];
+        let is_number = |&cell: &u32| shape.cells[cell as usize].kind() == Kind::Integer;
+        let looked_at = !moved.contains(word)
+            || body.numbers.contains(word)
+            || match values[word] {
+                Trace::Cell(cell) => shape.leaves(cell).iter().all(is_number),
+                _ => false,
+            };
+        if let (false, Trace::Pointer(place)) = (looked_at, &values[data.operands[0]]) {
+            shape.classes[place.class].handled = true;
         }
     }
 }

@@ -517,12 +517,7 @@ impl Gather<'_> {
         let data = &function.ops[op];
         let operands = &data.operands;
         match data.opcode {
-            Opcode::Load => {
-                self.load(b, data.results[0], operands[0], op);
-                if function.ty(data.results[0]).is_int() {
-                    self.handles(b, operands[0], false);
-                }
-            }
+            Opcode::Load => self.load(b, data.results[0], operands[0], op),
             Opcode::Store => {
                 self.store(b, operands[0], operands[1]);
                 self.handles(b, operands[1], true);
