@@ -7,12 +7,13 @@ use super::{
     CellShape, Class, ClassShape, Contradiction, Kind, Objects, Place, Shape, Source, Trace,
 };
 use ferrozyme_ir::entity::{EntitySet, PrimaryMap, SecondaryMap};
-use ferrozyme_ir::{Function, FunctionId, Opcode, Scalar, Value};
+use ferrozyme_ir::{Function, FunctionId, Module, OpData, Opcode, Payload, Scalar, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 pub(super) fn freeze(gather: Gather<'_>) -> Vec<(FunctionId, Objects)> {
     let Gather {
+        module,
         mut graph,
         bodies,
         globals,
@@ -85,7 +86,8 @@ pub(super) fn freeze(gather: Gather<'_>) -> Vec<(FunctionId, Objects)> {
                 .function
                 .ops
                 .values()
-                .filter(|data| matches!(data.opcode, Opcode::Call | Opcode::CallIndirect));
+                .filter(|data| matches!(data.opcode, Opcode::Call | Opcode::CallIndirect))
+                .filter(|data| may_move_words(module, data));
             calls.map(|data| {
                 let given = data.operands.iter().chain(&data.results);
                 given.map(|&value| &values[value]).collect()
@@ -219,6 +221,17 @@ impl Freezer<'_> {
     }
 }
 
+/// Whether a call may move words from one place to another. What is inactive and writes nothing that is computed with afterwards does not.
+fn may_move_words(module: &Module, call: &OpData) -> bool {
+    match call.payload {
+        Payload::Callee(callee) if call.opcode == Opcode::Call => {
+            let facts = &module.functions[callee].facts;
+            !facts.inactive || facts.writes_constants
+        }
+        _ => true,
+    }
+}
+
 /// Words that are read as integers, of which nobody says that they are numbers, and that are more than compared, are taken from memory without being looked at.
 fn find_moved_words(shape: &mut Shape, body: &Body<'_>, values: &SecondaryMap<Value, Trace>) {
     let function = body.function;
@@ -298,6 +311,10 @@ fn spread_unions(shape: &mut Shape, calls: &[Vec<&Trace>]) {
                 .collect();
             for cell in cells {
                 let cell = &mut shape.cells[cell as usize];
+                // A number is its own shadow to everybody; only the caller can know better.
+                if !parts && cell.kind() == Kind::Integer {
+                    continue;
+                }
                 let is_word = cell.bytes == Scalar::F64.bytes();
                 if cell.contradiction.is_none() && is_word {
                     cell.contradiction = Some(Contradiction::FloatAndPointer(Scalar::F64));
@@ -317,7 +334,7 @@ fn is_unmarked(shape: &Shape, id: Class, parts: bool) -> bool {
     let cells = shape.classes[id].fields.iter();
     let mut cells = cells.map(|&(_, cell)| &shape.cells[cell as usize]);
     cells.any(|cell| {
-        let counts = parts || cell.bytes == Scalar::F64.bytes();
+        let counts = parts || cell.bytes == Scalar::F64.bytes() && cell.kind() != Kind::Integer;
         counts && cell.contradiction.is_none()
     })
 }

@@ -142,7 +142,7 @@ const SIZE_OF_EACH: usize = 256;
 const FAR: u64 = 1 << 48;
 
 pub(super) struct Gather<'a> {
-    module: &'a Module,
+    pub(super) module: &'a Module,
     finished: &'a FxHashMap<FunctionId, Arc<Objects>>,
     pub(super) graph: Graph,
     pub(super) bodies: Vec<Body<'a>>,
