@@ -53,6 +53,9 @@ const SHOWING: &[(&str, usize)] = &[
 /// What the name of a function contains through which users say that no derivatives go.
 pub(crate) const INACTIVE_NAME: &str = "__ferrozyme_inactive";
 
+/// What the name contains, further, if such a function writes to no memory that others look at.
+const READING: &str = "__ferrozyme_inactive_reading";
+
 /// What the symbols of functions of C++'s library start with through which nothing goes that carries a derivative: output, text, clocks, and the choice of sizes of hash tables.
 const INACTIVE_OF_CPP: &[&str] = &[
     "_ZNKSo",
@@ -130,9 +133,9 @@ pub(crate) fn is_inactive(name: &str) -> bool {
         || is_inactive_of_cpp(name)
 }
 
-/// Whether the user says of a function that no derivatives go through it.
-pub(crate) fn is_declared_inactive(name: &str) -> bool {
-    name.contains(INACTIVE_NAME)
+/// Whether the user says of a function that no derivatives go through it, and it may write to memory.
+pub(crate) fn may_write_constants(name: &str) -> bool {
+    name.contains(INACTIVE_NAME) && !name.contains(READING)
 }
 
 /// The path of a symbol, for people.

@@ -14,7 +14,7 @@ use crate::formatting::refuse_changes_in_formatting;
 use crate::gather::{Gathered, gather};
 use crate::inputs::Inputs;
 use crate::opaque::{
-    demangle, is_declared_inactive, is_inactive, is_inactive_global, is_opaque, shown_from,
+    demangle, is_inactive, is_inactive_global, is_opaque, may_write_constants, shown_from,
 };
 use crate::options::{Level, Options, Relocation, Stage};
 use crate::prepare::prepare;
@@ -295,7 +295,7 @@ fn bring_in<'c>(
         .iter()
         .any(|request| matches!(request.interface, Interface::Slots(_)));
     for function in loops.functions.values_mut() {
-        function.facts.writes_constants |= of_rust && is_declared_inactive(&function.name);
+        function.facts.writes_constants |= of_rust && may_write_constants(&function.name);
         if let Some(first) = shown_from(&function.name) {
             let shown = function.params.iter_mut().skip(first);
             for param in shown.filter(|param| param.ty == ir::Type::PTR) {

@@ -23,8 +23,8 @@ pub use differentiable::{Differentiable, Mismatch};
 pub use layout::{Field, Layout};
 pub use probe::{MakeShadow, Probe, Unknown};
 pub use registration::{
-    __ferrozyme_inactive, NEVER, Registration, cell, cells, keep, never_returns, slice, slice_mut,
-    take,
+    __ferrozyme_inactive, __ferrozyme_inactive_reading, NEVER, Registration, cell, cells, keep,
+    never_returns, slice, slice_mut, take,
 };
 pub use request::{
     __ferrozyme_request, Descriptor, Slot, Text, require_driver, require_frozen, shared_flag,

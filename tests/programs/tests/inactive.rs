@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ferrozyme::{autodiff_forward, autodiff_reverse};
+use ferrozyme::{autodiff_forward, autodiff_reverse, inactive};
 use ferrozyme_programs::{Field, Scalar};
 
 #[autodiff_reverse(dprinting, Duplicated, Active)]
@@ -289,4 +289,24 @@ fn assertions() {
         .reverse(ddebug)
         .closed_form(|x| vec![2.0 * x.iter().sum::<f64>(); x.len()])
         .check(&[1.5, -0.5, 2.0]);
+}
+
+/// The size of the first number, as a scale that is not differentiated.
+#[inactive]
+fn scale_of(x: &[f64]) -> f64 {
+    x[0].abs()
+}
+
+#[autodiff_reverse(dscaled, Duplicated, Active)]
+#[autodiff_forward(bscaled, Dual, Dual)]
+fn scaled(x: &[f64]) -> f64 {
+    x[0] * x[1] / scale_of(x)
+}
+
+#[test]
+fn inactive_functions_may_look_at_active_memory() {
+    let (x, mut gradient) = ([-2.0, 3.0], [0.0; 2]);
+    assert_eq!(dscaled(&x, &mut gradient, 1.0), -3.0);
+    assert_eq!(gradient, [1.5, -1.0]);
+    assert_eq!(bscaled(&x, &[1.0, 10.0]), (-3.0, -8.5));
 }

@@ -113,6 +113,12 @@ pub fn __ferrozyme_inactive<R>(f: impl FnOnce() -> R) -> R {
     std::hint::black_box(f())
 }
 
+/// The same for what writes to no memory that others look at.
+#[inline(never)]
+pub fn __ferrozyme_inactive_reading<R>(f: impl FnOnce() -> R) -> R {
+    std::hint::black_box(f())
+}
+
 /// Whether a function with a custom derivative should do something else: never. But LLVM does not know, so that it cannot find out that a
 /// function returns its argument or a constant, and put that in place of the call's result, past the derivative.
 #[doc(hidden)]
