@@ -551,7 +551,7 @@ impl Augmenter<'_> {
         Err(self.error(
             op,
             "memory from outside holds floats where at other times it holds pointers or integers, and something is put there or moved from there",
-            "work on a copy that is made inside, or keep the two apart: a `struct` in the place of an `enum`",
+            "work on a copy that is made inside, or keep the two apart, in fields of their own",
         ))
     }
 
@@ -1204,7 +1204,7 @@ impl Augmenter<'_> {
             true => Err(self.error(
                 op,
                 "memory that holds floats of different types, and other things at other times, is copied",
-                "keep values of different types in memory of their own (variants of an enum share theirs)",
+                "keep values of different types in memory of their own",
             )),
             false => Ok(()),
         }

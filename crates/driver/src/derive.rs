@@ -280,6 +280,7 @@ impl Derivation<'_> {
         let report = self.report(request, &asked);
         let (derivative, before) = loop {
             let before = self.module.functions.len();
+            let untouched = (!self.choices.is_empty()).then(|| self.module.clone());
             let derivative =
                 self.check_given_code(request, &asked)
                     .and_then(|()| match request.mode() {
@@ -291,8 +292,13 @@ impl Derivation<'_> {
                     });
             match derivative {
                 Ok(derivative) => break (derivative, before),
-                // Each time there is one choice less.
-                Err(error) => self.give_up_choice(request, &asked, &report, error)?,
+                // Each time there is one choice less, and nothing stays that was made for the others: it may mention what was never finished.
+                Err(error) => {
+                    if let Some(untouched) = untouched {
+                        *self.module = untouched;
+                    }
+                    self.give_up_choice(request, &asked, &report, error)?;
+                }
             }
         };
         let made: Vec<FunctionId> = self.module.functions.keys().skip(before).collect();
@@ -397,7 +403,10 @@ impl Derivation<'_> {
             Some((choice, self.module.function_named(name)?))
         });
         let Some((choice, id)) = given_up.into_iter().find(|&(_, id)| {
-            !self.module.functions[id].ends_in_trap(self.module.functions[id].body())
+            let function = &self.module.functions[id];
+            function
+                .body
+                .is_some_and(|body| !function.ends_in_trap(body))
         }) else {
             return match stop_writers(self.module, asked, self.choices) {
                 true => Ok(()),
@@ -517,6 +526,9 @@ impl Derivation<'_> {
     }
 }
 
+/// What choices are called after that were given up.
+const GIVEN_UP: &str = ".ferrozyme_given_up";
+
 /// Makes a function that may be called through a pointer stop the program and say why it has no derivative.
 fn give_up(module: &mut Module, id: FunctionId, choice: &Choice, problem: &Diagnostic) {
     let place = match &problem.location {
@@ -527,8 +539,11 @@ fn give_up(module: &mut Module, id: FunctionId, choice: &Choice, problem: &Diagn
         "Ferrozyme: a derivative called `{}` through a pointer, which has no derivative: {}{place}",
         choice.function, problem.message
     );
-    let body = module.functions[id].body();
-    stop_with(module, id, body, None, &text);
+    if let Some(body) = module.functions[id].body {
+        stop_with(module, id, body, None, &text);
+        // The function of its name in LLVM's module goes on, without derivatives.
+        module.functions[id].name.push_str(GIVEN_UP);
+    }
 }
 
 /// The functions that a function mentions: calls, and addresses of functions but for those that are only compared.

@@ -241,7 +241,8 @@ impl<'c> Arm<'c> {
         }
         let symbol = &choice.symbol;
         let caller = module.add_function(symbol, copy.value_type());
-        caller.set_linkage(Linkage::Internal);
+        // Later rounds call it too, so it must not be made to suit the calls of this one.
+        caller.set_linkage(Linkage::External);
         adopt_target(context, caller, copy);
         caller.add_attribute(Place::Function, context.attribute("noinline", 0));
         let builder = context.builder();
@@ -582,6 +583,7 @@ fn build_dispatcher<'c>(
         builder.branch_if(is, then, next);
         builder.at_end(then);
         let result = builder.call(ty, arm.caller, arguments);
+        result.set_call_convention(arm.caller.function_convention());
         match ty.result().is_void() {
             true => builder.return_nothing(),
             false => builder.return_value(result),

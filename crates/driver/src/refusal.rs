@@ -33,6 +33,13 @@ pub(crate) fn describe_refusal(
     let places = places_of(module, error.place);
     let moved = error.callee.as_deref().and_then(MovedOut::of_name);
     let (message, remedy) = match moved {
+        _ if places.iter().any(|place| is_of_threads(&place.file)) => (
+            format!(
+                "{} has no derivative: {STARTS_THREAD}",
+                wording.quote(&wording.name(&error.function))
+            ),
+            REMEDY_FOR_THREADS.to_owned(),
+        ),
         Some(kind) => (
             format!("derivatives cannot go through {kind}"),
             match request.interface {
@@ -47,6 +54,14 @@ pub(crate) fn describe_refusal(
                 wording.quote(request.primal_name())
             ),
             "use 'enzyme_dup' and give a shadow, or keep values that carry derivatives out of its memory".to_owned(),
+        ),
+        None if error.argument.is_some() && matches!(request.interface, Interface::Slots(_)) => (
+            format!(
+                "derivatives would flow through memory that {} takes for a constant",
+                wording.quote(&wording.name(&error.function))
+            ),
+            "keep values that carry derivatives out of that memory; where derivatives are differentiated again, it may be what the inner one works with: write that one by hand (`#[custom_derivative]`)"
+                .to_owned(),
         ),
         None => (
             wording.in_words(&wording.in_language(&error.message)),
@@ -121,15 +136,27 @@ pub(crate) fn describe_import_error(
 
 /// What is not understood, and what can be done. Threads show as what their start is made of.
 fn explain_reason(error: &ImportError) -> (String, Option<String>) {
-    let of_threads = |place: &SourcePlace| place.file.contains("std/src/thread/");
+    let of_threads = |place: &SourcePlace| is_of_threads(&place.file);
     match error.places.iter().any(of_threads) {
         true => (
-            "it starts a thread, which is not supported inside of what is differentiated"
-                .to_owned(),
-            Some("differentiate what each thread computes, and add up the gradients".to_owned()),
+            STARTS_THREAD.to_owned(),
+            Some(REMEDY_FOR_THREADS.to_owned()),
         ),
         false => (error.reason.clone(), error.remedy.clone()),
     }
+}
+
+const STARTS_THREAD: &str =
+    "it starts a thread, which is not supported inside of what is differentiated";
+
+const REMEDY_FOR_THREADS: &str =
+    "differentiate what each thread computes, and add up the gradients";
+
+/// Whether a file is one of those that start threads and wait for them. What each thread has for itself is another matter.
+fn is_of_threads(file: &str) -> bool {
+    let others = ["local.rs", "current.rs", "id.rs"];
+    let name = file.split_once("std/src/thread/").map(|(_, name)| name);
+    name.is_some_and(|name| !others.contains(&name))
 }
 
 /// What users of Rust write for what the differentiator speaks of.
@@ -139,19 +166,33 @@ const RUST_TERMS: [(&str, &str); 3] = [
     ("inactive", "`#[inactive]`"),
 ];
 
+/// What users of Rust read in the place of words of the Loop IR.
+const IN_RUST: [(&str, &str); 2] = [
+    (
+        "declare the argument that the pointer comes from `dup`",
+        "make the argument that the pointer comes from `Duplicated` (in forward mode `Dual`)",
+    ),
+    ("declare the result `const`", "declare the result `Const`"),
+];
+
+fn replace_all(words: &[(&str, &str)], text: &str) -> String {
+    let replace = |text: String, (from, to): &(&str, &str)| text.replace(from, to);
+    words.iter().fold(text.to_owned(), replace)
+}
+
 /// What users of C read in the place of what is said to those of Rust.
 const IN_C: [(&str, &str); 9] = [
     (
-        "variants of an enum share theirs",
-        "members of a union share theirs",
+        "of different types in memory of their own",
+        "of different types in memory of their own (members of a union share theirs)",
     ),
     (
-        "pass a reference to the `enum`, or mark the function `#[inline(always)]`",
+        "pass a reference to what holds it, or mark the function `#[inline(always)]`",
         "pass the union by its address, or mark the function '__attribute__((always_inline))'",
     ),
     (
-        "a `struct` in the place of an `enum`",
-        "a struct in the place of a union",
+        "keep the two apart, in fields of their own",
+        "keep the two apart: a struct in the place of a union",
     ),
     (
         "declare the argument `Const`",
@@ -324,10 +365,8 @@ impl Wording<'_> {
     /// What the differentiator says, in terms of the language.
     fn in_language(&self, text: &str) -> String {
         match self.request.interface {
-            Interface::Slots(_) => text.to_owned(),
-            Interface::Values(_) => IN_C
-                .iter()
-                .fold(text.to_owned(), |text, (rust, c)| text.replace(rust, c)),
+            Interface::Slots(_) => replace_all(&IN_RUST, text),
+            Interface::Values(_) => replace_all(&IN_C, text),
         }
     }
 

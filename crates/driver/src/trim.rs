@@ -60,6 +60,10 @@ fn changes(
     function: FunctionId,
     arguments: &[usize],
 ) -> bool {
+    // What could not be read is refused for that, whatever it writes.
+    if module.functions[function].body.is_none() {
+        return false;
+    }
     let objects = cache.get(module, function);
     memory_of(&objects, |index| arguments.contains(&(index as usize)))
         .into_iter()

@@ -414,3 +414,41 @@ fn shared_objects_with_and_without_numbers() {
         .closed_form(|x| 3.0 * x * x)
         .check(&[3.0, -0.5]);
 }
+
+/// Trait objects that hold trait objects: what is called through a pointer calls through pointers itself.
+trait Layer {
+    fn apply(&self, x: &[f64]) -> Vec<f64>;
+}
+
+struct Scale(f64);
+
+struct Sequence(Vec<Box<dyn Layer>>);
+
+impl Layer for Scale {
+    fn apply(&self, x: &[f64]) -> Vec<f64> {
+        x.iter().map(|x| x * self.0).collect()
+    }
+}
+
+impl Layer for Sequence {
+    fn apply(&self, x: &[f64]) -> Vec<f64> {
+        let layers = self.0.iter();
+        layers.fold(x.to_vec(), |x, layer| layer.apply(&x))
+    }
+}
+
+#[autodiff_reverse(dnested, Duplicated, Active)]
+#[autodiff_forward(bnested, Dual, Dual)]
+fn nested(x: &[f64]) -> f64 {
+    let inner = Sequence(vec![Box::new(Scale(x[1]))]);
+    let outer = Sequence(vec![Box::new(Scale(x[0])), Box::new(inner)]);
+    outer.apply(&[1.0])[0]
+}
+
+#[test]
+fn trait_objects_that_hold_trait_objects() {
+    Field::new("nested trait objects", nested)
+        .reverse(dnested)
+        .forward(bnested)
+        .check(&[3.0, 0.5]);
+}

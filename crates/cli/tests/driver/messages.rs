@@ -69,7 +69,24 @@ fn errors_look_like_those_of_rustc() {
 }
 
 /// What needs threads, or is made for them: the program, the line of its source that is shown, the error and the remedy.
-const SHARING: [(&str, &str, &str, &str); 3] = [
+const SHARING: [(&str, &str, &str, &str); 4] = [
+    (
+        "\
+use ferrozyme::autodiff_reverse;
+
+#[autodiff_reverse(d_joined, Active, Active)]
+fn joined(x: f64) -> f64 {
+    std::thread::spawn(move || x * x).join().unwrap()
+}
+
+fn main() {
+    println!(\"{:?}\", d_joined(1.5, 1.0));
+}
+",
+        "5 |     std::thread::spawn(move || x * x).join().unwrap()",
+        "has no derivative: it starts a thread, which is not supported inside of what is differentiated",
+        "differentiate what each thread computes, and add up the gradients",
+    ),
     (
         "\
 use ferrozyme::autodiff_reverse;

@@ -195,7 +195,7 @@ impl Analysis<'_> {
                 function,
                 op,
                 "active memory is used as floats of different types, or in parts of a float",
-                "keep values of different types in memory of their own (variants of an enum share theirs)",
+                "keep values of different types in memory of their own",
             ));
         }
         Ok(())

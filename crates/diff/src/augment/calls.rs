@@ -214,7 +214,7 @@ impl Augmenter<'_> {
             return Err(self.error(
                 op,
                 "a word that is a float at times, and at others a pointer or an integer, is passed by value to a function of its own",
-                "pass a reference to the `enum`, or mark the function `#[inline(always)]`",
+                "pass a reference to what holds it, or mark the function `#[inline(always)]`",
             ));
         }
         Ok(())
@@ -336,7 +336,7 @@ impl Augmenter<'_> {
             return Err(self.error(
                 op,
                 "memory that holds floats where at other times it holds pointers or integers is given to a function behind a pointer",
-                "call the function by its name, or keep the two apart: a `struct` in the place of an `enum`",
+                "call the function by its name, or keep the two apart, in fields of their own",
             ));
         }
         let mut operands = Vec::new();

@@ -207,7 +207,7 @@ impl Sweep<'_, '_> {
             return Err(self.error(
                 op,
                 "memory that holds floats where at other times it holds pointers or integers is given to a function behind a pointer",
-                "call the function by its name, or keep the two apart: a `struct` in the place of an `enum`",
+                "call the function by its name, or keep the two apart, in fields of their own",
             ));
         }
         let known = matches!(

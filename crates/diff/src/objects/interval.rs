@@ -23,6 +23,9 @@ pub(super) struct Interval {
     pub step: u128,
 }
 
+/// No bound lies beyond this, so that arithmetic on bounds does not overflow: numbers out there fit into no type that is followed closely.
+const FAR: i128 = 1 << 125;
+
 /// How often a counted loop may run, at most.
 const ROUNDS: i128 = 1 << 48;
 
@@ -54,12 +57,43 @@ impl Interval {
         }
     }
 
-    pub(super) fn negated(self) -> Interval {
-        Interval {
-            lo: -self.hi,
-            hi: -self.lo,
-            step: self.step,
+    /// The numbers from `lo` to `hi`, both of which may be too large to be told. Those beyond what can be told are left out where the step says which they are; otherwise
+    /// nothing is known.
+    fn bounded(lo: i128, hi: i128, step: u128) -> Interval {
+        let near = -FAR..=FAR;
+        let unknown = Interval {
+            lo: -FAR,
+            hi: FAR,
+            step: 1,
+        };
+        let told = near.contains(&lo) && near.contains(&hi);
+        match i128::try_from(step) {
+            _ if told => Interval { lo, hi, step },
+            Ok(whole @ 1..) if whole <= FAR >> 1 => {
+                match (near.contains(&lo), near.contains(&hi)) {
+                    (true, _) => Interval {
+                        lo,
+                        hi: FAR - (FAR - lo).rem_euclid(whole),
+                        step,
+                    },
+                    (_, true) => Interval {
+                        lo: -FAR + (hi + FAR).rem_euclid(whole),
+                        hi,
+                        step,
+                    },
+                    _ => unknown,
+                }
+            }
+            _ => unknown,
         }
+    }
+
+    pub(super) fn negated(self) -> Interval {
+        Interval::bounded(
+            self.hi.saturating_neg(),
+            self.lo.saturating_neg(),
+            self.step,
+        )
     }
 
     /// Those of them that are not negative; all where none is.
@@ -76,11 +110,11 @@ impl Interval {
     }
 
     pub(super) fn plus(self, other: Interval) -> Interval {
-        Interval {
-            lo: self.lo.saturating_add(other.lo),
-            hi: self.hi.saturating_add(other.hi),
-            step: gcd(self.step, other.step),
-        }
+        Interval::bounded(
+            self.lo.saturating_add(other.lo),
+            self.hi.saturating_add(other.hi),
+            gcd(self.step, other.step),
+        )
     }
 
     pub(super) fn times(self, factor: i128) -> Interval {
@@ -88,15 +122,8 @@ impl Interval {
             self.lo.saturating_mul(factor),
             self.hi.saturating_mul(factor),
         );
-        Interval {
-            lo: a.min(b),
-            hi: a.max(b),
-            step: if factor == 0 {
-                0
-            } else {
-                self.step.saturating_mul(factor.unsigned_abs())
-            },
-        }
+        let step = self.step.saturating_mul(factor.unsigned_abs());
+        Interval::bounded(a.min(b), a.max(b), step)
     }
 
     /// A set that contains all products with a number of another set.
@@ -107,10 +134,8 @@ impl Interval {
             self.hi.saturating_mul(other.lo),
             self.hi.saturating_mul(other.hi),
         ];
-        // Beyond this nothing fits into any type.
-        let far = 1i128 << 125;
-        let lo = corners.into_iter().min().unwrap_or(-far).max(-far);
-        let hi = corners.into_iter().max().unwrap_or(far).min(far);
+        let lo = corners.into_iter().min().unwrap_or(-FAR).clamp(-FAR, FAR);
+        let hi = corners.into_iter().max().unwrap_or(FAR).clamp(-FAR, FAR);
         // What divides all numbers of a set divides all products.
         let divisor = |set: Interval| gcd(set.step, set.lo.unsigned_abs());
         let step = divisor(self).saturating_mul(divisor(other)).max(1);
@@ -180,7 +205,8 @@ impl Interval {
 
     /// All numbers within `bounds` that are equal to `lo` modulo `step`.
     fn spread_over(self, bounds: Interval) -> Interval {
-        let step = self.step.clamp(1, 1 << 126) as i128;
+        let step = i128::try_from(self.step).ok();
+        let step = step.filter(|step| (1..=FAR).contains(step)).unwrap_or(1);
         let first = self.lo.rem_euclid(step);
         let lo = bounds.lo + (first - bounds.lo).rem_euclid(step);
         let hi = bounds.hi - (bounds.hi - first).rem_euclid(step);
@@ -196,16 +222,18 @@ impl Interval {
 
     /// What lies between two bounds.
     pub(super) fn cut(self, min: i128, max: i128) -> Option<Interval> {
-        let step = self.step.max(1) as i128;
-        let lo = if self.lo >= min {
-            self.lo
-        } else {
-            min + (self.lo - min).rem_euclid(step)
+        // Bounds that come from ranges may be any numbers.
+        let (min, max) = (min.max(-FAR), max.min(FAR));
+        let step = i128::try_from(self.step).unwrap_or(1).max(1);
+        let above =
+            |from: i128, to: i128| (to.rem_euclid(step) - from.rem_euclid(step)).rem_euclid(step);
+        let lo = match self.lo >= min {
+            true => self.lo,
+            false => min.checked_add(above(min, self.lo))?,
         };
-        let hi = if self.hi <= max {
-            self.hi
-        } else {
-            max - (max - self.lo).rem_euclid(step)
+        let hi = match self.hi <= max {
+            true => self.hi,
+            false => max.checked_sub(above(self.lo, max))?,
         };
         (lo <= hi).then_some(Interval {
             lo,
@@ -470,7 +498,7 @@ impl Analysis<'_> {
         let whole = gcd(from.step, by.unsigned_abs());
         let reach = by.saturating_mul(ROUNDS);
         let interval = if by > 0 {
-            let top = from.hi.saturating_add(reach).min(to.hi - 1);
+            let top = from.hi.saturating_add(reach).min(to.hi.saturating_sub(1));
             if top < from.lo {
                 return Some(Some(Interval::exact(from.lo)));
             }
@@ -480,7 +508,7 @@ impl Analysis<'_> {
                 step: whole,
             }
         } else {
-            let bottom = from.lo.saturating_add(reach).max(to.lo + 1);
+            let bottom = from.lo.saturating_add(reach).max(to.lo.saturating_add(1));
             if bottom > from.hi {
                 return Some(Some(Interval::exact(from.hi)));
             }
@@ -696,6 +724,38 @@ mod tests {
         let rows = Interval::full(32).times(8);
         let product = rows.product(Interval::full(64));
         assert_eq!(product.fitted(64, false).step, 8);
+    }
+
+    #[test]
+    fn bounds_never_overflow() {
+        let ends = [i128::MIN, -FAR, -1, 0, 1, FAR, i128::MAX];
+        for (lo, hi) in ends.iter().flat_map(|&lo| ends.map(|hi| (lo, hi))) {
+            if lo >= hi {
+                continue;
+            }
+            for step in [1, 8, 1 << 90, u128::MAX] {
+                let row = Interval { lo, hi, step };
+                let results = [
+                    row.negated(),
+                    row.plus(row),
+                    row.times(i128::MAX),
+                    row.product(row),
+                    row.fitted(64, true),
+                    row.cut(i128::MIN, i128::MAX).unwrap_or(row).negated(),
+                    row.at_least_zero().plus(row.negated()),
+                ];
+                for result in results {
+                    assert!(result.times(3).plus(result).negated().fitted(64, false).hi < 1 << 64);
+                }
+            }
+        }
+        let rows = Interval {
+            lo: 1,
+            hi: FAR,
+            step: 8,
+        }
+        .times(4);
+        assert_eq!((rows.lo, rows.step, (rows.hi - 4) % 32), (4, 32, 0));
     }
 
     /// LLVM's way to extend the sign of the lower half of a word, and to multiply by 8 at once.

@@ -40,4 +40,9 @@ fn width_too_late(x: f64) -> f64 {
     x
 }
 
+#[autodiff_reverse(Active, Active)]
+fn name_forgotten(x: f64) -> f64 {
+    x
+}
+
 fn main() {}

@@ -70,6 +70,13 @@ fn split_at_commas(tokens: TokenStream) -> Vec<Vec<TokenTree>> {
 fn parse_name(entry: Vec<TokenTree>) -> Result<Ident> {
     let tokens: TokenStream = entry.into_iter().collect();
     if let Ok(name) = syn::parse2::<Ident>(tokens.clone()) {
+        if Kind::ALL.iter().any(|kind| name == kind.name()) {
+            return Err(error(
+                name.span(),
+                format!("the name of the derivative is missing: `{name}` is an activity"),
+                format!("put a name before the activities: `df, {name}, …`"),
+            ));
+        }
         return Ok(name);
     }
     if let Ok(text) = syn::parse2::<LitStr>(tokens.clone()) {
