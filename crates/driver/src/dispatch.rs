@@ -73,7 +73,8 @@ pub(crate) fn dispatch_unknown_calls<'c>(
 ) -> Result<bool, Vec<Diagnostic>> {
     let module = gathered.module;
     let inputs = choosing.program;
-    let calls = unknown_calls(module, choosing.roots.iter().map(String::as_str));
+    let reached = || unknown_calls(module, choosing.roots.iter().map(String::as_str));
+    let calls = reached();
     if calls.is_empty() || inputs.program().is_empty() {
         return Ok(false);
     }
@@ -90,6 +91,8 @@ pub(crate) fn dispatch_unknown_calls<'c>(
         .filter(is_new)
         .collect();
     gather_more(context, inputs, gathered, &wanted)?;
+    // Bodies of the standard library that turned out to use its own memory are gone.
+    let left: HashSet<Value<'c>> = reached().into_iter().collect();
 
     let mut arms: Vec<Arm<'c>> = Vec::new();
     for candidate in &found {
@@ -149,6 +152,11 @@ pub(crate) fn dispatch_unknown_calls<'c>(
     let constants = constant_parameters(gathered);
     let mut any = false;
     for (&call, (ty, slot)) in calls.iter().zip(&slots) {
+        let is_same =
+            |call: Value<'c>| (call.called_type(), method_slot(call.called())) == (*ty, *slot);
+        if !left.contains(&call) || !is_same(call) {
+            continue;
+        }
         let of_type = || arms.iter().filter(|arm| arm.copy.value_type() == *ty);
         let mut fitting: Vec<&Arm<'c>> = of_type().filter(|arm| arm.places.fit(*slot)).collect();
         if fitting.is_empty() && *slot == Some(DROP) {

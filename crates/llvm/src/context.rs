@@ -10,6 +10,7 @@ use std::marker::PhantomData;
 use std::path::Path;
 use std::sync::Mutex;
 
+use crate::metadata::ForeignLines;
 use crate::sys::{self, ContextRef, DiagnosticInfoRef, ModuleRef, OwnedText, Text, call};
 use crate::toolchain::{LoadError, Toolchain};
 
@@ -19,6 +20,8 @@ pub struct Context {
     pub(crate) modules: RefCell<Vec<ModuleRef>>,
     /// Errors and warnings that LLVM reported and nobody has taken yet. Boxed: LLVM keeps its address.
     diagnostics: Box<Mutex<Vec<Diagnostic>>>,
+    /// Lines that stand in another file than their function does.
+    pub(crate) foreign_lines: RefCell<ForeignLines>,
 }
 
 /// A message of LLVM about a module.
@@ -59,6 +62,7 @@ impl Context {
             raw,
             modules: RefCell::default(),
             diagnostics,
+            foreign_lines: RefCell::default(),
         })
     }
 

@@ -1,5 +1,6 @@
 //! Metadata, and the debug locations that it holds.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use crate::context::{Context, copy_text, take_text, text};
@@ -29,6 +30,31 @@ pub struct SourcePlace {
     /// The linkage name of that function; empty if there is none.
     pub linkage_name: String,
 }
+
+impl SourcePlace {
+    /// The line as it is told by its function, which stands in this file.
+    fn in_function(&self, file: &str) -> LineOfFunction {
+        LineOfFunction {
+            function: self.function.clone(),
+            file: file.to_owned(),
+            line: self.line,
+            column: self.column,
+        }
+    }
+}
+
+/// A line as it is told without blocks: by its function, which stands in some file.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct LineOfFunction {
+    function: String,
+    /// The file of the function, as the compiler was given it.
+    file: String,
+    line: u32,
+    column: u32,
+}
+
+/// The file and its directory in which such lines really stand; none where functions of the same name disagree.
+pub(crate) type ForeignLines = HashMap<LineOfFunction, Option<(String, String)>>;
 
 impl<'c> Metadata<'c> {
     pub(crate) fn of(owner: &'c Context, raw: MetadataRef) -> Option<Metadata<'c>> {
@@ -163,14 +189,7 @@ impl<'c> Metadata<'c> {
         let Some(scope) = Metadata::of(self.owner, scope) else {
             return place;
         };
-        let file = call!(LLVMDIScopeGetFile(scope.raw));
-        if !file.is_null() {
-            let mut length = 0;
-            let name = call!(LLVMDIFileGetFilename(file, &mut length));
-            place.file = copy_text(name, length as usize);
-            let directory = call!(LLVMDIFileGetDirectory(file, &mut length));
-            place.directory = copy_text(directory, length as usize);
-        }
+        (place.file, place.directory) = scope.file();
         if let Some(subprogram) = scope.enclosing_subprogram() {
             let operands = subprogram.operands();
             // The operands of a subprogram are file, scope, name, linkage name, …
@@ -185,7 +204,54 @@ impl<'c> Metadata<'c> {
             place.function = string(2);
             place.linkage_name = string(3);
         }
+        let lines = self.owner.foreign_lines.borrow();
+        if !lines.is_empty() {
+            match lines.get(&place.in_function(&place.file)) {
+                Some(Some((file, directory))) => {
+                    place.file.clone_from(file);
+                    place.directory.clone_from(directory);
+                }
+                Some(None) => place.line = 0,
+                None => {}
+            }
+        }
         place
+    }
+
+    /// The file of a scope and the directory that its name starts from.
+    fn file(self) -> (String, String) {
+        let file = call!(LLVMDIScopeGetFile(self.raw));
+        if file.is_null() {
+            return (String::new(), String::new());
+        }
+        let mut length = 0;
+        let name = call!(LLVMDIFileGetFilename(file, &mut length));
+        let name = copy_text(name, length as usize);
+        let directory = call!(LLVMDIFileGetDirectory(file, &mut length));
+        (name, copy_text(directory, length as usize))
+    }
+
+    /// Remembers the file of a debug location if it is not that of the function.
+    fn keep_foreign_line(self) {
+        let scope = call!(LLVMDILocationGetScope(self.raw));
+        let Some(scope) = Metadata::of(self.owner, scope) else {
+            return;
+        };
+        let Some(function) = scope.enclosing_subprogram() else {
+            return;
+        };
+        let file = call!(LLVMDIScopeGetFile(scope.raw));
+        if file == call!(LLVMDIScopeGetFile(function.raw)) {
+            return;
+        }
+        let place = self.place();
+        let line = place.in_function(&function.file().0);
+        let file = Some((place.file, place.directory));
+        let mut lines = self.owner.foreign_lines.borrow_mut();
+        let known = lines.entry(line).or_insert_with(|| file.clone());
+        if *known != file {
+            *known = None;
+        }
     }
 
     /// The subprogram of a scope: itself, or what its blocks are in.
@@ -289,6 +355,17 @@ impl<'c> Value<'c> {
                 self.raw,
                 location.map_or(std::ptr::null_mut(), |metadata| metadata.raw)
             ));
+        }
+    }
+
+    /// Remembers of all places of an instruction in which file they are, if that is not their function's. Those `seen` are known already.
+    pub(crate) fn keep_foreign_lines(self, context: &'c Context, seen: &mut HashSet<MetadataRef>) {
+        let mut current = self.debug_location(context);
+        while let Some(location) = current
+            && seen.insert(location.raw)
+        {
+            location.keep_foreign_line();
+            current = Metadata::of(context, call!(LLVMDILocationGetInlinedAt(location.raw)));
         }
     }
 

@@ -33,6 +33,7 @@ pub fn outline_cold_code<'c>(
     module: Module<'c>,
     is_outside: &dyn Fn(Value<'c>) -> bool,
 ) -> Vec<Value<'c>> {
+    keep_foreign_lines(context, module);
     drop_variables(module);
     let mut made = Vec::new();
     for function in module.functions().collect::<Vec<_>>() {
@@ -51,6 +52,16 @@ pub fn outline_cold_code<'c>(
         }
     }
     made
+}
+
+/// Keeps which lines stand in another file than their function, as what a macro of another file was given does: blocks say so, which are dropped with the variables.
+fn keep_foreign_lines<'c>(context: &'c Context, module: Module<'c>) {
+    let mut seen = HashSet::new();
+    for function in module.functions() {
+        for instruction in function.instructions() {
+            instruction.keep_foreign_lines(context, &mut seen);
+        }
+    }
 }
 
 /// Drops what debug information says of variables, which cannot be copied along with instructions; lines stay.

@@ -167,6 +167,47 @@ fn threads_are_refused_at_the_line_that_needs_them() {
     }
 }
 
+/// A macro of another file makes the function of what it is given here.
+#[test]
+fn lines_that_macros_are_given_are_shown_in_their_own_file() {
+    let project = Project::program(
+        "given",
+        "\
+#[macro_use]
+mod macros;
+
+gradient! {
+    d_joined: fn joined(x) {
+        std::thread::spawn(move || x * x).join().unwrap()
+    }
+}
+
+fn main() {
+    println!(\"{:?}\", d_joined(1.5, 1.0));
+}
+",
+    );
+    project.write(
+        "src/macros.rs",
+        "\
+macro_rules! gradient {
+    ($derivative:ident: fn $name:ident($x:ident) $body:block) => {
+        #[ferrozyme::autodiff_reverse($derivative, Active, Active)]
+        fn $name($x: f64) -> f64 $body
+    };
+}
+",
+    );
+    let run = project.ferrozyme(&["build"]);
+    let errors = run.expect_failure();
+    for part in [
+        "--> src/main.rs:6:",
+        "6 |         std::thread::spawn(move || x * x).join().unwrap()",
+    ] {
+        assert!(errors.contains(part), "{part}\n{errors}");
+    }
+}
+
 #[test]
 fn plain_cargo_says_what_to_use() {
     let project = Project::program("plainly", SQUARES);
