@@ -73,17 +73,14 @@ pub(crate) fn dispatch_unknown_calls<'c>(
 ) -> Result<bool, Vec<Diagnostic>> {
     let module = gathered.module;
     let inputs = choosing.program;
-    let reached = || unknown_calls(module, choosing.roots.iter().map(String::as_str));
-    let calls = reached();
+    let roots = || choosing.roots.iter().map(String::as_str);
+    let slot_of = |call: Value<'c>| (call.called_type(), method_slot(call.called()));
+    let calls = unknown_calls(module, roots());
     if calls.is_empty() || inputs.program().is_empty() {
         return Ok(false);
     }
-    let slots: Vec<(Type<'c>, Option<u64>)> = calls
-        .iter()
-        .map(|&call| (call.called_type(), method_slot(call.called())))
-        .collect();
+    let slots: Vec<(Type<'c>, Option<u64>)> = calls.iter().copied().map(slot_of).collect();
     let found = find_candidates(context, inputs, &slots).map_err(|problem| vec![problem])?;
-    let inside = taken_functions(module, &slots);
     let is_new = |wanted: &Wanted| !gathered.originals.contains(&wanted.symbol());
     let wanted: Vec<Wanted> = found
         .iter()
@@ -91,8 +88,14 @@ pub(crate) fn dispatch_unknown_calls<'c>(
         .filter(is_new)
         .collect();
     gather_more(context, inputs, gathered, &wanted)?;
-    // Bodies of the standard library that turned out to use its own memory are gone.
-    let left: HashSet<Value<'c>> = reached().into_iter().collect();
+    // What was brought in may have taken the place of functions, and of the calls in them; calls of another kind wait for the next round.
+    let (calls, slots): (Vec<Value<'c>>, Vec<(Type<'c>, Option<u64>)>) =
+        unknown_calls(module, roots())
+            .into_iter()
+            .map(|call| (call, slot_of(call)))
+            .filter(|(_, slot)| slots.contains(slot))
+            .unzip();
+    let inside = taken_functions(module, &slots);
 
     let mut arms: Vec<Arm<'c>> = Vec::new();
     for candidate in &found {
@@ -152,11 +155,6 @@ pub(crate) fn dispatch_unknown_calls<'c>(
     let constants = constant_parameters(gathered);
     let mut any = false;
     for (&call, (ty, slot)) in calls.iter().zip(&slots) {
-        let is_same =
-            |call: Value<'c>| (call.called_type(), method_slot(call.called())) == (*ty, *slot);
-        if !left.contains(&call) || !is_same(call) {
-            continue;
-        }
         let of_type = || arms.iter().filter(|arm| arm.copy.value_type() == *ty);
         let mut fitting: Vec<&Arm<'c>> = of_type().filter(|arm| arm.places.fit(*slot)).collect();
         if fitting.is_empty() && *slot == Some(DROP) {
