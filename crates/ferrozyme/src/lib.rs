@@ -52,7 +52,7 @@
 //! | derivative in a direction (forward mode) | [`jvp`] | [`jvp_into`] |
 //! | gradient of weighted results (reverse mode) | [`vjp`] | [`vjp_into`] |
 //! | Jacobian | [`jacobian`], [`jacobian_forward`], [`jacobian_reverse`] | [`jacobian_forward_into`], [`jacobian_reverse_into`] |
-//! | sparse Jacobian | [`sparse_jacobian`] (by colours), [`sparse_jacobian_of_blocks`] (block by block) | [`SparseMatrix::push_blocks`] |
+//! | sparse Jacobian, of a function that writes its results | [`sparse_jacobian`] (by colours, for a [`Pattern`]), [`sparse_jacobian_of_blocks`] (block by block) | [`SparseMatrix::push_blocks`] |
 //! | Hessian times vector | [`hvp`] | [`hvp_into`] |
 //! | Hessian | [`hessian`] | [`hessian_into`] |
 //!
@@ -167,11 +167,12 @@ pub use ferrozyme_macros::autodiff_forward;
 /// | `Active` | floats | its gradient is returned, after the result |
 /// | `Duplicated` | references, pointers | followed by its shadow, which its gradient is added to: `x: &T` by `dx_0: &mut T` (`WIDTH` of them) |
 /// | `DuplicatedOnly` | references, pointers | as `Duplicated`; the primal value is not wanted afterwards. Makes the derivative an `unsafe fn` |
-/// | `Active` | a float result | returned; its seed `dret` is the last argument |
-/// | `ActiveOnly` | a float result | as `Active`, but not returned |
+/// | `Active` | a float result, or a tuple or struct of floats | returned; its seed `dret`, of the same type, is the last argument |
+/// | `ActiveOnly` | such a result | as `Active`, but not returned |
 ///
 /// Shadows are added to, and not set to zero first. Where the function writes to a `Duplicated` argument, the shadow holds the seed, and is zero
-/// afterwards.
+/// afterwards. With a width, each gradient has shadows of its own, which is how results behind `&mut` get several seeds at once; the seed `dret` of a result that is
+/// returned is one for all.
 ///
 /// ```
 /// use ferrozyme::autodiff_reverse;

@@ -22,7 +22,7 @@ pub trait Shadow {
     fn shadow(&self) -> Self::Shadow;
 }
 
-/// A shadow for a value: the same shape, and zeros in place of its floats.
+/// A shadow for a value: the same shape, with zeros in place of its floats; integers and all that has no derivative are as they are.
 ///
 /// ```
 /// use ferrozyme::shadow_of;
