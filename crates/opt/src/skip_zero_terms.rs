@@ -11,7 +11,8 @@
 //! This is for forward mode with many directions at once: most tangents of most values are zero, and which ones is seen when the program runs. Loops that
 //! carry all directions have more values than there are registers, besides.
 //!
-//! A zero tangent is taken as a proof that nothing changes in its direction, also where what it is multiplied with is infinite or not a number. It applies in
+//! A zero tangent is taken as a proof that nothing changes in its direction, also where what it is multiplied with is infinite or not a number. That is so of tangents only, so it applies to
+//! sums that do not care for the sign of zero (`nsz`), which forward mode with many directions makes; in
 //! counted loops without branches and inner loops, to sums in memory that nothing else in the loop touches, if all that they take is cheap to
 //! compute once more and read from memory that the loop does not write.
 
@@ -19,7 +20,7 @@ use crate::alias::Aliases;
 use crate::copy_operations::copy_operation;
 use crate::detach::with_function;
 use ferrozyme_ir::{
-    Builder, Effect, FloatPredicate, Function, FunctionId, IntPredicate, Module, Op, Opcode,
+    Builder, Effect, Flags, FloatPredicate, Function, FunctionId, IntPredicate, Module, Op, Opcode,
     Region, Value, all_ops,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -191,6 +192,10 @@ impl<'a, 'm> LoopOfSums<'a, 'm> {
                 !results.is_empty() && results.iter().all(|&value| self.is_fixed(value))
             })
             .collect();
+        // What there was no room to look at may be fixed as well, and is taken not to be.
+        if self.budget.get() == 0 {
+            return None;
+        }
         Some(Plan {
             around: self.around,
             region: self.aliases.structure().region_of(self.around)?,
@@ -201,7 +206,7 @@ impl<'a, 'm> LoopOfSums<'a, 'm> {
         })
     }
 
-    /// The load and the term of `store f64 (fadd (load %p), %term), %p`.
+    /// The load and the term of `store f64 (fadd nsz (load %p), %term), %p`.
     fn sum_in_memory(&self, store: Op) -> Option<(Op, Value)> {
         let function = self.aliases.function();
         let sum = function.ops[store].operands[0];
@@ -218,6 +223,9 @@ impl<'a, 'm> LoopOfSums<'a, 'm> {
                 && self.aliases.reads(load).accesses == written;
             same.then_some(load)
         };
+        if !data.flags.contains(Flags::NSZ) {
+            return None;
+        }
         let (a, b) = (*data.operands.first()?, *data.operands.get(1)?);
         match data.opcode {
             Opcode::Fadd => is_old(a)

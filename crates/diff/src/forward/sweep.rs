@@ -458,6 +458,10 @@ impl Sweep<'_, '_> {
             let mut b = Builder::new(&mut self.function, region);
             b.location = location;
             b.float_flags = primal.flags.intersection(PERMISSIONS);
+            if width > 1 {
+                // Among many directions most are zero; nobody asks for the sign of that.
+                b.float_flags = b.float_flags.union(Flags::NSZ);
+            }
             let of_results = linearisation.jvp(&mut b, &mut |_, value| value, &of_operands);
             for (lanes, tangent) in tangents.iter_mut().zip(of_results) {
                 match (lanes.as_mut(), tangent) {
