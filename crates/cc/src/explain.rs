@@ -1,11 +1,11 @@
-//! What was done for each derivative, for who asks: `FERROZYME_EXPLAIN=loss` shows what is active and what is saved for the derivatives of `loss`, `FERROZYME_EXPLAIN=loss:plan,llvm` the texts of stages, and
-//! `FERROZYME_EXPLAIN=` all of them. It goes to the standard error, beside clang's messages.
+//! What was done for each derivative, for who asks: `FERROZYME_CC_EXPLAIN=loss` shows what is active and what is saved for the derivatives of `loss`, `FERROZYME_CC_EXPLAIN=loss:plan,llvm` the texts of stages, and
+//! `FERROZYME_CC_EXPLAIN=` all of them. It goes to the standard error, beside clang's messages.
 
 use crate::Failure;
 use ferrozyme_driver::{Explain, Report, Stage};
 use std::fmt::Write;
 
-const VARIABLE: &str = "FERROZYME_EXPLAIN";
+const VARIABLE: &str = "FERROZYME_CC_EXPLAIN";
 
 /// What the environment asks for.
 pub(crate) fn wanted() -> Result<Option<Explain>, Failure> {

@@ -45,19 +45,28 @@ fn is_given_away(function: Value<'_>) -> bool {
         .any(|user| !user.is_call() || user.arguments().contains(&function))
 }
 
-/// An instruction of a function, or of those that it calls, that writes a float to memory which is not its own.
+/// An instruction of a function, or of those that it calls, that changes numbers in memory which is not its own: writes a float, or moves words or more into what it got.
 fn find_change(function: Value<'_>) -> Option<Value<'_>> {
     let mut work = vec![function];
     let mut seen: HashSet<Value<'_>> = work.iter().copied().collect();
     while let Some(function) = work.pop() {
         for instruction in function.instructions() {
-            if instruction.is(Opcode::Store)
-                && holds_floats(instruction.operand(0).ty())
-                && !is_own_memory(instruction.operand(1))
-            {
-                return Some(instruction);
+            if instruction.is(Opcode::Store) {
+                let (value, to) = (instruction.operand(0), instruction.operand(1));
+                let moves = value.is(Opcode::Load) && value.ty().integer_width() == Some(64);
+                let changes = holds_floats(value.ty()) && !is_own_memory(to);
+                if changes || moves && is_given_memory(to) {
+                    return Some(instruction);
+                }
             }
             if instruction.is_call() {
+                let called = instruction.called_intrinsic();
+                let copies = called.is_some_and(|name| {
+                    name.starts_with("llvm.memcpy") || name.starts_with("llvm.memmove")
+                });
+                if copies && is_given_memory(instruction.operand(0)) {
+                    return Some(instruction);
+                }
                 let called = instruction.called();
                 let has_body = called.kind() == ValueKind::Function && !called.is_declaration();
                 if has_body && seen.insert(called) {
@@ -67,6 +76,14 @@ fn find_change(function: Value<'_>) -> Option<Value<'_>> {
         }
     }
     None
+}
+
+/// Whether an address is in what a function is given, or in what that leads to.
+fn is_given_memory(mut address: Value<'_>) -> bool {
+    while address.is(Opcode::GetElementPtr) || address.is(Opcode::Load) {
+        address = address.operand(0);
+    }
+    address.kind() == ValueKind::Argument
 }
 
 fn holds_floats(ty: Type<'_>) -> bool {

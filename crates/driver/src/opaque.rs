@@ -7,7 +7,7 @@ use ferrozyme_llvm::{Place, Value};
 
 /// Paths of functions (as demangled) that stay outside, and through which nothing goes that carries a derivative. A path stands for everything below it.
 ///
-/// Nothing here may run code that it is given: a closure passed to a function of this list would lose its derivative without a word.
+/// Nothing here may run code that it is given: a closure passed to a function of this list would lose its derivative without a word. Formatting does, and is looked at ([`crate::formatting`]).
 const OPAQUE_PATHS: &[&str] = &[
     "alloc::alloc::handle_alloc_error",
     "alloc::fmt",

@@ -389,6 +389,46 @@ fn main() {
 }
 ";
 
+/// The same with a copy of several numbers.
+const FORMATTING_COPIES: &str = "use ferrozyme::grad;
+use std::cell::Cell;
+use std::fmt;
+
+struct Moving {
+    now: Cell<[f64; 5]>,
+    next: [f64; 5],
+}
+
+impl fmt::Display for Moving {
+    #[inline(never)]
+    fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.now.set(self.next);
+        text.write_str(\"moved\")
+    }
+}
+
+fn f(x: &[f64]) -> f64 {
+    let moving = Moving { now: Cell::new([x[0]; 5]), next: [x[1]; 5] };
+    let text = format!(\"{moving}\");
+    moving.now.get()[2] * x[1] * text.len() as f64
+}
+
+fn main() {
+    println!(\"{:?}\", grad(f, &[1.3, 0.7]));
+}
+";
+
+#[test]
+fn copies_that_formatting_makes_are_refused() {
+    let project = Project::program("copying", FORMATTING_COPIES);
+    for profile in ["dev", "release"] {
+        let run = project.ferrozyme(&["build", "--profile", profile]);
+        let errors = run.expect_failure();
+        let message = "error: a number is changed while something is formatted";
+        assert!(errors.contains(message), "{profile}: {errors}");
+    }
+}
+
 #[test]
 fn numbers_that_change_while_formatting_are_refused() {
     let project = Project::program("formatting", FORMATTING);

@@ -132,6 +132,10 @@ fn read_aside<'c>(context: &'c Context, module: Module<'c>, reader: &Reader, cal
             builder.select(some, call, zero)
         }
     };
+    // Some say how much there was, which can be more than there was room for.
+    let bytes = bytes.unwrap_or(size.constant(0));
+    let too_much = builder.compare_integers(IntPredicate::Ugt, written, bytes);
+    let written = builder.select(too_much, bytes, written);
     builder.copy(arguments[reader.to], 1, aside, 1, written);
     builder.call_function(release, &[aside]);
 }

@@ -25,6 +25,9 @@ pub(crate) const LISTED: &str = ".listed";
 
 /// Gives lists to all functions that are only called.
 pub(crate) fn pass_lists<'c>(context: &'c Context, module: Module<'c>) {
+    if !module.triple().starts_with("x86_64") {
+        return;
+    }
     for function in module.functions().collect::<Vec<_>>() {
         if !function.value_type().is_variadic() {
             copy_lists(context, function, None);

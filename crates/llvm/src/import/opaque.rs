@@ -98,7 +98,6 @@ const INACTIVE_FUNCTIONS: &[&str] = &[
     "strrchr",
     "strtod",
     "strtol",
-    "syscall",
     "time",
     "usleep",
     "vfprintf",
@@ -297,6 +296,9 @@ impl<'c> Importer<'c, '_> {
 
     /// Whether a function computes nothing with a derivative: it is known not to, or hands what it is given to such functions, and writes to its own variables only.
     fn only_shows(&self, function: Value<'c>, depth: usize) -> bool {
+        if writes_constants(function) {
+            return false;
+        }
         if is_inactive(function) || (self.options.is_inactive)(&function.name()) {
             return true;
         }
