@@ -289,9 +289,9 @@ fn text_of_two_directions_shares_the_formulas() {
         expect![[r#"
             func @f.fwd(%x: f64, %x'0: f64, %x'1: f64) -> (f64, f64, f64) memory(none) willreturn {
               %s = sin f64 %x
-              %0 = cos f64 %x
-              %s'0 = fmul f64 %x'0, %0
-              %s'1 = fmul f64 %x'1, %0
+              %0 = cos nsz f64 %x
+              %s'0 = fmul nsz f64 %x'0, %0
+              %s'1 = fmul nsz f64 %x'1, %0
               return %s, %s'0, %s'1
             }
         "#]],

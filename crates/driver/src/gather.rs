@@ -152,7 +152,11 @@ impl<'c> Gathering<'c, '_> {
             let source = self.load(index, false).map_err(one)?;
             match self.replace_requests(source, index) {
                 Ok(found) => self.add_requests(found),
-                Err(found) => problems.extend(found),
+                // A module of which some requests were left as they are is of no use to anybody.
+                Err(found) => {
+                    problems.extend(found);
+                    continue;
+                }
             }
             promote_locals(source, &self.inputs.identity(index));
             self.rewritten

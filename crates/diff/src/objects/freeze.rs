@@ -232,12 +232,17 @@ fn may_move_words(module: &Module, call: &OpData) -> bool {
     }
 }
 
-/// Words that are read as integers, of which nobody says that they are numbers, and that are more than compared, are taken from memory without being looked at.
+/// Words that are read as integers, of which nobody says that they are numbers, and that are more than compared or calculated with, are taken from memory without being looked
+/// at.
 fn find_moved_words(shape: &mut Shape, body: &Body<'_>, values: &SecondaryMap<Value, Trace>) {
     let function = body.function;
     let mut moved = EntitySet::new();
     for data in function.ops.values() {
-        if !matches!(data.opcode, Opcode::Icmp | Opcode::Switch) {
+        let calculates = matches!(
+            data.opcode,
+            Opcode::Icmp | Opcode::Switch | Opcode::Sext | Opcode::Add | Opcode::Sub | Opcode::Mul
+        );
+        if !calculates {
             moved.extend(data.operands.iter().copied());
         }
     }
