@@ -186,6 +186,8 @@ pub struct Family<'c> {
     pub allocate: Option<(Value<'c>, AllocationFunction)>,
     /// Gives memory of zeros.
     pub allocate_zeroed: Option<(Value<'c>, AllocationFunction)>,
+    /// Gives more memory, or less, for what was given before.
+    pub reallocate: Option<(Value<'c>, AllocationFunction)>,
     /// Releases.
     pub release: Option<(Value<'c>, AllocationFunction)>,
 }
@@ -212,7 +214,7 @@ impl<'c> Families<'c> {
                 AllocationRole::Allocate { zeroed: false } => &mut family.allocate,
                 AllocationRole::Allocate { zeroed: true } => &mut family.allocate_zeroed,
                 AllocationRole::Release => &mut family.release,
-                AllocationRole::Reallocate => continue,
+                AllocationRole::Reallocate => &mut family.reallocate,
             };
             // Of several (C's `malloc` and `aligned_alloc` are one family) the one that takes an alignment can do more.
             if place
@@ -268,6 +270,7 @@ fn complete_operators<'c>(module: Module<'c>, name: &str, family: &mut Family<'c
 /// Parts of the mangled names of Rust's allocation functions.
 const RUST_ALLOCATE: &str = "12___rust_alloc";
 const RUST_ALLOCATE_ZEROED: &str = "19___rust_alloc_zeroed";
+const RUST_REALLOCATE: &str = "14___rust_realloc";
 const RUST_RELEASE: &str = "14___rust_dealloc";
 
 /// Declares the functions of Rust's allocator that the module happens not to mention.
@@ -275,6 +278,7 @@ fn complete<'c>(module: Module<'c>, family: &mut Family<'c>) {
     let known = [
         (&family.allocate, RUST_ALLOCATE),
         (&family.allocate_zeroed, RUST_ALLOCATE_ZEROED),
+        (&family.reallocate, RUST_REALLOCATE),
         (&family.release, RUST_RELEASE),
     ];
     let Some(prefix) = known

@@ -1,6 +1,6 @@
 //! Vectors that grow, shrink, are copied, cut, swapped and sorted.
 
-use ferrozyme::{autodiff_forward, autodiff_reverse};
+use ferrozyme::{autodiff_forward, autodiff_reverse, shadow_of};
 use ferrozyme_programs::{Field, Mapping};
 
 /// A program that works on vectors of its own, checked in both modes.
@@ -257,4 +257,21 @@ fn one_of_two_vectors_grows() {
     Field::new("two vectors", |x| grow_by_branches(x, &mask))
         .reverse(|x, dx, seed| dgrow(x, dx, &mask, seed))
         .check(&[0.5, -1.0, 0.25, 0.75, 2.0]);
+}
+
+#[autodiff_reverse(dextended, Duplicated, Active)]
+fn extended(values: &mut Vec<f64>) -> f64 {
+    let product = values[0] * values[1];
+    values.push(product);
+    values.iter().sum()
+}
+
+#[test]
+fn vector_of_the_caller_that_grows() {
+    let mut values = Vec::with_capacity(4);
+    values.extend([2.0, 3.0]);
+    let mut gradient = shadow_of(&values);
+    assert_eq!(dextended(&mut values, &mut gradient, 1.0), 11.0);
+    assert_eq!(values, [2.0, 3.0, 6.0]);
+    assert_eq!(gradient, [4.0, 3.0, 0.0]);
 }
