@@ -3,6 +3,8 @@
 //! The order of their three words is not promised. But they say what their length and capacity are, so that it can be found out at
 //! compile time by looking at a vector made of three different words.
 
+use std::mem::MaybeUninit;
+
 use crate::interface::{Differentiable, Field, Layout, Mismatch};
 
 const WORD: usize = size_of::<usize>();
@@ -67,6 +69,8 @@ unsafe impl<T: Differentiable> Differentiable for Vec<T> {
         if shadow.capacity() != self.capacity() {
             change_capacity(shadow, self.capacity());
         }
+        // What the function puts there has a derivative of zero to start with.
+        shadow.spare_capacity_mut().fill_with(MaybeUninit::zeroed);
         self[..].fit(&mut shadow[..]);
     }
 }
