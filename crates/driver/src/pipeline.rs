@@ -257,6 +257,10 @@ fn bring_in<'c>(
         .collect();
     names.extend(rules);
     let outlined: HashSet<String> = outlined.iter().map(|function| function.name()).collect();
+    let of_rust = gathered
+        .requests
+        .iter()
+        .any(|request| matches!(request.interface, Interface::Slots(_)));
     let options = ImportOptions {
         is_opaque: &|function| {
             let name = function.name();
@@ -264,7 +268,8 @@ fn bring_in<'c>(
         },
         is_inactive: &|name| match outlined.contains(name) {
             true => only_calls_inactive(module, name),
-            false => is_inactive(name),
+            // In Rust programs it is the standard library that calls the system, for its locks.
+            false => is_inactive(name) || of_rust && name == "syscall",
         },
     };
     let imported = import(context, module, &names, &options).map_err(|error| {
@@ -290,10 +295,6 @@ fn bring_in<'c>(
     for global in loops.globals.values_mut() {
         global.inactive |= is_inactive_global(&global.name);
     }
-    let of_rust = gathered
-        .requests
-        .iter()
-        .any(|request| matches!(request.interface, Interface::Slots(_)));
     for function in loops.functions.values_mut() {
         function.facts.writes_constants |= of_rust && may_write_constants(&function.name);
         if let Some(first) = shown_from(&function.name) {
