@@ -512,7 +512,10 @@ impl<'c> Writer<'_, 'c> {
         } else {
             let seeds = of(Activity::Active);
             let behind = usize::from(memory.is_none());
-            if extras.len() < behind || ![0, seeds.len()].contains(&(extras.len() - behind)) {
+            let has_tape = || extras.last().is_some_and(|tape| tape.ty().is_pointer());
+            let fits =
+                extras.len() >= behind && [0, seeds.len()].contains(&(extras.len() - behind));
+            if !fits || behind == 1 && !has_tape() {
                 return Err(self.problem(format!(
                     "behind the arguments of '{}', {} must be given",
                     plain_name(self.read.primal),
