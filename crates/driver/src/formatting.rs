@@ -54,7 +54,7 @@ fn find_change(function: Value<'_>) -> Option<Value<'_>> {
             if instruction.is(Opcode::Store) {
                 let (value, to) = (instruction.operand(0), instruction.operand(1));
                 let moves = value.is(Opcode::Load) && value.ty().integer_width() == Some(64);
-                let changes = holds_floats(value.ty()) && !is_own_memory(to);
+                let changes = holds_floats(value.ty()) && !to.is_in_variable();
                 if changes || moves && is_given_memory(to) {
                     return Some(instruction);
                 }
@@ -92,12 +92,4 @@ fn holds_floats(ty: Type<'_>) -> bool {
         TypeKind::Vector => holds_floats(ty.element()),
         _ => false,
     }
-}
-
-/// Whether an address is one of a variable of the function that has it.
-fn is_own_memory(mut address: Value<'_>) -> bool {
-    while address.is(Opcode::GetElementPtr) {
-        address = address.operand(0);
-    }
-    address.is(Opcode::Alloca)
 }

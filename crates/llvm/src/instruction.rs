@@ -360,6 +360,15 @@ impl<'c> Value<'c> {
             .collect()
     }
 
+    /// Whether this is an address in a variable of the function that computes it.
+    pub fn is_in_variable(self) -> bool {
+        let mut address = self;
+        while address.is_instruction() && address.is(Opcode::GetElementPtr) {
+            address = address.operand(0);
+        }
+        address.is_instruction() && address.is(Opcode::Alloca)
+    }
+
     /// Whether it is a call or an invoke.
     pub fn is_call(self) -> bool {
         self.is_instruction() && matches!(self.opcode(), Some(Opcode::Call | Opcode::Invoke))

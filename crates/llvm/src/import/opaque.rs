@@ -312,7 +312,7 @@ impl<'c> Importer<'c, '_> {
         function
             .instructions()
             .all(|instruction| match instruction.opcode() {
-                Some(Opcode::Store) => is_variable(instruction.operand(1)),
+                Some(Opcode::Store) => instruction.operand(1).is_in_variable(),
                 Some(Opcode::Call | Opcode::Invoke) => match instruction.called_intrinsic() {
                     Some(name) => HARMLESS_INTRINSICS
                         .iter()
@@ -414,14 +414,6 @@ const MAX_DEPTH: usize = 3;
 
 /// Intrinsics that write nothing but lists of arguments.
 const HARMLESS_INTRINSICS: &[&str] = &["llvm.va_", "llvm.lifetime.", "llvm.dbg.", "llvm.assume"];
-
-/// Whether an address is within a variable of the function.
-fn is_variable(mut address: Value<'_>) -> bool {
-    while address.is_instruction() && address.is(Opcode::GetElementPtr) {
-        address = address.operand(0);
-    }
-    address.is_instruction() && address.is(Opcode::Alloca)
-}
 
 /// Whether an instruction calls a function of the program, which may do anything.
 fn runs_user_code(instruction: Value<'_>) -> bool {
