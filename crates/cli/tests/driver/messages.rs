@@ -219,8 +219,13 @@ fn plain_cargo_says_what_to_use() {
         ),
         "{errors}"
     );
-    // Checking needs no driver.
+    // Checking needs no driver, in optimised libraries neither, whose functions are prepared for other crates.
+    project.write(
+        "src/lib.rs",
+        "#[ferrozyme::autodiff_reverse(dtwice, Active, Active)]\npub fn twice(x: f64) -> f64 {\n    2.0 * x\n}\n",
+    );
     project.cargo(&["check"]).expect_success();
+    project.cargo(&["check", "--release"]).expect_success();
 }
 
 #[test]

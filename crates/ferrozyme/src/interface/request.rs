@@ -184,18 +184,22 @@ unsafe extern "C-unwind" {
     pub fn __ferrozyme_request(primal: *const (), descriptor: *const Descriptor, ...);
 }
 
-/// Every generated derivative evaluates this as a constant: without the driver it is a compile-time error that says
-/// what to do.
+/// Every generated derivative calls this: without the driver it is a compile-time error that says what to do.
 #[cfg(ferrozyme)]
-pub const fn require_driver() {}
+#[inline]
+pub fn require_driver<T>() {}
 
-/// Every generated derivative evaluates this as a constant: without the driver it is a compile-time error that says
-/// what to do.
+/// Every generated derivative calls this: without the driver it is a compile-time error that says what to do.
+///
+/// The error is in a constant of a generic function that is not inlined, so that it comes when machine code is made and not before: a plain
+/// `cargo check` is to pass in every profile.
 #[cfg(not(ferrozyme))]
-#[track_caller]
-pub const fn require_driver() {
-    panic!(
-        "this program contains derivatives, which Ferrozyme's driver makes when it is linked: \
-         use `cargo ferrozyme build` (or `run`, `test`, `bench`) in place of `cargo build`"
-    );
+#[inline(never)]
+pub fn require_driver<T>() {
+    const {
+        panic!(
+            "this program contains derivatives, which Ferrozyme's driver makes when it is linked: \
+             use `cargo ferrozyme build` (or `run`, `test`, `bench`) in place of `cargo build`"
+        )
+    }
 }

@@ -78,7 +78,7 @@ fn body(function: &Function, place: Place, derivative: &Derivative) -> TokenStre
         _ => request(function, place, derivative, Lane::All),
     };
     quote! {
-        const { #private::require_driver() };
+        #private::require_driver::<()>();
         #checks
         #computation
     }
