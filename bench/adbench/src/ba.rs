@@ -49,8 +49,15 @@ impl Instance {
 
     /// The errors of the projections, two for each observation, then those of the weights.
     pub fn objective(&self) -> Vec<f64> {
+        let mut errors = Vec::new();
+        self.write_errors(&mut errors);
+        errors
+    }
+
+    /// The same in the place of what is there.
+    pub fn write_errors(&self, errors: &mut Vec<f64>) {
         let count = self.observations.len();
-        let mut errors = vec![0.0; 3 * count];
+        errors.resize(3 * count, 0.0);
         let (projected, weighted) = errors.split_at_mut(2 * count);
         for (i, &(camera, point)) in self.observations.iter().enumerate() {
             let error = projection_error(
@@ -62,14 +69,20 @@ impl Instance {
             projected[2 * i..2 * i + 2].copy_from_slice(&error);
             weighted[i] = weight_error(self.weights[i]);
         }
-        errors
     }
 
     /// The Jacobian by Ferrozyme: each observation depends on a camera, a point and a weight.
     pub fn jacobian(&self) -> SparseMatrix<f64> {
+        let mut matrix = self.empty_matrix();
+        self.write_jacobian(&mut matrix);
+        matrix
+    }
+
+    /// The same in the place of what a matrix holds.
+    pub fn write_jacobian(&self, matrix: &mut SparseMatrix<f64>) {
+        matrix.clear();
         let count = self.observations.len();
         let x = self.parameters();
-        let mut matrix = SparseMatrix::with_capacity(x.len(), 3 * count, 31 * count);
         let [first_point, first_weight] = self.firsts();
         matrix.push_blocks(
             &x,
@@ -93,7 +106,13 @@ impl Instance {
             |i| [first_weight + i],
             |_, [weight]: &[f64; 1]| [weight_error(*weight)],
         );
-        matrix
+    }
+
+    /// A matrix with room for the Jacobian.
+    fn empty_matrix(&self) -> SparseMatrix<f64> {
+        let [_, first_weight] = self.firsts();
+        let count = self.observations.len();
+        SparseMatrix::with_capacity(first_weight + count, 3 * count, 31 * count)
     }
 
     /// Cameras, points and weights in the order of the Jacobian's columns.
@@ -112,12 +131,17 @@ impl Instance {
         [first_point, first_point + 3 * self.points.len()]
     }
 
-    /// The same by hand.
+    /// The Jacobian by hand.
     pub fn jacobian_by_hand(&self) -> SparseMatrix<f64> {
-        let count = self.observations.len();
+        let mut matrix = self.empty_matrix();
+        self.write_jacobian_by_hand(&mut matrix);
+        matrix
+    }
+
+    /// The same in the place of what a matrix holds.
+    pub fn write_jacobian_by_hand(&self, matrix: &mut SparseMatrix<f64>) {
+        matrix.clear();
         let [first_point, first_weight] = self.firsts();
-        let columns = first_weight + count;
-        let mut matrix = SparseMatrix::with_capacity(columns, 3 * count, 31 * count);
         for (i, &(camera, point)) in self.observations.iter().enumerate() {
             let both = rows_by_hand(
                 &self.cameras[camera],
@@ -135,7 +159,6 @@ impl Instance {
         for (i, &weight) in self.weights.iter().enumerate() {
             matrix.push_row([(first_weight + i, -2.0 * weight)]);
         }
-        matrix
     }
 }
 

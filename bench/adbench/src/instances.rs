@@ -64,6 +64,12 @@ pub enum Derivative {
     Sparse(SparseMatrix<f64>),
 }
 
+impl Default for Derivative {
+    fn default() -> Derivative {
+        Derivative::Dense(Vec::new())
+    }
+}
+
 impl Derivative {
     /// All entries.
     pub fn values(&self) -> &[f64] {
@@ -99,33 +105,39 @@ impl Problem {
         })
     }
 
-    /// What the objective computes.
-    pub fn objective(&self) -> Vec<f64> {
+    /// What the objective computes, into memory that earlier calls have left.
+    pub fn objective(&self, result: &mut Vec<f64>) {
         match self {
-            Problem::Gmm(instance) => vec![instance.objective()],
-            Problem::Ba(instance) => instance.objective(),
-            Problem::Lstm(instance) => vec![instance.objective()],
-            Problem::Hand(instance) => instance.objective(),
+            Problem::Gmm(instance) => *result = vec![instance.objective()],
+            Problem::Ba(instance) => instance.write_errors(result),
+            Problem::Lstm(instance) => *result = vec![instance.objective()],
+            Problem::Hand(instance) => *result = instance.objective(),
         }
     }
 
-    /// Its derivative by Ferrozyme.
-    pub fn derivative(&self) -> Derivative {
+    /// Its derivative by Ferrozyme, into memory that earlier calls have left.
+    pub fn derivative(&self, result: &mut Derivative) {
         match self {
-            Problem::Gmm(instance) => Derivative::Dense(instance.gradient()),
-            Problem::Ba(instance) => Derivative::Sparse(instance.jacobian()),
-            Problem::Lstm(instance) => Derivative::Dense(instance.gradient()),
-            Problem::Hand(instance) => Derivative::Dense(instance.jacobian()),
+            Problem::Gmm(instance) => *result = Derivative::Dense(instance.gradient()),
+            Problem::Ba(instance) => match result {
+                Derivative::Sparse(matrix) => instance.write_jacobian(matrix),
+                Derivative::Dense(_) => *result = Derivative::Sparse(instance.jacobian()),
+            },
+            Problem::Lstm(instance) => *result = Derivative::Dense(instance.gradient()),
+            Problem::Hand(instance) => *result = Derivative::Dense(instance.jacobian()),
         }
     }
 
     /// The same by hand.
-    pub fn derivative_by_hand(&self) -> Derivative {
+    pub fn derivative_by_hand(&self, result: &mut Derivative) {
         match self {
-            Problem::Gmm(instance) => Derivative::Dense(instance.gradient_by_hand()),
-            Problem::Ba(instance) => Derivative::Sparse(instance.jacobian_by_hand()),
-            Problem::Lstm(instance) => Derivative::Dense(instance.gradient_by_hand()),
-            Problem::Hand(instance) => Derivative::Dense(instance.jacobian_by_hand()),
+            Problem::Gmm(instance) => *result = Derivative::Dense(instance.gradient_by_hand()),
+            Problem::Ba(instance) => match result {
+                Derivative::Sparse(matrix) => instance.write_jacobian_by_hand(matrix),
+                Derivative::Dense(_) => *result = Derivative::Sparse(instance.jacobian_by_hand()),
+            },
+            Problem::Lstm(instance) => *result = Derivative::Dense(instance.gradient_by_hand()),
+            Problem::Hand(instance) => *result = Derivative::Dense(instance.jacobian_by_hand()),
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use clap::Parser;
 use ferrozyme_adbench::check::{TOLERANCE, largest_error};
-use ferrozyme_adbench::instances::{Problem, find};
+use ferrozyme_adbench::instances::{Derivative, Problem, find};
 use ferrozyme_adbench::report::{Measured, draw_chart, write_table};
 use ferrozyme_adbench::timing::{Clock, Protocol};
 use ferrozyme_bench_memory::peak_of;
@@ -120,8 +120,15 @@ fn measure(
     problem: &Problem,
     protocol: &Protocol,
 ) -> Result<Measured, String> {
-    let (found, memory) = peak_of(|| problem.derivative());
-    let (expected, memory_by_hand) = peak_of(|| problem.derivative_by_hand());
+    let fresh = |derivative: fn(&Problem, &mut Derivative)| {
+        peak_of(|| {
+            let mut result = Derivative::default();
+            derivative(problem, &mut result);
+            result
+        })
+    };
+    let (mut found, memory) = fresh(Problem::derivative);
+    let (mut expected, memory_by_hand) = fresh(Problem::derivative_by_hand);
     let error = match found.places() == expected.places() {
         true => largest_error(found.values(), expected.values()),
         false => f64::INFINITY,
@@ -131,13 +138,19 @@ fn measure(
             "{name}: automatic and hand-written derivatives are {error:e} apart"
         ));
     }
-    drop((found, expected));
+    let objective = {
+        let mut values = Vec::new();
+        protocol.time(&mut values, |values| problem.objective(values))
+    };
+    let derivative = protocol.time(&mut found, |result| problem.derivative(result));
+    drop(found);
+    let by_hand = protocol.time(&mut expected, |result| problem.derivative_by_hand(result));
     Ok(Measured {
         group,
         name,
-        objective: protocol.time(|| problem.objective()),
-        derivative: protocol.time(|| problem.derivative()),
-        by_hand: protocol.time(|| problem.derivative_by_hand()),
+        objective,
+        derivative,
+        by_hand,
         memory,
         memory_by_hand,
     })

@@ -84,12 +84,13 @@ impl Protocol {
         }
     }
 
-    /// Seconds that one call takes.
-    pub fn time<R>(&self, mut work: impl FnMut() -> R) -> f64 {
+    /// Seconds that one call takes. As in ADBench, all calls write their result into the same place.
+    pub fn time<R>(&self, place: &mut R, mut work: impl FnMut(&mut R)) -> f64 {
         let mut batch = |repeats: u32| {
             self.clock.time(|| {
                 for _ in 0..repeats {
-                    black_box(work());
+                    work(place);
+                    black_box(&mut *place);
                 }
             })
         };
@@ -121,8 +122,11 @@ mod tests {
             batch_seconds: 0.001,
             ..Protocol::quick(Clock::Wall)
         };
-        let work = |count: u64| move || (0..count).fold(0, |sum: u64, i| black_box(sum ^ i));
-        let (short, long) = (protocol.time(work(100)), protocol.time(work(100_000)));
+        let time = |count: u64| {
+            let work = |sum: &mut u64| (0..count).for_each(|i| *sum = black_box(*sum ^ i));
+            protocol.time(&mut 0, work)
+        };
+        let (short, long) = (time(100), time(100_000));
         assert!(short > 0.0 && long > 10.0 * short, "{short} and {long}");
     }
 }

@@ -1,6 +1,6 @@
-//! Sparse Jacobians where values are not finite: no entry may be lost for that.
+//! Sparse Jacobians by blocks, and those where values are not finite: no entry may be lost for that.
 
-use ferrozyme::{Pattern, sparse_jacobian};
+use ferrozyme::{Pattern, SparseMatrix, sparse_jacobian};
 
 /// The second result is infinite where `x[2]` is zero, and so is its derivative.
 fn with_logarithm(x: &[f64], y: &mut [f64]) {
@@ -63,4 +63,59 @@ fn sums_that_overflow_are_no_missing_entries() {
     let pattern = Pattern::new(2, [vec![0, 1]]);
     let jacobian = sparse_jacobian(f, &[0.0, 0.0][..], &mut [0.0], &pattern);
     assert_eq!(jacobian.to_dense(), [[3e38, 3e38]]);
+}
+
+/// Three results of a block, with branches and loops, scratch memory, and something that is not differentiated.
+fn block(powers: &[u32], x: &[f64; 3]) -> [f64; 3] {
+    let length = x.iter().map(|x| x * x).sum::<f64>().sqrt();
+    let turned = match length > 1.0 {
+        true => (x[0] / length).sin() * x[1],
+        false => x[1],
+    };
+    let terms: Vec<f64> = powers
+        .iter()
+        .map(|&power| x[2].powi(power as i32))
+        .collect();
+    let mut sum = turned;
+    for (i, term) in terms.iter().enumerate() {
+        sum += term * x[i % 2];
+    }
+    [turned, sum, x[0].max(x[2]) * length]
+}
+
+#[test]
+fn rows_of_blocks_are_those_of_finite_differences() {
+    let powers = [1, 2, 3];
+    let blocks = [[0, 1, 2], [3, 1, 0], [2, 2, 3]];
+    let mut jacobian = SparseMatrix::new(4);
+    for shift in [0.0, 0.25] {
+        let x = [0.3 + shift, 0.4, -0.2, 1.7 - shift];
+        jacobian.clear();
+        jacobian.push_blocks(
+            &x,
+            blocks,
+            |places| *places,
+            |_, x: &[f64; 3]| block(&powers, x),
+        );
+        assert_eq!((jacobian.rows(), jacobian.columns()), (9, 4));
+        let dense = jacobian.to_dense();
+        let values = |x: &[f64; 4]| blocks.map(|places| block(&powers, &places.map(|i| x[i])));
+        for column in 0..4 {
+            let at = |step: f64| {
+                let mut there = x;
+                there[column] += step;
+                values(&there)
+            };
+            let (above, below) = (at(1e-6), at(-1e-6));
+            for row in 0..9 {
+                let [above, below] = [above, below].map(|all| all.as_flattened()[row]);
+                let expected = (above - below) / 2e-6;
+                let found = dense[row][column];
+                assert!(
+                    (found - expected).abs() <= 1e-7 * (1.0 + expected.abs()),
+                    "row {row}, column {column}: {found} and {expected}"
+                );
+            }
+        }
+    }
 }

@@ -36,3 +36,24 @@ pub(super) fn vector<T: Float, F: Fn(&[T], &mut [T])>(f: &F, x: &[T], y: &mut [T
 pub(super) fn gradient<T: Float, F: Fn(&[T]) -> T>(f: &F, x: &[T], gradient: &mut [T]) {
     scalar_reverse(f, x, gradient, T::ONE);
 }
+
+/// The Jacobian of a function from a few floats to a few, row by row. It is not differentiated itself: as the derivative of something constant, it is
+/// compiled together with the reverse sweeps of its rows, which then have the function's own computation in common.
+#[autodiff_forward(run_rows, Const, Const, Const)]
+pub(super) fn rows<T: Float, F: Fn(&[T; N]) -> [T; M], const N: usize, const M: usize>(
+    f: &F,
+    x: &[T; N],
+    rows: &mut [[T; N]; M],
+) {
+    let f = |x: &[T], y: &mut [T]| {
+        let x = x.first_chunk().expect("as many floats as a block has");
+        y.copy_from_slice(&f(x));
+    };
+    let mut gradients = [[T::ZERO; N]; M];
+    for (row, gradient) in gradients.iter_mut().enumerate() {
+        let (mut values, mut seed) = ([T::ZERO; M], [T::ZERO; M]);
+        seed[row] = T::ONE;
+        vector_reverse(&f, x, gradient, &mut values, &mut seed);
+    }
+    *rows = gradients;
+}

@@ -6,7 +6,7 @@ mod pattern;
 pub use matrix::SparseMatrix;
 pub use pattern::Pattern;
 
-use super::requests::{LANES, vector_forward_lanes, vector_reverse};
+use super::requests::{LANES, run_rows, vector_forward_lanes};
 use super::{Float, Input, check_length};
 
 /// The Jacobian of many small functions of a few floats each, all of one long list: a sparse matrix with `M` rows for each block.
@@ -83,21 +83,16 @@ impl<T: Float> SparseMatrix<T> {
         self.reserve(M * least, N * M * least);
         for block in blocks {
             let places = places(&block);
-            let point = places.map(|place| match x.get(place) {
-                Some(&value) => value,
-                None => panic!("a block depends on float {place} of {}", x.len()),
-            });
-            let f = |x: &[T], y: &mut [T]| {
-                let x = x.first_chunk().expect("as many floats as places");
-                y.copy_from_slice(&f(&block, x));
-            };
-            for row in 0..M {
-                let (mut values, mut seed) = ([T::ZERO; M], [T::ZERO; M]);
-                let mut gradient = [T::ZERO; N];
-                seed[row] = T::ONE;
-                vector_reverse(&f, &point, &mut gradient, &mut values, &mut seed);
-                self.push_entries(&places, &gradient);
+            let mut point = [T::ZERO; N];
+            for (value, &place) in point.iter_mut().zip(&places) {
+                *value = match x.get(place) {
+                    Some(&value) => value,
+                    None => panic!("a block depends on float {place} of {}", x.len()),
+                };
             }
+            let mut rows = [[T::ZERO; N]; M];
+            run_rows(&|x: &[T; N]| f(&block, x), &point, &mut rows);
+            self.push_rows(&places, &rows);
         }
     }
 }

@@ -85,11 +85,29 @@ impl<T: Float> SparseMatrix<T> {
         self.starts.push(self.places.len());
     }
 
-    /// Adds a row of columns that there are.
-    pub(super) fn push_entries(&mut self, places: &[usize], values: &[T]) {
-        self.places.extend_from_slice(places);
-        self.values.extend_from_slice(values);
-        self.starts.push(self.places.len());
+    /// Adds rows that all have the same columns, which there are.
+    pub(super) fn push_rows<const N: usize>(&mut self, places: &[usize; N], rows: &[[T; N]]) {
+        self.values.extend_from_slice(rows.as_flattened());
+        for _ in rows {
+            self.places.extend_from_slice(places);
+            self.starts.push(self.places.len());
+        }
+    }
+
+    /// Removes all rows, and keeps the memory for those to come. Where a Jacobian is wanted again and again, as in the steps of a solver, no memory is taken anew.
+    ///
+    /// ```
+    /// let mut matrix = ferrozyme::SparseMatrix::new(2);
+    /// for step in 0..3 {
+    ///     matrix.clear();
+    ///     matrix.push_row([(1, f64::from(step))]);
+    /// }
+    /// assert_eq!(matrix.to_dense(), [[0.0, 2.0]]);
+    /// ```
+    pub fn clear(&mut self) {
+        self.starts.truncate(1);
+        self.places.clear();
+        self.values.clear();
     }
 
     pub(super) fn reserve(&mut self, rows: usize, entries: usize) {
