@@ -5,14 +5,14 @@
 //! last first, since its bounds mention only earlier ones: `p = v·q + r` with `q ≥ 0` and `v ≥ l` is at least `l·q + r`, and with
 //! `q ≤ 0` and `v ≤ u` at least `u·q + r`, where the sign of `q` is a proof of its own. What remains is settled by intervals.
 //!
-//! Where sizes are trusted, the larger of two numbers is at least both, a quotient times its divisor at most the dividend, and what a check
-//! lets pass as a size is a product of sizes if it is a product: products of sizes do not wrap around, and none of their factors is negative.
+//! Where sizes are trusted, the larger of two numbers is at least both, a quotient times its divisor at most the dividend, and products that are sizes do not
+//! wrap around. Their factors may be negative in pairs: a factor is known to be a size only where the others are, as those are that loops count to.
 //!
 //! A proof that succeeds holds under the assumptions of [`crate::indices`]; one that fails says nothing.
 
 use crate::indices::{Counted, Indices};
 use crate::interval::Interval;
-use crate::symbolic::Symbolic;
+use crate::symbolic::{Monomial, Symbolic};
 use ferrozyme_ir::{Function, IntPredicate, Op, Opcode, Payload, Region, Scalar, Value};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -21,6 +21,8 @@ use smallvec::SmallVec;
 pub struct Facts<'a, 'f> {
     indices: &'a Indices<'f>,
     bounds: FxHashMap<Value, Bounds>,
+    /// Products of several variables, and what they are at least: 0 or 1.
+    products: Vec<(Monomial, i64)>,
     invented: Vec<Invented>,
     /// Whether sizes are taken to be less than 2⁶³.
     trusting: bool,
@@ -48,6 +50,9 @@ struct Invented {
 /// How many eliminations one proof may take.
 const BUDGET: u32 = 400;
 
+/// How many products are remembered.
+const MAX_PRODUCTS: usize = 32;
+
 /// How many checks of one region are believed.
 const MAX_CHECKS: usize = 128;
 
@@ -63,6 +68,7 @@ impl<'a, 'f> Facts<'a, 'f> {
         Facts {
             indices,
             bounds: FxHashMap::default(),
+            products: Vec::new(),
             invented: Vec::new(),
             trusting: false,
         }
@@ -105,7 +111,7 @@ impl<'a, 'f> Facts<'a, 'f> {
         let Some(last) = self.last_variable(fact) else {
             return;
         };
-        self.assume_factors(fact);
+        self.assume_product(fact);
         let mut seen: SmallVec<[Value; 4]> = SmallVec::new();
         for variable in fact.variables() {
             if seen.contains(&variable) {
@@ -142,8 +148,8 @@ impl<'a, 'f> Facts<'a, 'f> {
         }
     }
 
-    /// Sizes of which a product is at least 1 are at least 1 themselves. The fact says so if all that is subtracted from the product is.
-    fn assume_factors(&mut self, fact: &Symbolic) {
+    /// A product from which nothing but sizes is subtracted is at least 0, and at least 1 where one of them is.
+    fn assume_product(&mut self, fact: &Symbolic) {
         let mut added = fact.terms().iter().filter(|term| term.coefficient > 0);
         let (Some(product), None) = (added.next(), added.next()) else {
             return;
@@ -151,25 +157,61 @@ impl<'a, 'f> Facts<'a, 'f> {
         if product.monomial.len() < 2 || fact.constant_part() > 0 {
             return;
         }
-        let mut positive = fact.constant_part() < 0;
+        let mut least = i64::from(fact.constant_part() < 0);
         for term in fact.terms().iter().filter(|term| term.coefficient < 0) {
-            let least = term.monomial.iter().map(|&variable| self.least(variable));
-            let Some(least) = least.min().flatten() else {
+            let factors = term.monomial.iter().map(|&variable| self.least(variable));
+            let Some(smallest) = factors.min().flatten() else {
                 return;
             };
-            positive |= least >= 1;
+            least = least.max(smallest.min(1));
         }
-        let factors = product.monomial.clone();
-        if positive && factors.iter().all(|&factor| self.least(factor).is_some()) {
-            for factor in factors {
-                let lower = &mut self.bounds.entry(factor).or_default().lower;
-                lower.number = Some(lower.number.map_or(1, |number| number.max(1)));
+        let product = product.monomial.clone();
+        if least > 0 {
+            self.assume_positive_factors(&product);
+        }
+        self.note_product(product, least);
+    }
+
+    /// Of a product that is positive all those factors are that are not negative, if what the others make together is not negative either.
+    fn assume_positive_factors(&mut self, product: &Monomial) {
+        let (known, others): (Monomial, Monomial) = product
+            .iter()
+            .copied()
+            .partition(|&factor| self.least_alone(factor).is_some());
+        let mut positive = known;
+        match others.as_slice() {
+            &[other] => positive.push(other),
+            _ if self.is_product_of_sizes(&others) => {
+                if !others.is_empty() {
+                    self.note_product(others, 1);
+                }
             }
+            _ => return,
+        }
+        for factor in positive {
+            let lower = &mut self.bounds.entry(factor).or_default().lower;
+            lower.number = Some(lower.number.map_or(1, |number| number.max(1)));
+        }
+    }
+
+    fn note_product(&mut self, product: Monomial, least: i64) {
+        let full = self.products.len() == MAX_PRODUCTS;
+        let mut known = self.products.iter_mut();
+        match known.find(|(known, _)| *known == product) {
+            Some((_, known)) => *known = least.max(*known),
+            None if full => {}
+            None => self.products.push((product, least)),
         }
     }
 
     /// What a variable that is not negative is at least.
     fn least(&self, variable: Value) -> Option<i64> {
+        self.least_alone(variable)
+            .max(self.least_as_factor(variable))
+    }
+
+    /// As [`Facts::least`], without what is known of products.
+    fn least_alone(&self, variable: Value) -> Option<i64> {
         let bounds = self.bounds.get(&variable);
         let number = bounds.and_then(|bounds| bounds.lower.number);
         let own = self.interval_of_variable(variable).lower();
@@ -179,6 +221,29 @@ impl<'a, 'f> Facts<'a, 'f> {
         let size = size || self.dividend_of(variable).is_some();
         let least = number.max(own).max(size.then_some(0));
         least.filter(|&least| least >= 0)
+    }
+
+    /// What follows for a factor of a product from what the other factors are at least: it has the sign of the product if they are positive, as they must be, if they
+    /// are not negative, where the product is positive.
+    fn least_as_factor(&self, variable: Value) -> Option<i64> {
+        let of_product = |(product, least): (&Monomial, i64)| {
+            let mut others = product.iter().filter(|&&factor| factor != variable);
+            let alone = others.clone().count() + 1 == product.len();
+            let needed = 1 - least;
+            (alone && others.all(|&other| self.least_alone(other) >= Some(needed))).then_some(least)
+        };
+        self.products_with(variable).filter_map(of_product).max()
+    }
+
+    /// The products with a factor that are not negative, and what they are at least.
+    fn products_with(&self, variable: Value) -> impl Iterator<Item = (&Monomial, i64)> {
+        let found = self
+            .products
+            .iter()
+            .map(|(product, least)| (product, *least));
+        let found = found.filter(move |(product, _)| product.contains(&variable));
+        let trusted = self.trusting.then(|| self.indices.size_products(variable));
+        found.chain(trusted.into_iter().flatten().map(|product| (product, 0)))
     }
 
     /// Whether `expression ≥ least` surely holds.
@@ -346,19 +411,22 @@ impl<'a, 'f> Facts<'a, 'f> {
         if let Some(reduced) = self.without_quotient(target, variable, budget) {
             return self.prove(&reduced, budget);
         }
+        let least = self.least(variable);
+        if least.is_none()
+            && let Some(reduced) = self.without_product(target, variable, budget)
+        {
+            return self.prove(&reduced, budget);
+        }
         let (factor, rest) = target.split(variable);
         let Some(sign) = self.sign_within(&factor, budget) else {
             return self.prove_by_parts(variable, &factor, &rest, budget);
         };
-        let mut own = self.interval_of_variable(variable);
-        let known = self.invented_data(variable).is_none();
-        if self.trusting && known && self.indices.is_size(variable) {
-            own = own.intersect(Interval::new(0, i128::from(i64::MAX)));
-        }
+        let own = self.interval_of_variable(variable);
         let bounds = self.bounds.get(&variable);
         let rising = sign == Sign::NotNegative;
         let (own, side) = if rising {
-            (own.lower(), bounds.map(|bounds| &bounds.lower))
+            let own = own.lower().max(least.map(i128::from));
+            (own, bounds.map(|bounds| &bounds.lower))
         } else {
             (own.upper(), bounds.map(|bounds| &bounds.upper))
         };
@@ -442,13 +510,58 @@ impl<'a, 'f> Facts<'a, 'f> {
         false
     }
 
-    /// Whether nothing is subtracted, and no variable is negative.
+    /// Whether nothing is subtracted, and no product is negative.
     fn is_sum_of_sizes(&self, target: &Symbolic) -> bool {
         target.constant_part() >= 0
             && target.terms().iter().all(|term| term.coefficient > 0)
             && target
-                .variables()
-                .all(|variable| self.least(variable).is_some())
+                .terms()
+                .iter()
+                .all(|term| self.is_product_of_sizes(&term.monomial))
+    }
+
+    /// Whether a product consists of factors, and products of factors, that are not negative.
+    fn is_product_of_sizes(&self, product: &Monomial) -> bool {
+        let mut rest = product.clone();
+        while let Some(&unknown) = rest.iter().find(|&&factor| self.least(factor).is_none()) {
+            let mut known = self.products_with(unknown);
+            let Some(smaller) = known
+                .find_map(|(known, least)| quotient(&rest, &self.without_positive(known, least)))
+            else {
+                return false;
+            };
+            rest = smaller;
+        }
+        true
+    }
+
+    /// The factors that decide the sign of a product: those that are positive do not, as those are that are not negative in a product that is positive.
+    fn without_positive(&self, product: &Monomial, least: i64) -> Monomial {
+        let decides = |&factor: &Value| self.least_alone(factor) < Some(1 - least);
+        product.iter().copied().filter(decides).collect()
+    }
+
+    /// What is left of `target` when a product of which no factor is known gives way to what it is at least.
+    fn without_product(
+        &self,
+        target: &Symbolic,
+        variable: Value,
+        budget: &mut u32,
+    ) -> Option<Symbolic> {
+        let (of_variable, rest) = target.split(variable);
+        for (product, least) in self.products_with(variable) {
+            let others = quotient(product, &[variable])?;
+            let mut factor = of_variable.clone();
+            let divides = others.iter().all(|&other| {
+                let (quotient, rest) = factor.split(other);
+                factor = quotient;
+                rest == Symbolic::default()
+            });
+            if divides && self.sign_within(&factor, budget) == Some(Sign::NotNegative) {
+                return factor.scale(least)?.add(&rest);
+            }
+        }
+        None
     }
 
     /// Whether a variable is a quotient of numbers of which the divisor is not the larger, so that it is at least 1.
@@ -749,24 +862,24 @@ fn comparison_facts(
         }
         Meaning::Within => {
             facts.extend(below(&a, &b, 1));
-            facts.extend(factors_of_size(&a, trusting && is_check));
             facts.push(a);
         }
         Meaning::WithinOrEqual => {
             facts.extend(below(&a, &b, 0));
-            facts.extend(factors_of_size(&a, trusting && is_check));
             facts.push(a);
         }
     }
     facts
 }
 
-/// The factors of a product that passed for a size: sizes themselves.
-fn factors_of_size(product: &Symbolic, believed: bool) -> Vec<Symbolic> {
-    if !believed || !is_product(product) {
-        return Vec::new();
+/// A product without the factors of another, if it has them all.
+fn quotient(product: &Monomial, factors: &[Value]) -> Option<Monomial> {
+    let mut rest = product.clone();
+    for factor in factors {
+        let place = rest.iter().position(|other| other == factor)?;
+        rest.remove(place);
     }
-    product.variables().map(Symbolic::of_value).collect()
+    Some(rest)
 }
 
 /// Whether an expression is a product of sizes, which is taken not to wrap around.
@@ -918,6 +1031,33 @@ mod tests {
         );
         assert!(check(&text, Some(0), None).0);
         assert!(!check(&text, Some(1), None).0);
+    }
+
+    #[test]
+    fn factors_of_a_product_may_be_negative_in_pairs() {
+        let text = |range: &str, here: &str| {
+            format!(
+                "func @f(%n: i64 {range}, %m: i64, %k: i64) {{
+                   %nm = mul i64 %n, %m
+                   for %i: i64 = 0 to %nm step 1 {{
+                     {here}
+                     yield
+                   }}
+                   return
+                 }}"
+            )
+        };
+        // n·m is more than i, so at least 1.
+        let product = "%here = mul i64 %m, %n";
+        assert!(check(&text("", product), Some(1), None).0);
+        assert!(!check(&text("", product), Some(2), None).0);
+        // Of the two nothing is known, unless one is not negative: then it is not 0, and the other is positive, too.
+        for value in ["%m", "%n"] {
+            let alone = format!("%here = add i64 {value}, 0");
+            assert!(!check(&text("", &alone), Some(0), None).0);
+            assert!(check(&text("range 0..=100", &alone), Some(1), None).0);
+            assert!(!check(&text("range -1..=100", &alone), Some(0), None).0);
+        }
     }
 
     #[test]

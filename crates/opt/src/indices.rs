@@ -16,13 +16,14 @@
 mod transfer;
 
 use crate::interval::Interval;
-use crate::symbolic::Symbolic;
+use crate::symbolic::{Monomial, Symbolic};
 use ferrozyme_ir::entity::packed_option::PackedOption;
 use ferrozyme_ir::entity::{EntitySet, SecondaryMap};
 use ferrozyme_ir::{
     Effect, Function, Op, OpData, Opcode, Region, Scalar, Structure, Value, ValueDef,
 };
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 /// Expressions and intervals of a function's integers, as of when it was computed.
 pub struct Indices<'f> {
@@ -32,6 +33,9 @@ pub struct Indices<'f> {
     counted: FxHashMap<Op, Counted>,
     /// Values that are divided or compared without sign.
     sizes: EntitySet<Value>,
+    /// Products of values that are, and where each factor occurs in them.
+    size_products: Vec<Monomial>,
+    products_of: FxHashMap<Value, SmallVec<[u32; 2]>>,
     next_rank: u32,
 }
 
@@ -91,6 +95,9 @@ struct Info {
 /// Ends of intervals beyond this are limits of types and of the lengths of slices, not knowledge.
 const LOOSE: i128 = 1 << 48;
 
+/// With how many products of sizes one of their factors is remembered.
+const MAX_PRODUCTS: usize = 8;
+
 impl<'f> Indices<'f> {
     /// Computes it, in linear time.
     pub fn of(function: &'f Function) -> Indices<'f> {
@@ -100,6 +107,8 @@ impl<'f> Indices<'f> {
             info: SecondaryMap::new(),
             counted: FxHashMap::default(),
             sizes: EntitySet::new(),
+            size_products: Vec::new(),
+            products_of: FxHashMap::default(),
             next_rank: 1,
         };
         if let Some(body) = function.body {
@@ -195,7 +204,13 @@ impl<'f> Indices<'f> {
         self.sizes.contains(value)
     }
 
-    /// Notes the sizes that an operation works on; one less than a size is what loops often count to. The factors of a size are sizes.
+    /// The products with a factor that are sizes. Of their factors, an even number may be negative.
+    pub(crate) fn size_products(&self, factor: Value) -> impl Iterator<Item = &Monomial> {
+        let places = self.products_of.get(&factor).into_iter().flatten();
+        places.map(|&place| &self.size_products[place as usize])
+    }
+
+    /// Notes the sizes that an operation works on; one less than a size is what loops often count to.
     fn note_sizes(&mut self, data: &OpData) {
         if !matches!(data.opcode, Opcode::Udiv | Opcode::Umin | Opcode::Umax) {
             return;
@@ -207,9 +222,30 @@ impl<'f> Indices<'f> {
                 && term.coefficient > 0
                 && (-1..=0).contains(&expression.constant_part())
             {
-                self.sizes.extend(expression.variables());
+                match term.monomial.as_slice() {
+                    &[value] => {
+                        self.sizes.insert(value);
+                    }
+                    _ => self.note_product(&term.monomial),
+                }
             }
         }
+    }
+
+    fn note_product(&mut self, product: &Monomial) {
+        if self.size_products(product[0]).any(|known| known == product) {
+            return;
+        }
+        let place = self.size_products.len() as u32;
+        for (index, &factor) in product.iter().enumerate() {
+            let places = self.products_of.entry(factor).or_default();
+            if places.len() < MAX_PRODUCTS
+                && product.iter().position(|&other| other == factor) == Some(index)
+            {
+                places.push(place);
+            }
+        }
+        self.size_products.push(product.clone());
     }
 
     /// The later a value is defined in the text, the higher this is; constants have 0.
