@@ -1,4 +1,4 @@
-// flags: -fopenmp -lm; refused: error: the threads of this region use 'omp_get_thread_num', but never ask how many they are
+// flags: -fopenmp -lm; refused: error: the threads of this region use 'omp_get_thread_num', but not how many they are
 #include "check.h"
 #include <omp.h>
 

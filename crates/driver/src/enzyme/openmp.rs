@@ -10,10 +10,13 @@
 //! given by whoever drives the compiler, for a team of one as well, in which atomic operations of a region are plain ones. The primal keeps its threads. Regions that count on a number of threads of their own making
 //! are refused: a team of one would do a part of their work.
 
+mod threads;
+
 use crate::report::Diagnostic;
 use crate::requests::location_of;
 use ferrozyme_llvm::{Context, Module, Opcode, PassOptions, Place, Value};
 use std::collections::{HashMap, HashSet};
+use threads::{THREAD, THREADS, counts_on_threads};
 
 const FORK: &str = "__kmpc_fork_call";
 
@@ -21,18 +24,10 @@ const FORK: &str = "__kmpc_fork_call";
 const DISPATCH: [&str; 2] = ["__kmpc_dispatch_init_", "__kmpc_dispatch_next_"];
 const DISPATCHED: [&str; 4] = ["4", "4u", "8", "8u"];
 
-/// What the functions are called that say which thread of the team it is, how large the team is, and how large it is to be.
-const THREAD: &str = "omp_get_thread_num";
-const THREADS: &str = "omp_get_num_threads";
-const WANTED: &str = "__kmpc_push_num_threads";
-
-/// What the names of the functions start with that divide loops and sections among the threads.
-const DIVIDING: [&str; 2] = ["__kmpc_for_static_init", "__kmpc_dispatch_init"];
-
 /// Calls parallel regions where they are forked.
 ///
 /// # Errors
-/// The regions whose threads divide the work by their numbers, but do not ask how many they are.
+/// The regions whose threads use their numbers for more than memory of their own, but not together with how many they are.
 pub(crate) fn call_parallel_regions<'c>(
     context: &'c Context,
     module: Module<'c>,
@@ -46,7 +41,7 @@ pub(crate) fn call_parallel_regions<'c>(
         .collect();
     let problems: Vec<Diagnostic> = calls
         .iter()
-        .filter(|call| counts_on_threads(**call))
+        .filter(|call| counts_on_threads(module, **call))
         .map(|call| Diagnostic {
             location: location_of(context, *call),
             notes: vec!["derivatives run parallel regions on one thread, which would do the work of one only".to_owned()],
@@ -54,7 +49,7 @@ pub(crate) fn call_parallel_regions<'c>(
                 "divide the work with '#pragma omp for', or by '{THREADS}()'"
             )),
             ..Diagnostic::error(format!(
-                "the threads of this region use '{THREAD}', but never ask how many they are"
+                "the threads of this region use '{THREAD}', but not how many they are"
             ))
         })
         .collect();
@@ -73,42 +68,6 @@ pub(crate) fn call_parallel_regions<'c>(
         let _ = region.run_passes("lower-atomic", None, PassOptions::default());
     }
     Ok(())
-}
-
-/// Whether the threads of a region that is forked here look at their numbers without looking at how many they are. Where loops are divided among them, a number is good for memory of one's own, unless the region says how many there are.
-fn counts_on_threads(fork: Value<'_>) -> bool {
-    let Some(region) = fork.arguments().get(2).copied() else {
-        return false;
-    };
-    let mut called = HashSet::new();
-    let mut seen = HashSet::from([region]);
-    let mut work = vec![region];
-    while let Some(function) = work.pop() {
-        if !function.is_function() || function.is_declaration() {
-            continue;
-        }
-        let calls = function.instructions().filter(|one| one.is_call());
-        for callee in calls.filter_map(|call| call.called_function()) {
-            if seen.insert(callee) {
-                called.insert(callee.name());
-                work.push(callee);
-            }
-        }
-    }
-    let divides = |name: &String| DIVIDING.iter().any(|start| name.starts_with(start));
-    let wants_number = std::iter::successors(fork.previous_instruction(), |one| {
-        one.previous_instruction()
-    })
-    .filter_map(|one| match one.is_call() {
-        true => one.called_function(),
-        false => None,
-    })
-    .map(|callee| callee.name())
-    .take_while(|name| name != FORK)
-    .any(|name| name == WANTED);
-    called.contains(THREAD)
-        && !called.contains(THREADS)
-        && (wants_number || !called.iter().any(divides))
 }
 
 fn call_region<'c>(context: &'c Context, call: Value<'c>, regions: &mut HashSet<Value<'c>>) {

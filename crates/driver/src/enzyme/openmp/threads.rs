@@ -1,0 +1,191 @@
+//! Whether a parallel region counts on a number of threads.
+//!
+//! A region that means the same for every number of threads means the same for a team of one. The number of a thread is good for that in two ways: together with how many threads there are, by which work is divided;
+//! and to find memory of the thread's own, where OpenMP divides the work. Whatever else is made of it (loops that start at it and go on by a number that somebody wrote down, results that depend on it) would do the
+//! part of one thread in a team of one.
+//!
+//! Numbers are followed through arithmetic, calls and results of the program's functions; variables are made values first. What is kept in memory otherwise is lost sight of, and counts as use for anything.
+
+use ferrozyme_llvm::{Module, Opcode, PassOptions, Value};
+use std::collections::HashSet;
+
+/// What the functions are called that say which thread of the team it is, how large the team is, and how large it is to be.
+pub(super) const THREAD: &str = "omp_get_thread_num";
+pub(super) const THREADS: &str = "omp_get_num_threads";
+const WANTED: &str = "__kmpc_push_num_threads";
+
+/// What the names of the functions start with that divide loops and sections among the threads.
+const DIVIDING: [&str; 2] = ["__kmpc_for_static_init", "__kmpc_dispatch_init"];
+
+/// Whether the region that is forked here would do a part of its work in a team of one.
+pub(super) fn counts_on_threads<'c>(module: Module<'c>, fork: Value<'c>) -> bool {
+    let Some(region) = fork.arguments().get(2).copied() else {
+        return false;
+    };
+    let reached = Reached::from(module, region);
+    let numbers = reached.calls_of(THREAD);
+    if numbers.is_empty() {
+        return false;
+    }
+    for function in &reached.functions {
+        // Where it cannot be done, what is stored in variables counts as used for anything.
+        let _ = function.run_passes("sroa", None, PassOptions::default());
+    }
+    // The calls are others afterwards if they were moved.
+    let counts = reached.calls_of(THREADS);
+    if counts.into_iter().any(is_more_than_shown) {
+        return false;
+    }
+    let divides = |name: &String| DIVIDING.iter().any(|start| name.starts_with(start));
+    let divided = reached.names.iter().any(divides) && !wants_number(fork);
+    !(divided && find_own_memory_only(reached.calls_of(THREAD)))
+}
+
+/// What a region calls, directly or not.
+struct Reached<'c> {
+    /// Those with bodies.
+    functions: Vec<Value<'c>>,
+    names: HashSet<String>,
+}
+
+impl<'c> Reached<'c> {
+    fn from(module: Module<'c>, region: Value<'c>) -> Reached<'c> {
+        let mut reached = Reached {
+            functions: Vec::new(),
+            names: HashSet::new(),
+        };
+        let mut seen = HashSet::from([region]);
+        let mut work = vec![region];
+        while let Some(function) = work.pop() {
+            if !function.is_function() || function.is_declaration() {
+                continue;
+            }
+            reached.functions.push(function);
+            for call in function.instructions().filter(|one| one.is_call()) {
+                let callees = match call.called_function() {
+                    Some(callee) => vec![callee],
+                    // Behind a pointer there may be whoever asks for numbers.
+                    None => callers_of(module, THREAD),
+                };
+                for callee in callees {
+                    reached.names.insert(callee.name());
+                    if seen.insert(callee) {
+                        work.push(callee);
+                    }
+                }
+            }
+        }
+        reached
+    }
+
+    fn calls_of(&self, name: &str) -> Vec<Value<'c>> {
+        let calls = self.functions.iter().flat_map(|one| one.instructions());
+        let of_name = |call: &Value<'c>| {
+            call.is_call()
+                && call
+                    .called_function()
+                    .is_some_and(|callee| callee.name() == name)
+        };
+        calls.filter(of_name).collect()
+    }
+}
+
+/// The functions that call another.
+fn callers_of<'c>(module: Module<'c>, name: &str) -> Vec<Value<'c>> {
+    let users = module.function(name).map(|function| function.users());
+    let users = users.into_iter().flatten();
+    users
+        .filter(|user| user.is_instruction() && user.is_call())
+        .filter_map(|call| Some(call.block()?.function()))
+        .collect()
+}
+
+/// Whether something is made of a number, other than to pass it to functions without body (which print it).
+fn is_more_than_shown(number: Value<'_>) -> bool {
+    let mut seen = HashSet::from([number]);
+    let mut work = vec![number];
+    while let Some(value) = work.pop() {
+        for user in value.users() {
+            match user.opcode() {
+                Some(Opcode::SExt | Opcode::ZExt | Opcode::Trunc) => {
+                    if seen.insert(user) {
+                        work.push(user);
+                    }
+                }
+                Some(_)
+                    if user.is_call()
+                        && user.called_function().is_some_and(Value::is_declaration) => {}
+                _ => return true,
+            }
+        }
+    }
+    false
+}
+
+/// Whether numbers are nothing but indices of memory, compared with 0, or shown.
+fn find_own_memory_only(numbers: Vec<Value<'_>>) -> bool {
+    let mut seen: HashSet<Value<'_>> = numbers.iter().copied().collect();
+    let mut work = numbers;
+    while let Some(value) = work.pop() {
+        for user in value.users() {
+            let follows = match user.opcode() {
+                Some(
+                    Opcode::SExt
+                    | Opcode::ZExt
+                    | Opcode::Trunc
+                    | Opcode::Add
+                    | Opcode::Sub
+                    | Opcode::Mul
+                    | Opcode::Shl,
+                ) => vec![user],
+                Some(Opcode::GetElementPtr) => Vec::new(),
+                Some(Opcode::ICmp) if user.operands().iter().any(|one| one.is_zero()) => Vec::new(),
+                Some(Opcode::Ret) => match user.block() {
+                    Some(block) => calls_to(block.function()),
+                    None => return false,
+                },
+                Some(_) if user.is_call() => match parameters(user, value) {
+                    Some(parameters) => parameters,
+                    None => return false,
+                },
+                _ => return false,
+            };
+            work.extend(follows.into_iter().filter(|next| seen.insert(*next)));
+        }
+    }
+    true
+}
+
+fn calls_to(function: Value<'_>) -> Vec<Value<'_>> {
+    let users = function.users().into_iter();
+    users
+        .filter(|user| user.is_instruction() && user.is_call() && user.called() == function)
+        .collect()
+}
+
+/// The parameters as which a callee sees a value; none for a function that prints it. There is no answer where the callee is not known.
+fn parameters<'c>(call: Value<'c>, value: Value<'c>) -> Option<Vec<Value<'c>>> {
+    let callee = call.called_function()?;
+    if callee.is_declaration() {
+        return call.called_type().is_variadic().then(Vec::new);
+    }
+    let parameters = callee.parameters();
+    let passed = call.arguments().into_iter().enumerate();
+    passed
+        .filter(|(_, argument)| *argument == value)
+        .map(|(index, _)| parameters.get(index).copied())
+        .collect()
+}
+
+/// Whether a number of threads is asked for right before the fork.
+fn wants_number(fork: Value<'_>) -> bool {
+    let before = std::iter::successors(fork.previous_instruction(), |one| {
+        one.previous_instruction()
+    });
+    let calls = before.filter(|one| one.is_call());
+    calls
+        .filter_map(|call| call.called_function())
+        .map(|callee| callee.name())
+        .take_while(|name| name != super::FORK)
+        .any(|name| name == WANTED)
+}
