@@ -198,6 +198,8 @@ impl Compilation<'_> {
             "-Xclang",
             "-disable-O0-optnone",
             "-Qunused-arguments",
+            // By names the driver knows the parts of a complex number from one that is passed as a whole.
+            "-fno-discard-value-names",
         ];
         command.extend(fixed.map(OsString::from));
         command.extend(ATTRIBUTES.map(OsString::from));

@@ -2,7 +2,7 @@
 
 use crate::descriptor::Mode;
 use crate::dispatch::{Choice, stop_with};
-use crate::enzyme::{Part, forward_to, without_releases};
+use crate::enzyme::{Part, ValueRequest, forward_to, without_releases};
 use crate::explain::{show_locations, summarise};
 use crate::options::{Explain, Options, Stage};
 use crate::passing::{Passing, passing_of};
@@ -216,12 +216,13 @@ impl Derivation<'_> {
         }
     }
 
-    /// C lets `restrict` pointers meet where nothing is written, so that callers may also give one shadow for both, which is written. What is lost is nothing for the
-    /// function itself: memory that it writes through other `restrict` pointers is still apart.
-    fn let_shadows_coincide(&mut self, root: FunctionId) {
+    /// C lets `restrict` pointers meet in what is only read, so that callers may also give one shadow for both, which is written. Nothing is said any more of parameters that are only
+    /// read, and of those whose shadows the call shows to meet. Others that are written in part are believed to lie apart as a whole.
+    fn let_shadows_coincide(&mut self, root: FunctionId, values: &ValueRequest) {
         infer_facts(self.module, root);
-        for param in &mut self.module.functions[root].params {
-            param.facts.noalias &= !param.facts.readonly;
+        let params = self.module.functions[root].params.iter_mut();
+        for (param, given) in params.zip(&values.parameters) {
+            param.facts.noalias &= !param.facts.readonly && !given.meets;
         }
     }
 
@@ -269,8 +270,8 @@ impl Derivation<'_> {
         if !self.open.is_empty() || self.calls_derivatives(root) {
             self.optimise(root);
         }
-        if matches!(request.interface, Interface::Values(_)) {
-            self.let_shadows_coincide(root);
+        if let Interface::Values(values) = &request.interface {
+            self.let_shadows_coincide(root, values);
         }
         let asked = diff::Request {
             keep_order: self.strict,

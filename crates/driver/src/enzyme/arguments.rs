@@ -5,7 +5,7 @@ use super::trace::trace;
 use crate::opaque::demangle;
 use crate::report::Diagnostic;
 use crate::requests::location_of;
-use ferrozyme_llvm::{AttributeData, Context, Module, Opcode, Place, Type, TypeKind, Value};
+use ferrozyme_llvm::{AttributeData, Context, Opcode, Place, Type, TypeKind, Value};
 
 /// How large a tape is in memory that the caller gives: it is the address of the rest.
 pub(super) const TAPE_SIZE: u64 = 8;
@@ -96,11 +96,9 @@ pub(super) type Problem = Box<Diagnostic>;
 /// Reads a call.
 pub(super) fn read_call<'c>(
     context: &'c Context,
-    module: Module<'c>,
     entry: Entry,
     call: Value<'c>,
 ) -> Result<ReadCall<'c>, Problem> {
-    let _ = module;
     let problem = |message: String| {
         Box::new(Diagnostic {
             location: location_of(context, call),
@@ -136,6 +134,7 @@ pub(super) fn read_call<'c>(
         entry,
         call,
         primal,
+        parameters: primal.value_type().parameters(),
         problem: &problem,
         arguments: Vec::new(),
         width: 1,
@@ -171,6 +170,7 @@ struct Reader<'c, 'p> {
     entry: Entry,
     call: Value<'c>,
     primal: Value<'c>,
+    parameters: Vec<Type<'c>>,
     problem: &'p dyn Fn(String) -> Problem,
     arguments: Vec<Argument<'c>>,
     width: u32,
@@ -180,6 +180,17 @@ struct Reader<'c, 'p> {
     extras: Vec<Value<'c>>,
     tape: Option<Value<'c>>,
     keep_tape: bool,
+}
+
+/// The operands of a call that are still to be read, with their places.
+type Operands<'o, 'c> = std::iter::Copied<std::slice::Iter<'o, (u32, Value<'c>)>>;
+
+/// What markers say of the argument that follows them.
+#[derive(Default)]
+struct Said<'c> {
+    activity: Option<ArgumentActivity>,
+    stride: Option<Value<'c>>,
+    by_reference: bool,
 }
 
 impl<'c> Reader<'c, '_> {
@@ -230,14 +241,42 @@ impl<'c> Reader<'c, '_> {
     }
 
     fn read(&mut self, operands: &[(u32, Value<'c>)]) -> Result<(), Problem> {
-        let parameters = self.primal.value_type().parameters();
+        self.add_result_memory();
         let mut rest = operands.iter().copied();
-        let mut said = None;
-        let mut stride = None;
-        let mut by_reference = false;
+        let mut said = Said::default();
+        while let Some((place, operand)) = rest.next() {
+            match marker(operand) {
+                Some(Ok(Marker::Const)) => said.activity = Some(ArgumentActivity::Const),
+                Some(Ok(Marker::Out)) => said.activity = Some(ArgumentActivity::Out),
+                Some(Ok(Marker::Dup { needed, strided })) => {
+                    said.activity = Some(ArgumentActivity::Dup { needed });
+                    if strided {
+                        said.stride = rest.next().map(|(_, stride)| stride);
+                    }
+                }
+                Some(Ok(Marker::Width | Marker::Allocated | Marker::Tape)) => drop(rest.next()),
+                Some(Ok(Marker::ByReference)) => {
+                    said.by_reference = true;
+                    rest.next();
+                }
+                Some(_) => {}
+                None if self.arguments.len() == self.parameters.len() => {
+                    self.read_more(operand, &rest)?;
+                }
+                None => {
+                    let said = std::mem::take(&mut said);
+                    self.read_argument(said, place, operand, &mut rest)?;
+                }
+            }
+        }
+        self.check_complete()
+    }
+
+    /// A primal that writes its result to memory gets memory of the call's own.
+    fn add_result_memory(&mut self) {
         if memory_type(self.primal, 0, "sret").is_some() {
             self.arguments.push(Argument {
-                of: parameters[0],
+                of: self.parameters[0],
                 activity: ArgumentActivity::Result,
                 primal: None,
                 shadows: Shadows::Each(Vec::new()),
@@ -245,95 +284,98 @@ impl<'c> Reader<'c, '_> {
                 part: SourcePart::Whole,
             });
         }
-        while let Some((place, operand)) = rest.next() {
-            match marker(operand) {
-                Some(Ok(Marker::Const)) => said = Some(ArgumentActivity::Const),
-                Some(Ok(Marker::Out)) => said = Some(ArgumentActivity::Out),
-                Some(Ok(Marker::Dup { needed, strided })) => {
-                    said = Some(ArgumentActivity::Dup { needed });
-                    if strided {
-                        stride = rest.next().map(|(_, stride)| stride);
-                    }
-                }
-                Some(Ok(Marker::Width | Marker::Allocated | Marker::Tape)) => drop(rest.next()),
-                Some(Ok(Marker::ByReference)) => {
-                    by_reference = true;
-                    rest.next();
-                }
-                Some(_) => {}
-                None => {
-                    let Some(&of) = parameters.get(self.arguments.len()) else {
-                        if self.interleave && self.take_late_shadows(operand) {
-                            continue;
-                        }
-                        if self.entry == Entry::SplitReverse {
-                            self.extras.push(operand);
-                            continue;
-                        }
-                        let more = rest.filter(|(_, rest)| marker(*rest).is_none()).count();
-                        return Err(self.wrong_count(self.arguments.len() + 1 + more, "too many"));
-                    };
-                    let second = parameters
-                        .get(self.arguments.len() + 1)
-                        .filter(|_| !by_reference && starts_structure(self.call, place));
-                    let parts = match second {
-                        Some(second) => vec![of, *second],
-                        None => vec![of],
-                    };
-                    let activity = said.take().unwrap_or_else(|| self.usual(&parts));
-                    let stride = stride.take();
-                    let duplicated = matches!(activity, ArgumentActivity::Dup { .. });
-                    let mut primals = vec![operand];
-                    if second.is_some() {
-                        primals.extend(rest.next().map(|(_, operand)| operand));
-                    }
-                    let mut shadows = vec![Shadows::Each(Vec::new()); parts.len()];
-                    if duplicated && !self.interleave {
-                        let mut shadow = || {
-                            let shadow =
-                                rest.next().filter(|(_, shadow)| marker(*shadow).is_none());
-                            shadow
-                                .map(|(_, shadow)| shadow)
-                                .ok_or_else(|| self.missing_shadow(self.arguments.len()))
-                        };
-                        if let Some(stride) = stride {
-                            shadows[0] = Shadows::Strided {
-                                first: shadow()?,
-                                stride,
-                            };
-                        } else {
-                            for _ in 0..self.width {
-                                for part in &mut shadows {
-                                    if let Shadows::Each(lanes) = part {
-                                        lanes.push(shadow()?);
-                                    }
-                                }
-                            }
-                        }
-                    }
-                    let names = match parts.len() {
-                        1 => [SourcePart::Whole].iter(),
-                        _ => [SourcePart::First, SourcePart::Second].iter(),
-                    };
-                    for (((of, primal), shadows), part) in
-                        parts.into_iter().zip(primals).zip(shadows).zip(names)
-                    {
-                        self.arguments.push(Argument {
-                            of,
-                            activity,
-                            primal: Some(primal),
-                            shadows,
-                            by_reference: std::mem::take(&mut by_reference),
-                            part: *part,
-                        });
-                    }
-                }
+    }
+
+    /// An operand for which there is no parameter any more.
+    fn read_more(&mut self, operand: Value<'c>, rest: &Operands<'_, 'c>) -> Result<(), Problem> {
+        if self.interleave && self.take_late_shadows(operand) {
+            return Ok(());
+        }
+        if self.entry == Entry::SplitReverse {
+            self.extras.push(operand);
+            return Ok(());
+        }
+        let more = rest.clone().filter(|(_, rest)| marker(*rest).is_none());
+        Err(self.wrong_count(self.arguments.len() + 1 + more.count(), "too many"))
+    }
+
+    /// An argument with its shadows, of which one part is read and markers have said something.
+    fn read_argument(
+        &mut self,
+        said: Said<'c>,
+        place: u32,
+        operand: Value<'c>,
+        rest: &mut Operands<'_, 'c>,
+    ) -> Result<(), Problem> {
+        let mut parts = vec![self.parameters[self.arguments.len()]];
+        let mut primals = vec![operand];
+        if let Some(&second) = self.parameters.get(self.arguments.len() + 1)
+            && !said.by_reference
+            && starts_structure(self.call, place)
+        {
+            parts.push(second);
+            primals.extend(rest.next().map(|(_, operand)| operand));
+        }
+        let activity = said.activity.unwrap_or_else(|| self.usual(&parts));
+        let shadows = match activity {
+            ArgumentActivity::Dup { .. } if !self.interleave => {
+                self.read_shadows(parts.len(), said.stride, rest)?
+            }
+            _ => vec![Shadows::Each(Vec::new()); parts.len()],
+        };
+        let names = match parts.len() {
+            1 => [SourcePart::Whole].iter(),
+            _ => [SourcePart::First, SourcePart::Second].iter(),
+        };
+        let parts = parts.into_iter().zip(primals).zip(shadows).zip(names);
+        self.arguments
+            .extend(parts.map(|(((of, primal), shadows), part)| Argument {
+                of,
+                activity,
+                primal: Some(primal),
+                shadows,
+                by_reference: said.by_reference,
+                part: *part,
+            }));
+        Ok(())
+    }
+
+    /// The shadows that follow an argument, for each of its parts; those of one direction stand together.
+    fn read_shadows(
+        &self,
+        parts: usize,
+        stride: Option<Value<'c>>,
+        rest: &mut Operands<'_, 'c>,
+    ) -> Result<Vec<Shadows<'c>>, Problem> {
+        let mut next = || {
+            let shadow = rest.next().filter(|(_, shadow)| marker(*shadow).is_none());
+            shadow
+                .map(|(_, shadow)| shadow)
+                .ok_or_else(|| self.missing_shadow(self.arguments.len()))
+        };
+        if let Some(stride) = stride {
+            let mut shadows = vec![Shadows::Each(Vec::new()); parts];
+            shadows[0] = Shadows::Strided {
+                first: next()?,
+                stride,
+            };
+            return Ok(shadows);
+        }
+        let mut lanes = vec![Vec::new(); parts];
+        for _ in 0..self.width {
+            for part in &mut lanes {
+                part.push(next()?);
             }
         }
+        Ok(lanes.into_iter().map(Shadows::Each).collect())
+    }
+
+    /// All parameters must have been given, and all shadows; who asks for the size of a tape gives none.
+    fn check_complete(&self) -> Result<(), Problem> {
         if self.entry == Entry::TapeSize {
             return Ok(());
         }
-        if self.arguments.len() != parameters.len() {
+        if self.arguments.len() != self.parameters.len() {
             return Err(self.wrong_count(self.arguments.len(), "too few"));
         }
         let width = self.width as usize;
@@ -341,10 +383,10 @@ impl<'c> Reader<'c, '_> {
             matches!(argument.activity, ArgumentActivity::Dup { .. })
                 && matches!(&argument.shadows, Shadows::Each(shadows) if shadows.len() != width)
         };
-        if let Some(index) = self.arguments.iter().position(lacks) {
-            return Err(self.missing_shadow(index));
+        match self.arguments.iter().position(lacks) {
+            Some(index) => Err(self.missing_shadow(index)),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Gives the shadow to the first argument that still wants one; whether there is such an argument.
@@ -409,7 +451,8 @@ impl<'c> Reader<'c, '_> {
     }
 }
 
-/// Whether an operand of a call is the first of the two registers in which clang passes a structure or a complex number: they are loaded from one piece of memory whose type has no name.
+/// Whether an operand of a call is the first of the two registers in which clang passes a structure or a complex number: they are loaded from one piece of memory whose type has no name, from addresses that have none either.
+/// Those of the parts of a complex variable are called `z.realp` and `z.imagp`, in bitcode that keeps names.
 ///
 /// ```text
 /// %0 = getelementptr inbounds nuw { i64, ptr }, ptr %m, i32 0, i32 0        %1 = load i64, ptr %0
@@ -431,7 +474,8 @@ fn starts_structure(call: Value<'_>, place: u32) -> bool {
         let fields = (of.kind() == TypeKind::Struct && of.struct_name().is_none())
             .then(|| of.fields().len())?;
         let field = address.operands().last()?.as_unsigned()?;
-        (fields == 2 && address.operand_count() == 3).then_some((address.operand(0), field))
+        (fields == 2 && address.operand_count() == 3 && address.name().is_empty())
+            .then_some((address.operand(0), field))
     };
     match (register(place), register(place + 1)) {
         (Some((first, 0)), Some((second, 1))) => first == second,

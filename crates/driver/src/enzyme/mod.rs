@@ -112,6 +112,8 @@ pub(crate) struct Parameter {
     pub(crate) activity: diff::Activity,
     /// Nobody looks at the memory behind it afterwards.
     pub(crate) discarded: bool,
+    /// Its shadow is in the same memory as that of another parameter, as far as the call shows.
+    pub(crate) meets: bool,
     /// Which argument of the function it is (a part of), from 1 on.
     pub(crate) number: usize,
 }
@@ -157,7 +159,7 @@ pub(crate) fn replace_calls<'c>(
             );
             continue;
         }
-        match arguments::read_call(context, module, entry, call)
+        match arguments::read_call(context, entry, call)
             .and_then(|read| thunk::replace_call(context, module, unit, &read))
         {
             Ok(Some(request)) if found.iter().all(|other| other.symbol != request.symbol) => {

@@ -13,6 +13,7 @@ use super::arguments::{
 };
 use super::entries::Entry;
 use super::results::{Output, deliver};
+use super::trace::share_memory;
 use super::{HALVES, Parameter, Part, ValueRequest};
 use crate::descriptor::Mode;
 use crate::opaque::demangle;
@@ -43,7 +44,7 @@ pub(super) fn replace_call<'c>(
         replace_size(context, module, read);
         return Ok(None);
     }
-    let request = describe(context, module, unit, read)?;
+    let request = describe(context, unit, read)?;
     let operands = operands_of(read);
     let types: Vec<Type<'c>> = operands.iter().map(|operand| operand.ty()).collect();
     let ty = read.call.ty().function(&types, false);
@@ -188,11 +189,9 @@ fn problem_at<'c>(context: &'c Context, call: Value<'c>, message: String) -> Pro
 /// What the call asks for, in terms of the root.
 fn describe<'c>(
     context: &'c Context,
-    module: Module<'c>,
     unit: &str,
     read: &ReadCall<'c>,
 ) -> Result<FoundRequest, Problem> {
-    let _ = module;
     let name = plain_name(read.primal);
     let problem = |message: String| problem_at(context, read.call, message);
     let reverse = read.entry.is_reverse();
@@ -240,6 +239,8 @@ fn describe<'c>(
             parameters.push(Parameter {
                 activity,
                 discarded,
+                // The two halves of a derivative must agree, so that none may depend on what its call shows.
+                meets: !split && activity == Activity::Duplicated && meets_another(read, index),
                 number: read.number_of(index),
             });
         }
@@ -317,6 +318,26 @@ fn describe<'c>(
         primal,
         interface: Interface::Values(values),
     })
+}
+
+/// Whether a shadow of an argument is in the same memory as one of another.
+fn meets_another(read: &ReadCall<'_>, index: usize) -> bool {
+    let Some(shadow) = first_shadow(&read.arguments[index]) else {
+        return false;
+    };
+    let others = read.arguments.iter().enumerate();
+    others
+        .filter(|(other, _)| *other != index)
+        .filter_map(|(_, argument)| first_shadow(argument))
+        .any(|other| share_memory(shadow, other))
+}
+
+fn first_shadow<'c>(argument: &Argument<'c>) -> Option<Value<'c>> {
+    let shadow = match &argument.shadows {
+        Shadows::Each(shadows) => *shadows.first()?,
+        Shadows::Strided { first, .. } => *first,
+    };
+    shadow.ty().is_pointer().then_some(shadow)
 }
 
 fn leaves_of(of: Type<'_>) -> Option<Vec<ir::Type>> {

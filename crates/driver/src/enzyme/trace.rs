@@ -22,6 +22,41 @@ pub(super) fn trace(mut value: Value<'_>) -> Value<'_> {
     value
 }
 
+/// Whether two pointers show that they lead into the same memory: they are made from the same one, or from what one variable holds.
+pub(super) fn share_memory(one: Value<'_>, other: Value<'_>) -> bool {
+    let (one, other) = (start(one), start(other));
+    let loaded = |value: Value<'_>| value.is_instruction() && value.is(Opcode::Load);
+    match loaded(one) && loaded(other) {
+        true => same_place(one.operand(0), other.operand(0)),
+        false => one == other && !one.is_zero(),
+    }
+}
+
+/// What a pointer is an offset from.
+fn start(mut pointer: Value<'_>) -> Value<'_> {
+    for _ in 0..MAX_STEPS {
+        pointer = trace(pointer);
+        match pointer.opcode() {
+            Some(Opcode::GetElementPtr) => pointer = pointer.operand(0),
+            _ => break,
+        }
+    }
+    pointer
+}
+
+/// Whether two addresses are the same variable, or the same field of one.
+fn same_place(one: Value<'_>, other: Value<'_>) -> bool {
+    let (one, other) = (trace(one), trace(other));
+    let field = |value: Value<'_>| value.opcode() == Some(Opcode::GetElementPtr);
+    one == other
+        || field(one)
+            && field(other)
+            && one.operand_count() == other.operand_count()
+            && one.gep_source_type() == other.gep_source_type()
+            && same_place(one.operand(0), other.operand(0))
+            && (1..one.operand_count()).all(|index| one.operand(index) == other.operand(index))
+}
+
 fn step(value: Value<'_>) -> Option<Value<'_>> {
     let is_cast = matches!(
         value.opcode(),

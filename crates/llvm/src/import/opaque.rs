@@ -1,6 +1,6 @@
 //! Instructions that the Loop IR has no word for move into LLVM functions of their own.
 //!
-//! Fences, atomic accesses, volatile accesses to anything but floats, inline assembly, calls with variable arguments and intrinsics of machines become calls
+//! Fences, atomic accesses, volatile accesses to anything but floats that are computed with, inline assembly, calls with variable arguments and intrinsics of machines become calls
 //! of small functions that are declared in the Loop IR and stay what they are in LLVM. They keep their effect. Unless numbers that may
 //! carry a derivative go through them, they are declared inactive; otherwise the differentiator refuses them where it matters. What may write to
 //! memory behind pointers that it is given is refused if that memory carries derivatives.
@@ -453,8 +453,11 @@ fn is_inexpressible(instruction: Value<'_>) -> bool {
     }
 }
 
-/// Whether a load or store is of a float: those are computed with, and nobody expects to see each access of a derivative even if they are volatile.
+/// Whether a load or store is of a float that is computed with: nobody expects to see each access of a derivative even if it is volatile. Floats that are only compared are not computed with, but waited for.
 fn moves_float(access: Value<'_>) -> bool {
+    if is_only_compared(access) {
+        return false;
+    }
     let of = match access.is(Opcode::Load) {
         true => access.ty(),
         false => access.operand(0).ty(),
@@ -463,6 +466,12 @@ fn moves_float(access: Value<'_>) -> bool {
         TypeKind::Vector => of.element().is_float(),
         _ => of.is_float(),
     }
+}
+
+/// Whether an instruction loads a float that nobody looks at but comparisons.
+fn is_only_compared(load: Value<'_>) -> bool {
+    let users = || load.users().into_iter();
+    load.is(Opcode::Load) && users().all(|user| user.opcode() == Some(Opcode::FCmp))
 }
 
 fn takes_metadata(call: Value<'_>) -> bool {
@@ -584,6 +593,9 @@ fn carries_derivatives(instruction: Value<'_>) -> bool {
         Some(address) => operands.retain(|operand| *operand != address),
         // Nobody but memory accesses is known to keep what a pointer leads to as it is; but most of them only look.
         None => operands.retain(|operand| !operand.ty().is_pointer()),
+    }
+    if is_only_compared(instruction) {
+        return false;
     }
     if followed(instruction.ty()) || operands.iter().any(|operand| followed(operand.ty())) {
         return true;
