@@ -89,11 +89,14 @@ impl Instance {
             0..count,
             |&i| {
                 let (camera, point) = self.observations[i];
-                std::array::from_fn(|j| match j {
-                    0..11 => 11 * camera + j,
-                    11..14 => first_point + 3 * point + j - 11,
-                    _ => first_weight + i,
-                })
+                let mut places = [first_weight + i; 15];
+                for j in 0..11 {
+                    places[j] = 11 * camera + j;
+                }
+                for j in 0..3 {
+                    places[11 + j] = first_point + 3 * point + j;
+                }
+                places
             },
             |&i, x: &[f64; 15]| {
                 let camera = std::array::from_fn(|j| x[j]);

@@ -33,9 +33,8 @@ fn derivatives_take_no_more_memory_than_they_should() {
         eprintln!("skipped: nobody counts memory here");
         return;
     };
-    // Without optimisation the loop over points is not yet seen to need nothing of its other turns.
     assert!(
-        cfg!(debug_assertions) || many <= few + 256,
+        many <= few + 256,
         "{many} bytes for many points, {few} for few"
     );
 

@@ -16,8 +16,9 @@
 //! | `range.out → load.in` | infinite | the load can be repeated on the saved range |
 //!
 //! Nodes on the sink's side of the cut are available in the reverse sweep. Saving a byte is weighed as
-//! [`BYTE_COST`] simple operations, since the memory that a tape takes is what limits programs. Iterations that are
-//! not known are taken to be [`UNKNOWN_TRIPS`].
+//! [`BYTE_COST`] simple operations, since the memory that a tape takes is what limits programs. Where the reverse sweep of a region
+//! follows its forward sweep no tape is needed: values of the region cost nothing, and those of branches in it as much as handing them out
+//! does. Iterations that are not known are taken to be [`UNKNOWN_TRIPS`].
 
 mod stored;
 
@@ -32,12 +33,16 @@ use ferrozyme_ir::{
     Value, ValueDef, all_ops,
 };
 use ferrozyme_opt::clobbers::Clobbers;
+use ferrozyme_opt::cost::operation_cost;
 use ferrozyme_opt::indices::Indices;
 use ferrozyme_opt::symbolic::Symbolic;
 use rustc_hash::FxHashMap;
 
 /// What saving one byte costs, in simple operations.
 pub(crate) const BYTE_COST: u64 = 8;
+
+/// What it costs to hand a value out of a branch, in simple operations: a register, or a place on the stack.
+const HANDING_OUT_COST: u64 = 4;
 
 /// How often a loop is taken to run when nothing is known.
 pub(crate) const UNKNOWN_TRIPS: u64 = 64;
@@ -467,12 +472,42 @@ impl<'a> Planner<'a> {
             // It is still there when the reverse sweep of the region begins.
             return 0;
         }
+        if self.is_branch_of_complete(region) {
+            return HANDING_OUT_COST
+                .saturating_mul(self.weights[region])
+                .min(INFINITE / 8);
+        }
         self.function
             .ty(value)
             .bytes()
             .saturating_mul(BYTE_COST)
             .saturating_mul(self.weights[region])
             .min(INFINITE / 8)
+    }
+
+    /// Whether nothing but branches stands between a region and one whose reverse sweep follows its forward sweep.
+    fn is_branch_of_complete(&self, region: Region) -> bool {
+        let mut region = region;
+        while let Some(holder) = self.structure().op_of(region) {
+            if !matches!(
+                self.function.ops[holder].opcode,
+                Opcode::If | Opcode::Switch
+            ) {
+                return false;
+            }
+            let Some(around) = self.structure().region_of(holder) else {
+                return false;
+            };
+            let around_holder = self.structure().op_of(around);
+            if self
+                .at_once
+                .is_complete(around_holder, !self.surroundings.split)
+            {
+                return true;
+            }
+            region = around;
+        }
+        false
     }
 
     fn recipe(&mut self, value: Value) -> Recipe {
@@ -784,49 +819,4 @@ pub(crate) fn offset_chain(function: &Function, pointer: Value) -> OffsetChain {
     }
     chain.offsets.reverse();
     chain
-}
-
-/// What an operation costs, in simple operations.
-fn operation_cost(opcode: Opcode) -> u64 {
-    match opcode {
-        Opcode::Offset
-        | Opcode::Bitcast
-        | Opcode::Zext
-        | Opcode::Sext
-        | Opcode::TruncInt
-        | Opcode::Ptrtoint
-        | Opcode::Inttoptr => 1,
-        Opcode::Fdiv | Opcode::Sqrt | Opcode::Sdiv | Opcode::Udiv | Opcode::Srem | Opcode::Urem => {
-            5
-        }
-        Opcode::Fadd
-        | Opcode::Fsub
-        | Opcode::Fmul
-        | Opcode::Fneg
-        | Opcode::Fma
-        | Opcode::Fabs
-        | Opcode::Fmin
-        | Opcode::Fmax
-        | Opcode::Fminimum
-        | Opcode::Fmaximum
-        | Opcode::Copysign
-        | Opcode::Select
-        | Opcode::Floor
-        | Opcode::Ceil
-        | Opcode::Trunc
-        | Opcode::RoundEven
-        | Opcode::Fptrunc
-        | Opcode::Fpext
-        | Opcode::Sitofp
-        | Opcode::Uitofp => 2,
-        opcode => match opcode.form() {
-            // Sine, exponential and their like.
-            ferrozyme_ir::Form::FloatUnary
-            | ferrozyme_ir::Form::FloatBinary
-            | ferrozyme_ir::Form::FloatAndInt
-            | ferrozyme_ir::Form::FloatPair
-            | ferrozyme_ir::Form::FloatSplit => 15,
-            _ => 1,
-        },
-    }
 }

@@ -11,11 +11,30 @@
 //!
 //! What is merged: operations without effects, also partial ones (the earlier one ran with the same operands), and
 //! calls of functions that touch no memory and return no pointers. Flags that only one of the two has are dropped.
+//! Branches are merged where all that is in them can be, and is the same, flags included. So several reverse sweeps of one
+//! function, inlined one after the other, share its forward sweep.
+//!
+//! What an earlier branch on the same condition computed is handed out of it, if that costs less than computing it again:
+//!
+//! ```text
+//! %r = if %c -> (f64) {               %r, %s = if %c -> (f64, f64) {
+//!   %a = sin f64 %x                     %a = sin f64 %x
+//!   yield %a                            yield %a, %a
+//! } else { yield %x }          →      } else { yield %x, 0.0 }
+//! if %c {                             if %c {
+//!   %b = sin f64 %x                     store f64 %s, %p align 8
+//!   store f64 %b, %p align 8            yield
+//!   yield                             }
+//! }
+//! ```
 
+use crate::carried::{add_yielded, yielded};
+use crate::cost::operation_cost;
 use crate::detach::with_function;
 use crate::substitution::Substitution;
 use ferrozyme_ir::{
-    Effect, Function, FunctionId, MemoryEffect, Module, Op, Opcode, Payload, Region, Type, Value,
+    Effect, Flags, Function, FunctionId, MemoryEffect, Module, Op, Opcode, Payload, Range, Region,
+    Type, Value,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -28,6 +47,9 @@ pub fn merge_common_subexpressions(module: &mut Module, id: FunctionId) -> usize
             module,
             substitution: Substitution::new(),
             available: FxHashMap::default(),
+            branches: FxHashMap::default(),
+            choices: FxHashMap::default(),
+            taken: Vec::new(),
             merged: 0,
         };
         merger.visit(function, body);
@@ -65,23 +87,83 @@ struct Key {
     results: SmallVec<[Type; 2]>,
 }
 
+/// How many operations a branch may hold to be compared with others.
+const MAX_IN_BRANCH: usize = 512;
+
+/// An operation of a branch as it is the same in others: values from inside are numbered in their order.
+#[derive(PartialEq, Eq, Hash, Clone)]
+struct Line {
+    opcode: Opcode,
+    operands: SmallVec<[Operand; 4]>,
+    payload: Payload,
+    flags: Flags,
+    results: SmallVec<[(Type, Option<Range>); 2]>,
+    regions: usize,
+}
+
+#[derive(PartialEq, Eq, Hash, Clone, Copy)]
+enum Operand {
+    Outside(Value),
+    Inside(u32),
+}
+
 struct Merger<'m> {
     module: &'m Module,
     substitution: Substitution,
     /// The operations that stand in the current region or around it, so far.
     available: FxHashMap<Key, Op>,
+    /// The branches that do, by all that they hold.
+    branches: FxHashMap<Vec<Line>, Op>,
+    /// The branches that do, by their condition, the latest last.
+    choices: FxHashMap<Value, Vec<Choice>>,
+    /// Around the current region, innermost last: which conditions were met, with the number of the region that runs.
+    taken: Vec<(Value, usize)>,
     merged: usize,
 }
+
+/// A branch, with what each of its regions computes at some cost.
+struct Choice {
+    op: Op,
+    computed: SmallVec<[FxHashMap<Key, Op>; 2]>,
+}
+
+/// How many conditions around an operation, and how many branches on each, are looked at.
+const MAX_CHOICES: usize = 4;
+
+/// From what cost on a value is handed out of a branch rather than computed again.
+const DEAR: u64 = 5;
 
 impl Merger<'_> {
     fn visit(&mut self, function: &mut Function, region: Region) {
         let mut ops = std::mem::take(&mut function.regions[region].ops);
         // Each key was absent when it was entered here, so leaving the region means removing it.
         let mut entered: Vec<Key> = Vec::new();
+        let mut entered_branches: Vec<Vec<Line>> = Vec::new();
+        let mut entered_choices: Vec<Value> = Vec::new();
         ops.retain(|&op| {
             self.substitution.apply(function, op);
-            for inner in function.ops[op].regions.clone() {
+            let condition =
+                (function.ops[op].opcode == Opcode::If).then(|| function.ops[op].operands[0]);
+            for (number, inner) in function.ops[op].regions.clone().into_iter().enumerate() {
+                self.taken.extend(condition.map(|value| (value, number)));
                 self.visit(function, inner);
+                if condition.is_some() {
+                    self.taken.pop();
+                }
+            }
+            if let Some(lines) = self.lines_of_branch(function, op) {
+                if let Some(&earlier) = self.branches.get(&lines) {
+                    self.merge(function, op, earlier);
+                    return false;
+                }
+                self.branches.insert(lines.clone(), op);
+                entered_branches.push(lines);
+            }
+            if let Some(condition) = condition
+                && let Some(choice) = self.choice(function, op)
+            {
+                self.choices.entry(condition).or_default().push(choice);
+                entered_choices.push(condition);
             }
             if !self.is_mergeable(function, op) {
                 return true;
@@ -91,12 +173,23 @@ impl Merger<'_> {
                 self.merge(function, op, earlier);
                 return false;
             }
+            if is_dear(function, op) && self.merge_with_branch(function, op, &key) {
+                return false;
+            }
             self.available.insert(key.clone(), op);
             entered.push(key);
             true
         });
         for key in entered {
             self.available.remove(&key);
+        }
+        for lines in entered_branches {
+            self.branches.remove(&lines);
+        }
+        for condition in entered_choices {
+            if let Some(choices) = self.choices.get_mut(&condition) {
+                choices.pop();
+            }
         }
         function.regions[region].ops = ops;
     }
@@ -117,6 +210,99 @@ impl Merger<'_> {
         }
     }
 
+    /// What the regions of a branch have computed at some cost, if anything.
+    fn choice(&self, function: &Function, op: Op) -> Option<Choice> {
+        let computed: SmallVec<[FxHashMap<Key, Op>; 2]> = function.ops[op]
+            .regions
+            .iter()
+            .map(|&region| {
+                let ops = function.regions[region].ops.iter();
+                ops.filter(|&&op| is_dear(function, op))
+                    .map(|&op| (key_of(function, op), op))
+                    .collect()
+            })
+            .collect();
+        let any = computed.iter().any(|ops| !ops.is_empty());
+        any.then_some(Choice { op, computed })
+    }
+
+    /// Takes the result of an operation from an earlier branch on a condition around it, if that has computed it.
+    fn merge_with_branch(&mut self, function: &mut Function, op: Op, key: &Key) -> bool {
+        for &(condition, number) in self.taken.iter().rev().take(MAX_CHOICES) {
+            let choices = self.choices.get(&condition);
+            for choice in choices.into_iter().flatten().rev().take(MAX_CHOICES) {
+                let region = function.ops[choice.op].regions[number];
+                let inside = |value: Value| match function.def_op(value) {
+                    Some((made, index)) if made == choice.op => {
+                        yielded(function, region).map_or(value, |values| values[index])
+                    }
+                    _ => value,
+                };
+                let mut key = key.clone();
+                key.operands = key.operands.into_iter().map(inside).collect();
+                if is_commutative(key.opcode) {
+                    key.operands.sort_unstable();
+                }
+                if let Some(&earlier) = choice.computed[number].get(&key) {
+                    let branch = choice.op;
+                    let flags = function.ops[op].flags;
+                    let kept = &mut function.ops[earlier];
+                    kept.flags = kept.flags.intersection(flags);
+                    let value = function.result(earlier);
+                    let out = hand_out(function, branch, number, value);
+                    self.substitution.replace(function.result(op), out);
+                    self.merged += 1;
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// All that a branch with results holds, if it does nothing but compute.
+    fn lines_of_branch(&self, function: &Function, op: Op) -> Option<Vec<Line>> {
+        let is_branch = |op: Op| matches!(function.ops[op].opcode, Opcode::If | Opcode::Switch);
+        if !is_branch(op) || function.ops[op].results.is_empty() {
+            return None;
+        }
+        let mut lines = Vec::new();
+        let mut numbers: FxHashMap<Value, u32> = FxHashMap::default();
+        let mut pending = vec![op];
+        while let Some(op) = pending.pop() {
+            let data = &function.ops[op];
+            let computes =
+                is_branch(op) || data.opcode == Opcode::Yield || self.is_mergeable(function, op);
+            if !computes || lines.len() == MAX_IN_BRANCH {
+                return None;
+            }
+            let operand = |&value: &Value| match numbers.get(&value) {
+                Some(&number) => Operand::Inside(number),
+                None => Operand::Outside(value),
+            };
+            lines.push(Line {
+                opcode: data.opcode,
+                operands: data.operands.iter().map(operand).collect(),
+                payload: data.payload.clone(),
+                flags: data.flags,
+                results: data
+                    .results
+                    .iter()
+                    .map(|&result| (function.ty(result), function.values[result].range))
+                    .collect(),
+                regions: data.regions.len(),
+            });
+            for &result in &data.results {
+                let number = numbers.len() as u32;
+                numbers.insert(result, number);
+            }
+            // Each region ends with its terminator, so that the order tells where it does.
+            for &region in data.regions.iter().rev() {
+                pending.extend(function.regions[region].ops.iter().rev());
+            }
+        }
+        Some(lines)
+    }
+
     fn merge(&mut self, function: &mut Function, op: Op, earlier: Op) {
         let flags = function.ops[op].flags;
         let kept = &mut function.ops[earlier];
@@ -135,6 +321,31 @@ impl Merger<'_> {
         }
         self.merged += 1;
     }
+}
+
+/// Whether an operation only computes a float, and at some cost.
+fn is_dear(function: &Function, op: Op) -> bool {
+    let data = &function.ops[op];
+    data.opcode.effect() == Effect::Pure
+        && data.results.len() == 1
+        && function.ty(data.results[0]).scalar().is_float()
+        && operation_cost(data.opcode) >= DEAR
+}
+
+/// The result of a branch that is this value where the region of this number runs.
+fn hand_out(function: &mut Function, branch: Op, number: usize, value: Value) -> Value {
+    let regions = function.ops[branch].regions.clone();
+    let there = yielded(function, regions[number]);
+    if let Some(index) = there.and_then(|values| values.iter().position(|&other| other == value)) {
+        return function.ops[branch].results[index];
+    }
+    let ty = function.ty(value);
+    let zero = function.zero(ty);
+    for (other, region) in regions.into_iter().enumerate() {
+        let yielded = if other == number { value } else { zero };
+        add_yielded(function, region, yielded);
+    }
+    function.add_result(branch, ty)
 }
 
 fn key_of(function: &Function, op: Op) -> Key {
@@ -241,6 +452,181 @@ mod tests {
                   return %a, %a, %c, %d
                 }
             "#]],
+        );
+    }
+
+    #[test]
+    fn branches_that_compute_the_same_merge() {
+        check(
+            merge_common_subexpressions,
+            "func @f(%x: f64, %c: i1, %d: i1) -> (f64, f64, f64, f64) {
+               %r = if %c -> (f64) {
+                 %a = sin f64 %x
+                 %i = if %d -> (f64) {
+                   yield %a
+                 } else {
+                   yield 1.0
+                 }
+                 yield %i
+               } else {
+                 yield %x
+               }
+               %s = if %c -> (f64) {
+                 %b = sin f64 %x
+                 %j = if %d -> (f64) {
+                   yield %b
+                 } else {
+                   yield 1.0
+                 }
+                 yield %j
+               } else {
+                 yield %x
+               }
+               %t = if %d -> (f64) {
+                 %e = sin f64 %x
+                 yield %e
+               } else {
+                 yield %x
+               }
+               %u = if %d -> (f64) {
+                 %g = sin f64 %x
+                 yield %x
+               } else {
+                 yield %x
+               }
+               return %r, %s, %t, %u
+             }",
+            expect![[r#"
+                func @f(%x: f64, %c: i1, %d: i1) -> (f64, f64, f64, f64) {
+                  %r, %0 = if %c -> (f64, f64) {
+                    %a = sin f64 %x
+                    %i = if %d -> (f64) {
+                      yield %a
+                    } else {
+                      yield 1.0
+                    }
+                    yield %i, %a
+                  } else {
+                    yield %x, 0.0
+                  }
+                  %s = if %c -> (f64) {
+                    %j = if %d -> (f64) {
+                      yield %0
+                    } else {
+                      yield 1.0
+                    }
+                    yield %j
+                  } else {
+                    yield %x
+                  }
+                  %t = if %d -> (f64) {
+                    %e = sin f64 %x
+                    yield %e
+                  } else {
+                    yield %x
+                  }
+                  %u = if %d -> (f64) {
+                    yield %x
+                  } else {
+                    yield %x
+                  }
+                  return %r, %s, %t, %u
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn what_a_branch_on_the_same_condition_computed_is_handed_out() {
+        check(
+            merge_common_subexpressions,
+            "func @f(%x: f64, %p: ptr, %c: i1) -> (f64) {
+               %r, %root = if %c -> (f64, f64) {
+                 %a = sqrt f64 %x
+                 %b = sin f64 %a
+                 %d = fmul f64 %b, %b
+                 yield %d, %a
+               } else {
+                 %e = cos f64 %x
+                 yield %e, %x
+               }
+               if %c {
+                 %g = sin f64 %root
+                 %h = fmul f64 %g, %g
+                 store f64 %h, %p align 8
+                 %i = cos f64 %x
+                 store f64 %i, %p align 8
+                 yield
+               } else {
+                 %j = sin f64 %root
+                 store f64 %j, %p align 8
+                 %k = cos f64 %root
+                 store f64 %k, %p align 8
+                 yield
+               }
+               return %r
+             }",
+            expect![[r#"
+                func @f(%x: f64, %p: ptr, %c: i1) -> (f64) {
+                  %r, %root, %0 = if %c -> (f64, f64, f64) {
+                    %a = sqrt f64 %x
+                    %b = sin f64 %a
+                    %d = fmul f64 %b, %b
+                    yield %d, %a, %b
+                  } else {
+                    %e = cos f64 %x
+                    yield %e, %x, 0.0
+                  }
+                  if %c {
+                    %h = fmul f64 %0, %0
+                    store f64 %h, %p align 8
+                    %i = cos f64 %x
+                    store f64 %i, %p align 8
+                    yield
+                  } else {
+                    %j = sin f64 %root
+                    store f64 %j, %p align 8
+                    store f64 %r, %p align 8
+                    yield
+                  }
+                  return %r
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn branches_with_effects_or_other_flags_stay() {
+        check_unchanged(
+            merge_common_subexpressions,
+            "func @f(%x: f64, %p: ptr, %c: i1) -> (f64, f64, f64, f64) {
+               %r = if %c -> (f64) {
+                 %a = load f64 %p align 8
+                 yield %a
+               } else {
+                 yield %x
+               }
+               store f64 %x, %p align 8
+               %s = if %c -> (f64) {
+                 %b = load f64 %p align 8
+                 yield %b
+               } else {
+                 yield %x
+               }
+               %t = if %c -> (f64) {
+                 %d = fadd f64 %x, 1.0
+                 yield %d
+               } else {
+                 yield %x
+               }
+               %u = if %c -> (f64) {
+                 %e = fadd nnan f64 %x, 1.0
+                 yield %e
+               } else {
+                 yield %x
+               }
+               return %r, %s, %t, %u
+             }",
         );
     }
 

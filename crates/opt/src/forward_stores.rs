@@ -11,16 +11,18 @@
 //! write that may touch it. It holds in the regions of a branch too, and in those of a loop if nothing in the loop writes
 //! there; after a branch, what all its regions left alone still holds. A store of what is there already goes.
 //!
-//! Only the last few places are kept in mind, so that the work stays linear.
+//! Only the last few places are kept in mind, so that the work stays linear; of memory that the function does not write, all are.
 
 use crate::alias::{Access, Aliases, Footprint};
 use crate::detach::with_function;
 use crate::memory_order::MemoryOrder;
 use crate::substitution::Substitution;
+use crate::symbolic::Symbolic;
 use ferrozyme_ir::entity::EntitySet;
 use ferrozyme_ir::{
     Constant, Flags, Function, FunctionId, Module, Op, Opcode, Payload, Region, Type, Value, ones,
 };
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::smallvec;
 
 /// How many places are kept in mind.
@@ -61,10 +63,25 @@ struct Found {
     redundant: Vec<Op>,
 }
 
+/// How many pairs of roots are compared to find memory that the function does not write.
+const MAX_COMPARISONS: usize = 20_000;
+
+/// A place in memory that the function does not write: root, offset and size in bytes.
+type SteadyPlace = (Value, Symbolic, u64);
+
 struct Forwarder<'a, 'm> {
     aliases: &'a Aliases<'m>,
     order: MemoryOrder,
     known: Vec<Known>,
+    /// What was loaded, in this region or around it, from memory that the function does not write.
+    steady: FxHashMap<SteadyPlace, Value>,
+    /// Whether the function writes nothing behind a root, as far as that has been asked.
+    is_steady: FxHashMap<Value, bool>,
+    /// The roots of all that the function writes, and whether it writes anything elsewhere.
+    written: FxHashSet<Value>,
+    written_elsewhere: bool,
+    /// How many comparisons of roots are left.
+    budget: usize,
     /// What loads give that were found to be known.
     substitution: Substitution,
     found: Found,
@@ -73,10 +90,19 @@ struct Forwarder<'a, 'm> {
 impl Forwarder<'_, '_> {
     fn find(module: &Module, function: &Function, body: Region) -> Found {
         let aliases = Aliases::new(module, function);
+        let order = MemoryOrder::of(&aliases);
+        let footprints = || order.writes().iter().map(|(_, footprint)| footprint);
         let mut forwarder = Forwarder {
-            order: MemoryOrder::of(&aliases),
+            written: footprints()
+                .flat_map(|footprint| footprint.accesses.iter().map(|access| access.root))
+                .collect(),
+            written_elsewhere: footprints().any(|footprint| footprint.elsewhere),
+            budget: MAX_COMPARISONS,
+            order,
             aliases: &aliases,
             known: Vec::new(),
+            steady: FxHashMap::default(),
+            is_steady: FxHashMap::default(),
             substitution: Substitution::new(),
             found: Found::default(),
         };
@@ -87,10 +113,12 @@ impl Forwarder<'_, '_> {
     /// Walks a region; `state` lists what is known, the latest last, and is brought up to the region's end.
     fn visit(&mut self, region: Region, state: &mut Vec<usize>) {
         let function = self.aliases.function();
+        // What was loaded here is known no more where the region has ended.
+        let mut entered = Vec::new();
         for &op in &function.regions[region].ops {
             let data = &function.ops[op];
             match data.opcode {
-                Opcode::Load => self.visit_load(op, state),
+                Opcode::Load => self.visit_load(op, state, &mut entered),
                 Opcode::Store => self.visit_store(op, state),
                 Opcode::Fill | Opcode::Alloc => {
                     self.forget(op, &self.aliases.writes(op), state);
@@ -125,23 +153,65 @@ impl Forwarder<'_, '_> {
                 }
             }
         }
+        for place in entered {
+            self.steady.remove(&place);
+        }
     }
 
-    fn visit_load(&mut self, op: Op, state: &mut Vec<usize>) {
+    fn visit_load(&mut self, op: Op, state: &mut Vec<usize>, entered: &mut Vec<SteadyPlace>) {
         let function = self.aliases.function();
         let result = function.result(op);
         let footprint = self.aliases.reads(op);
         let access = &footprint.accesses[0];
         if let Some(content) = self.look_up(access, function.ty(result), state) {
-            if let Content::Value(value) = content
-                && function.ty(value) == function.ty(result)
-            {
-                self.substitution.replace(result, value);
-            }
-            self.found.values.push((op, content));
-            return;
+            return self.replace(op, content);
         }
-        self.learn(op, access.clone(), Content::Value(result), state);
+        if !self.is_steady(access.root) {
+            return self.learn(op, access.clone(), Content::Value(result), state);
+        }
+        let bytes = function.ty(result).bytes();
+        let place = (access.root, access.offset.clone(), bytes);
+        match self.steady.get(&place) {
+            Some(&value) if is_castable(function.ty(value), function.ty(result)) => {
+                self.replace(op, Content::Value(value));
+            }
+            Some(_) => {}
+            None => {
+                self.steady.insert(place.clone(), result);
+                entered.push(place);
+            }
+        }
+    }
+
+    /// Whether the function writes nothing behind a root.
+    fn is_steady(&mut self, root: Value) -> bool {
+        if let Some(&known) = self.is_steady.get(&root) {
+            return known;
+        }
+        let aliases = self.aliases;
+        let elsewhere = self.written_elsewhere && aliases.is_reachable_from_elsewhere(root);
+        let steady = aliases.is_never_written(root)
+            || !elsewhere
+                && self.written.len() <= self.budget
+                && !self
+                    .written
+                    .iter()
+                    .any(|&other| aliases.may_share(root, other));
+        self.budget = self.budget.saturating_sub(self.written.len());
+        self.is_steady.insert(root, steady);
+        steady
+    }
+
+    /// Notes what a load gives.
+    fn replace(&mut self, load: Op, content: Content) {
+        let function = self.aliases.function();
+        let result = function.result(load);
+        if let Content::Value(value) = content
+            && function.ty(value) == function.ty(result)
+        {
+            self.substitution.replace(result, value);
+        }
+        self.found.values.push((load, content));
     }
 
     fn visit_store(&mut self, op: Op, state: &mut Vec<usize>) {
@@ -196,9 +266,6 @@ impl Forwarder<'_, '_> {
     fn forget(&self, op: Op, written: &Footprint, state: &mut Vec<usize>) {
         state.retain(|&index| {
             let known = &self.known[index];
-            if self.aliases.is_never_written(known.access.root) {
-                return true;
-            }
             let elsewhere =
                 written.elsewhere && self.aliases.is_reachable_from_elsewhere(known.access.root);
             !elsewhere
@@ -385,6 +452,27 @@ mod tests {
                 }
             "#]],
         );
+    }
+
+    #[test]
+    fn of_memory_that_is_not_written_nothing_is_forgotten() {
+        let loads = |name: &str| -> String {
+            let load = |i: usize| {
+                format!(
+                    "%{name}p{i} = offset %p, {i} * 8\n%{name}{i} = load f64 %{name}p{i} align 8\nstore f64 %{name}{i}, %q align 8\n"
+                )
+            };
+            (0..100).map(load).collect()
+        };
+        let text = format!(
+            "func @f(%p: ptr noalias readonly, %q: ptr, %c: i1) {{ {}\n if %c {{ %y = offset %p, 800\n %z = load f64 %y align 8\n yield }}\n {} %v = offset %p, 800\n %w = load f64 %v align 8\n return }}",
+            loads("a"),
+            loads("b")
+        );
+        let mut module = ferrozyme_ir::parse_module(&text).expect("it parses");
+        let id = module.functions.keys().next().expect("one function");
+        // All loads of the second half, but not the one of what was loaded in the branch.
+        assert_eq!(forward_stores(&mut module, id), 100);
     }
 
     #[test]

@@ -77,6 +77,7 @@ pub use unguard_loops::unguard_loops;
 pub mod alias;
 mod bounds;
 pub mod clobbers;
+pub mod cost;
 pub mod facts;
 pub mod hull;
 pub mod indices;

@@ -63,6 +63,11 @@ impl MemoryOrder {
         &self.reads
     }
 
+    /// All operations that write or release memory, with what they write.
+    pub(crate) fn writes(&self) -> &[(Op, Footprint)] {
+        &self.writes
+    }
+
     /// Those that read within the regions of an operation.
     pub(crate) fn reads_within(&self, op: Op) -> &[(Op, Footprint)] {
         let (start, end) = self.within[op].reads;

@@ -140,12 +140,11 @@ mod tests {
              }",
             expect![[r#"
                 func @f(%p: ptr, %n: i64) {
-                  %0 = icmp slt i64 -1, %n
-                  %1 = sub i64 %n, -1
-                  %2 = select i64 %0, %1, 0
-                  for %3: i64 = 0 to %2 step 1 {
-                    %4 = mul i64 %3, -1
-                    %i = add i64 %n, %4
+                  %0 = smax i64 %n, -1
+                  %1 = sub i64 %0, -1
+                  for %2: i64 = 0 to %1 step 1 {
+                    %3 = mul i64 %2, -1
+                    %i = add i64 %n, %3
                     %q = offset %p, %i * 8
                     store f64 0.0, %q align 8
                     yield

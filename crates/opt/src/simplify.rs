@@ -311,6 +311,64 @@ mod tests {
     use ferrozyme_ir::interpret::Datum;
 
     #[test]
+    fn distances_from_an_address_of_the_same_branch_are_products() {
+        check(
+            simplify,
+            "func @f(%c: i1, %d: i1, %n: i64, %m: i64) -> (i64, i64, i64) {
+               %p, %a, %b = if %c -> (ptr, i64, i64) {
+                 yield 0x8, 8, 16
+               } else {
+                 %q, %qa = if %d -> (ptr, i64) {
+                   %new = alloc %n align 8
+                   %na = ptrtoint ptr %new to i64
+                   yield %new, %na
+                 } else {
+                   yield 0x8, 8
+                 }
+                 %qb = ptrtoint ptr %q to i64
+                 yield %q, %qa, %qb
+               }
+               %e = offset nuw inbounds %p, %n * 8
+               %ea = ptrtoint ptr %e to i64
+               %x = sub i64 %ea, %a
+               %y = lshr i64 %x, 3
+               %z = sub i64 %ea, %b
+               %g = offset inbounds %p, %m * 8
+               %ga = ptrtoint ptr %g to i64
+               %u = sub i64 %ga, %a
+               %v = lshr i64 %u, 3
+               return %y, %z, %v
+             }",
+            expect![[r#"
+                func @f(%c: i1, %d: i1, %n: i64, %m: i64) -> (i64, i64, i64) {
+                  %p, %a, %b = if %c -> (ptr, i64, i64) {
+                    yield 0x8, 8, 16
+                  } else {
+                    %q, %qa = if %d -> (ptr, i64) {
+                      %new = alloc %n align 8
+                      %na = ptrtoint ptr %new to i64
+                      yield %new, %na
+                    } else {
+                      yield 0x8, 8
+                    }
+                    %qb = ptrtoint ptr %q to i64
+                    yield %q, %qa, %qb
+                  }
+                  %e = offset nuw inbounds %p, %n * 8
+                  %ea = ptrtoint ptr %e to i64
+                  %x = mul nuw i64 %n, 8
+                  %z = sub i64 %ea, %b
+                  %g = offset inbounds %p, %m * 8
+                  %ga = ptrtoint ptr %g to i64
+                  %u = mul i64 %m, 8
+                  %v = lshr i64 %u, 3
+                  return %n, %z, %v
+                }
+            "#]],
+        );
+    }
+
+    #[test]
     fn constants_fold() {
         check(
             simplify,

@@ -42,20 +42,20 @@ pub fn build_trip_count(
     if low == zero && distance == 1 {
         return Some(builder.binary(Opcode::Smax, high, zero));
     }
+    if distance == 1 {
+        let end = builder.binary(Opcode::Smax, high, low);
+        return Some(builder.binary(Opcode::Sub, end, low));
+    }
     let runs = builder.icmp(IntPredicate::Slt, low, high);
     let span = if low == zero {
         high
     } else {
         builder.binary(Opcode::Sub, high, low)
     };
-    let turns = if distance == 1 {
-        span
-    } else {
-        let one = builder.i64(1);
-        let distance = builder.i64(distance);
-        let last = builder.binary(Opcode::Sub, span, one);
-        let whole = builder.binary(Opcode::Udiv, last, distance);
-        builder.binary(Opcode::Add, whole, one)
-    };
+    let one = builder.i64(1);
+    let distance = builder.i64(distance);
+    let last = builder.binary(Opcode::Sub, span, one);
+    let whole = builder.binary(Opcode::Udiv, last, distance);
+    let turns = builder.binary(Opcode::Add, whole, one);
     Some(builder.select(runs, turns, zero))
 }

@@ -1,6 +1,7 @@
 //! Rules for integers, comparisons, choices and addresses. All arithmetic wraps around.
 
 use super::{Rewrite, matching, number};
+use crate::carried::yielded;
 use crate::cse::is_commutative;
 use ferrozyme_ir::{
     Constant, Flags, FloatPredicate, Form, Function, IntPredicate, Op, Opcode, Payload, Range,
@@ -98,6 +99,11 @@ fn binary(function: &mut Function, op: Op) -> Option<Rewrite> {
             {
                 return Some(Rewrite::To(inner[1]));
             }
+            // (p + s·i) - p = s·i
+            if let Some((index, scale, flags)) = distance(function, a, b) {
+                let scale = function.int(ty, i128::from(scale));
+                return Rewrite::binary(Mul, index, scale, flags);
+            }
         }
         _ => {}
     }
@@ -159,12 +165,21 @@ fn binary(function: &mut Function, op: Op) -> Option<Rewrite> {
     }
 
     // (y · c) / c = y, where the product does not overflow.
-    if let (Sdiv, Some((inner, inner_flags))) = (opcode, matching(function, a, Mul))
-        && inner_flags.contains(Flags::NSW)
-        && inner[1] == b
-        && c != 0
+    if let Some((inner, inner_flags)) = matching(function, a, Mul)
+        && let Some(factor) = number(function, inner[1])
+        && factor != 0
     {
-        return Some(Rewrite::To(inner[0]));
+        let undone = match opcode {
+            Sdiv => inner_flags.contains(Flags::NSW) && factor == c,
+            Udiv => inner_flags.contains(Flags::NUW) && factor == c,
+            Lshr => {
+                inner_flags.contains(Flags::NUW) && factor as u128 & ones(bits) == 1 << unsigned
+            }
+            _ => false,
+        };
+        if undone {
+            return Some(Rewrite::To(inner[0]));
+        }
     }
 
     if opcode == Xor
@@ -501,13 +516,68 @@ fn offset(function: &mut Function, op: Op) -> Option<Rewrite> {
         return None;
     }
     // p + s·(c·i) = p + (s·c)·i
-    if let Some((inner, _)) = matching(function, index, Opcode::Mul)
+    if let Some((inner, inner_flags)) = matching(function, index, Opcode::Mul)
         && let Some(factor) = number(function, inner[1])
         && let Some(scale) = i64::try_from(factor)
             .ok()
             .and_then(|factor| factor.checked_mul(scale))
     {
-        return offset(base, inner[0], scale, flags);
+        let kept = match inner_flags.contains(Flags::NUW) {
+            true => flags,
+            false => flags.without(Flags::NUW),
+        };
+        return offset(base, inner[0], scale, kept);
     }
     None
+}
+
+/// How far one address is from another that it was counted from: index, scale, and what is promised of their product.
+fn distance(function: &Function, to: Value, from: Value) -> Option<(Value, i64, Flags)> {
+    let (pointer, _) = matching(function, to, Opcode::Ptrtoint)?;
+    let (offset, _) = function.def_op(pointer[0])?;
+    let data = &function.ops[offset];
+    let (Opcode::Offset, &Payload::Scale(scale)) = (data.opcode, &data.payload) else {
+        return None;
+    };
+    let index = data.operands[1];
+    if function.ty(to) != Type::I64 || function.ty(index) != Type::I64 {
+        return None;
+    }
+    is_address_of(function, from, data.operands[0], MAX_BRANCHES).then(|| {
+        let promised = match scale > 0 {
+            true => data.flags.intersection(Flags::NUW),
+            false => Flags::NONE,
+        };
+        (index, scale, promised)
+    })
+}
+
+/// How many branches within each other an address and its pointer may come out of.
+const MAX_BRANCHES: u32 = 4;
+
+/// Whether a number is the address of a pointer. Both may be results of one branch: memory of no size has an address that is made up.
+fn is_address_of(function: &Function, number: Value, pointer: Value, depth: u32) -> bool {
+    if let Some((source, _)) = matching(function, number, Opcode::Ptrtoint) {
+        return source[0] == pointer;
+    }
+    if let (Some(Constant::Bits(number)), Some(Constant::Bits(pointer))) =
+        (function.constant_of(number), function.constant_of(pointer))
+    {
+        return number == pointer;
+    }
+    let (Some((op, index)), Some((other, other_index))) =
+        (function.def_op(number), function.def_op(pointer))
+    else {
+        return false;
+    };
+    let is_branch = matches!(function.ops[op].opcode, Opcode::If | Opcode::Switch);
+    op == other
+        && is_branch
+        && depth > 0
+        && function.ops[op].regions.iter().all(|&region| {
+            yielded(function, region).is_none_or(|values| {
+                let (number, pointer) = (values[index], values[other_index]);
+                is_address_of(function, number, pointer, depth - 1)
+            })
+        })
 }
