@@ -101,7 +101,8 @@ impl<T: Float> SparseMatrix<T> {
 ///
 /// Columns that share no row get the same colour, and one sweep of forward mode serves a whole colour: a matrix with a band of three takes three sweeps,
 /// however large it is. [`Pattern::detect`] finds the pattern once; it serves all points. One more direction, through all columns, checks the result
-/// at each call, so that a pattern that lacks an entry is found out. Rows that are not finite at the point are checked beside it.
+/// at each call, so that a pattern that lacks an entry is found out. Rows that are not finite at the point are checked beside it; those that are not finite there
+/// either cannot be checked, and hold entries that are infinite or not a number.
 ///
 /// `y` receives the values.
 ///
