@@ -21,7 +21,7 @@ use std::process::ExitCode;
 #[command(version)]
 struct Arguments {
     /// The folder with ADBench's data files.
-    #[arg(long, value_name = "FOLDER", default_value = "../shared/data/adbench")]
+    #[arg(long, value_name = "FOLDER")]
     data: PathBuf,
     /// Only instances whose path within the folder contains this, such as `gmm/1k` or `hand`.
     #[arg(long, value_name = "PART", default_value = "")]

@@ -1,6 +1,7 @@
 //! The drivers as compilers: what they make without requests, several files, libraries, options, exit status.
 
 use object::{Object, ObjectSection};
+use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -58,7 +59,15 @@ int main(void) {
 /// Nothing can be tried without clang.
 fn has_clang() -> bool {
     let version = Command::new("clang-22").arg("--version").output();
-    version.is_ok_and(|output| output.status.success())
+    let found = version.is_ok_and(|output| output.status.success());
+    if !found {
+        // Not by a macro, whose text is shown of tests that fail only.
+        let _ = writeln!(
+            std::io::stderr(),
+            "note: left out, since there is no clang-22"
+        );
+    }
+    found
 }
 
 fn run(folder: &Path, program: &str, arguments: &[&str]) -> Output {
@@ -213,4 +222,26 @@ fn failures_are_a_compilers() {
         said.contains("FERROZYME_CLANG names 'no-such-clang', which is no clang"),
         "{said}"
     );
+}
+
+#[test]
+fn other_platforms_are_refused() {
+    if !has_clang() {
+        return;
+    }
+    let text = "double __enzyme_autodiff(void *, ...);
+        double square(double x) { return x * x; }
+        double slope(double x) { return __enzyme_autodiff((void *)square, x); }";
+    let folder = folder_with(&[("square.c", text)]);
+    let driver = env!("CARGO_BIN_EXE_ferrozyme-cc");
+    for (option, triple) in [
+        ("-m32", "i386-pc-linux-gnu"),
+        ("--target=aarch64-linux-gnu", "aarch64-unknown-linux-gnu"),
+    ] {
+        let output = run(folder.path(), driver, &[option, "-c", "square.c"]);
+        assert_eq!(output.status.code(), Some(1));
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let message = format!("error: there are no derivatives for `{triple}` yet");
+        assert!(said.contains(&message), "{said}");
+    }
 }

@@ -40,7 +40,7 @@ mod wrap;
 
 pub use inputs::{Input, Inputs, Origin};
 pub use options::{Explain, Level, Options, Relocation, Stage};
-pub use pipeline::{check_toolchain, differentiate};
+pub use pipeline::{check_toolchain, differentiate, has_derivatives};
 pub use report::{DerivativeReport, Diagnostic, Frame, Location, Report, Severity, Timing};
 pub use unit::{Library, Unit, UnitOptions, UnitRequests, compile_unit};
 

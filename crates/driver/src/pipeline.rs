@@ -449,9 +449,21 @@ pub(crate) fn unloadable(error: ferrozyme_llvm::LoadError) -> Vec<Diagnostic> {
     }]
 }
 
+/// Whether there are derivatives for a target: how arguments are passed, how large pointers are and what lists of arguments look like is known for x86-64 on Linux.
+pub fn has_derivatives(triple: &str) -> bool {
+    let linux = triple.contains("-linux") && !triple.ends_with("x32");
+    triple.starts_with("x86_64-") && linux
+}
+
 /// The code generator for the link's target. Derivatives are optimised in debug builds as well: what they replace is written by hand
 /// with care, and nobody steps through it.
 fn target_machine(triple: &str, options: &Options) -> Result<TargetMachine, Diagnostic> {
+    if !has_derivatives(triple) {
+        return Err(Diagnostic {
+            remedy: Some("compile for x86-64 Linux".to_owned()),
+            ..Diagnostic::error(format!("there are no derivatives for `{triple}` yet"))
+        });
+    }
     let description = TargetDescription {
         triple: triple.to_owned(),
         cpu: options.cpu.clone().unwrap_or_default(),

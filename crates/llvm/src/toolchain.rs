@@ -26,7 +26,7 @@ pub enum LoadError {
     )]
     NoCompiler { compiler: String, reason: String },
     #[error(
-        "the Rust toolchain at {} has no shared LLVM library (lib/libLLVM*.{extension})\n  help: Ferrozyme uses the LLVM of the user's own rustc; install a toolchain from rustup (x86_64 or aarch64 Linux), or name its rustc in RUSTC",
+        "the Rust toolchain at {} has no shared LLVM library (lib/libLLVM*.{extension})\n  help: Ferrozyme uses the LLVM of the user's own rustc; install a toolchain from rustup, or name its rustc in RUSTC",
         sysroot.display()
     )]
     NoLibrary {

@@ -2,7 +2,7 @@
 
 use crate::link::real::lld_folder;
 use cargo_platform::Cfg;
-use ferrozyme_driver::{Diagnostic, check_toolchain};
+use ferrozyme_driver::{Diagnostic, check_toolchain, has_derivatives};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::str::FromStr;
@@ -62,7 +62,7 @@ impl Toolchain {
     /// # Errors
     /// If so, with the reason.
     pub fn check(&self) -> Result<(), Diagnostic> {
-        let remedy = "Ferrozyme runs on Linux with glibc, on x86-64 and AArch64; install Rust there from https://rustup.rs";
+        let remedy = "Ferrozyme runs on Linux with glibc, on x86-64; install Rust there from https://rustup.rs";
         for (role, triple) in [("host", &self.host), ("target", &self.target)] {
             if !is_supported(triple) {
                 return Err(Diagnostic {
@@ -90,8 +90,7 @@ impl Toolchain {
 }
 
 fn is_supported(triple: &str) -> bool {
-    let architecture = triple.starts_with("x86_64-") || triple.starts_with("aarch64-");
-    architecture && triple.ends_with("-linux-gnu")
+    has_derivatives(triple) && triple.ends_with("-linux-gnu")
 }
 
 #[cfg(test)]
@@ -123,6 +122,11 @@ mod tests {
         assert_eq!(
             message(toolchain(folder.path(), linux, "wasm32-unknown-unknown")),
             "Ferrozyme does not support the target `wasm32-unknown-unknown`"
+        );
+        let arm = "aarch64-unknown-linux-gnu";
+        assert_eq!(
+            message(toolchain(folder.path(), arm, arm)),
+            "Ferrozyme does not support the host `aarch64-unknown-linux-gnu`"
         );
         let none = message(toolchain(folder.path(), linux, linux));
         assert!(none.contains("has no shared LLVM library"), "{none}");

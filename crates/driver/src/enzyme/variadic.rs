@@ -7,9 +7,10 @@
 //! ```
 //!
 //! A list is what the platform (System V, x86-64) says it is, so that functions of the library take it, too. All arguments are where those are that no register is left for: one after the other, in eight bytes each.
-//! Functions whose address is taken, and arguments that are larger, are left alone; what carries derivatives is refused there.
+//! Functions whose address is taken, arguments that are larger, and lists from which something is taken that is aligned to more than a slot, are left alone; what carries derivatives is refused there.
 
 use ferrozyme_llvm::{Context, GepFlags, Linkage, Module, Opcode, Place, TypeKind, Value};
+use std::collections::HashSet;
 
 /// How far registers are used up in a list without arguments in registers.
 const INTEGERS_END: i128 = 48;
@@ -25,9 +26,6 @@ pub(crate) const LISTED: &str = ".listed";
 
 /// Gives lists to all functions that are only called.
 pub(crate) fn pass_lists<'c>(context: &'c Context, module: Module<'c>) {
-    if !module.triple().starts_with("x86_64") {
-        return;
-    }
     for function in module.functions().collect::<Vec<_>>() {
         if !function.value_type().is_variadic() {
             copy_lists(context, function, None);
@@ -37,7 +35,7 @@ pub(crate) fn pass_lists<'c>(context: &'c Context, module: Module<'c>) {
             continue;
         }
         let calls = function.users();
-        if !calls.iter().all(|user| is_plain_call(*user, function)) {
+        if !calls.iter().all(|user| is_plain_call(*user, function)) || rounds_addresses(function) {
             continue;
         }
         let listed = take_list(context, module, function);
@@ -46,6 +44,22 @@ pub(crate) fn pass_lists<'c>(context: &'c Context, module: Module<'c>) {
         }
         function.erase();
     }
+}
+
+/// Whether a function, or one that it calls, rounds addresses up, as clang does to take something from a list that is aligned to more than a slot.
+fn rounds_addresses(function: Value<'_>) -> bool {
+    let mut seen = HashSet::from([function]);
+    let mut work = vec![function];
+    while let Some(function) = work.pop() {
+        for call in function.instructions().filter(|one| one.is_call()) {
+            if called_intrinsic(call).is_some_and(|name| name.starts_with("llvm.ptrmask")) {
+                return true;
+            }
+            let callee = call.called_function();
+            work.extend(callee.filter(|callee| !callee.is_declaration() && seen.insert(*callee)));
+        }
+    }
+    false
 }
 
 /// Whether a user is a call whose variable arguments take a slot each.
