@@ -542,3 +542,36 @@ fn shorten(file: &str) -> &str {
         _ => file,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn add_sources(folder: &Path, text: &mut String) {
+        for entry in std::fs::read_dir(folder).expect("sources").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                add_sources(&path, text);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                text.push_str(&std::fs::read_to_string(&path).expect("a source"));
+            }
+        }
+    }
+
+    /// Whoever rewords a sentence of the differentiator or the importer has to reword what is replaced in it.
+    #[test]
+    fn what_is_replaced_is_said() {
+        let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let mut text = String::new();
+        for folder in ["diff/src", "llvm/src/import"] {
+            add_sources(&crates.join(folder), &mut text);
+        }
+        let replaced = IN_RUST.iter().chain(&IN_C).chain(&RUST_TERMS);
+        let missing: Vec<&str> = replaced
+            .map(|(said, _)| *said)
+            .filter(|said| !text.contains(said))
+            .collect();
+        assert!(missing.is_empty(), "nobody says {missing:?} any more");
+    }
+}

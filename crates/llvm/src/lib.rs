@@ -39,6 +39,7 @@ mod context;
 pub mod export;
 mod global;
 pub mod import;
+pub mod input;
 mod instruction;
 pub mod jit;
 mod metadata;

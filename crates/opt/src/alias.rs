@@ -154,6 +154,15 @@ impl<'m> Aliases<'m> {
         }
     }
 
+    /// The load that a value is, if it stands in the region of a store and reads what that writes.
+    pub(crate) fn load_before(&self, store: Op, value: Value) -> Option<Op> {
+        let (load, _) = self.function().def_op(value)?;
+        let same = self.function().ops[load].opcode == Opcode::Load
+            && self.structure().region_of(load) == self.structure().region_of(store)
+            && self.reads(load).accesses == self.writes(store).accesses;
+        same.then_some(load)
+    }
+
     /// Whether two accesses may touch the same byte, all values being the same for both.
     pub fn may_alias(&self, a: &Access, b: &Access) -> bool {
         if a.root != b.root {

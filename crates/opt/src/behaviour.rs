@@ -35,6 +35,17 @@ impl Behaviour {
     }
 }
 
+/// Whether an operation is a `for` that does nothing in its body but compute, load and store.
+pub fn is_plain_loop(function: &Function, op: Op) -> bool {
+    let data = &function.ops[op];
+    data.opcode == Opcode::For
+        && function.regions[data.regions[0]].ops.iter().all(|&inner| {
+            let opcode = function.ops[inner].opcode;
+            matches!(opcode, Opcode::Load | Opcode::Store | Opcode::Yield)
+                || matches!(opcode.effect(), Effect::Pure | Effect::Partial)
+        })
+}
+
 /// The behaviour of every operation in a function's body.
 #[derive(Clone, Debug)]
 pub struct Behaviours {

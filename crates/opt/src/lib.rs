@@ -41,7 +41,7 @@ mod unguard_loops;
 mod whole_parts;
 mod written_first;
 
-pub use behaviour::{Behaviour, Behaviours, behaviour_of};
+pub use behaviour::{Behaviour, Behaviours, behaviour_of, is_plain_loop};
 pub use carried::{
     add_carried, add_yielded, first_carried, first_initial, first_yielded, remove_results, yielded,
 };

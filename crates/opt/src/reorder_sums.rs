@@ -127,16 +127,8 @@ impl Finder<'_> {
         if data.opcode != Opcode::Fadd || !data.flags.contains(Flags::REASSOC) || !single(sum) {
             return None;
         }
-        let region = self.aliases.structure().region_of(store);
-        let written = self.aliases.writes(store).accesses;
-        data.operands.iter().find_map(|&operand| {
-            let (load, _) = self.function.def_op(operand)?;
-            let same = self.function.ops[load].opcode == Opcode::Load
-                && single(operand)
-                && self.aliases.structure().region_of(load) == region
-                && self.aliases.reads(load).accesses == written;
-            same.then_some(load)
-        })
+        let mut old = data.operands.iter().filter(|&&operand| single(operand));
+        old.find_map(|&operand| self.aliases.load_before(store, operand))
     }
 
     /// The loops around an operation, outermost first, from the last one that is not counted, or branch, on inwards.

@@ -17,11 +17,12 @@
 //! compute once more and read from memory that the loop does not write.
 
 use crate::alias::Aliases;
+use crate::behaviour::is_plain_loop;
 use crate::copy_operations::copy_operation;
 use crate::detach::with_function;
 use ferrozyme_ir::{
-    Builder, Effect, Flags, FloatPredicate, Function, FunctionId, IntPredicate, Module, Op, Opcode,
-    Region, Value, all_ops,
+    Builder, Flags, FloatPredicate, Function, FunctionId, IntPredicate, Module, Op, Opcode, Region,
+    Value, all_ops,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::Cell;
@@ -90,14 +91,9 @@ fn find(module: &Module, function: &Function) -> Vec<Plan> {
 /// Whether a loop counts by one, carries nothing, and does nothing but compute, load and store.
 fn is_plain(function: &Function, op: Op) -> bool {
     let data = &function.ops[op];
-    data.opcode == Opcode::For
+    is_plain_loop(function, op)
         && data.results.is_empty()
         && function.int_of(data.operands[2]) == Some(1)
-        && function.regions[data.regions[0]].ops.iter().all(|&inner| {
-            let opcode = function.ops[inner].opcode;
-            matches!(opcode, Opcode::Load | Opcode::Store | Opcode::Yield)
-                || matches!(opcode.effect(), Effect::Pure | Effect::Partial)
-        })
 }
 
 struct LoopOfSums<'a, 'm> {
@@ -215,14 +211,7 @@ impl<'a, 'm> LoopOfSums<'a, 'm> {
         }
         let (addition, _) = function.def_op(sum)?;
         let data = &function.ops[addition];
-        let written = self.aliases.writes(store).accesses;
-        let is_old = |value: Value| {
-            let (load, _) = function.def_op(value)?;
-            let same = function.ops[load].opcode == Opcode::Load
-                && self.is_inside(load)
-                && self.aliases.reads(load).accesses == written;
-            same.then_some(load)
-        };
+        let is_old = |value: Value| self.aliases.load_before(store, value);
         if !data.flags.contains(Flags::NSZ) {
             return None;
         }

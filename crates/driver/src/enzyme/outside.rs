@@ -13,70 +13,25 @@
 
 use super::trace::trace;
 use crate::detach::detached;
+use ferrozyme_llvm::input::{Bytes, INPUT_FUNCTIONS, Input};
 use ferrozyme_llvm::{Context, IntPredicate, Module, Opcode, PassOptions, Place, Value};
 use std::collections::HashSet;
 
-/// What a function reads as bytes into memory that it is given.
-struct Reader {
-    name: &'static str,
-    /// Which argument is the address.
-    to: usize,
-    /// Which arguments are multiplied to give the size of that memory.
-    size: &'static [usize],
-    /// How many bytes each unit of the result stands for: the argument with this number. If none, one; then a negative result means that nothing was read.
-    unit: Option<usize>,
-}
-
-const fn reader(
-    name: &'static str,
-    to: usize,
-    size: &'static [usize],
-    unit: Option<usize>,
-) -> Reader {
-    Reader {
-        name,
-        to,
-        size,
-        unit,
-    }
-}
-
-const READERS: &[Reader] = &[
-    reader("fread", 0, &[1, 2], Some(1)),
-    reader("fread_unlocked", 0, &[1, 2], Some(1)),
-    reader("__fread_chk", 0, &[2, 3], Some(2)),
-    reader("read", 1, &[2], None),
-    reader("__read_chk", 1, &[2], None),
-    reader("pread", 1, &[2], None),
-    reader("pread64", 1, &[2], None),
-    reader("recv", 1, &[2], None),
-    reader("recvfrom", 1, &[2], None),
-    reader("getrandom", 0, &[1], None),
-];
-
-/// Functions that read numbers from text, and which argument is the format.
-const SCANNERS: &[(&str, usize)] = &[
-    ("scanf", 0),
-    ("fscanf", 1),
-    ("sscanf", 1),
-    ("__isoc99_scanf", 0),
-    ("__isoc99_fscanf", 1),
-    ("__isoc99_sscanf", 1),
-    ("__isoc23_scanf", 0),
-    ("__isoc23_fscanf", 1),
-    ("__isoc23_sscanf", 1),
-];
-
 /// Lets what comes from outside be constants.
 pub(crate) fn copy_from_outside<'c>(context: &'c Context, module: Module<'c>) {
-    for reader in READERS {
-        for call in calls(context, module, reader.name) {
-            read_aside(context, module, reader, call);
-        }
-    }
-    for (name, format) in SCANNERS {
-        for call in calls(context, module, name) {
-            scan_aside(context, module, *format, call);
+    for (name, input) in INPUT_FUNCTIONS {
+        match input {
+            Input::Bytes(bytes) => {
+                for call in calls(context, module, name) {
+                    read_aside(context, module, bytes, call);
+                }
+            }
+            Input::Formatted(format) => {
+                for call in calls(context, module, name) {
+                    scan_aside(context, module, *format, call);
+                }
+            }
+            Input::Text => {}
         }
     }
 }
@@ -102,7 +57,7 @@ fn calls<'c>(context: &'c Context, module: Module<'c>, name: &str) -> Vec<Value<
     users().filter(|call| call.is(Opcode::Call)).collect()
 }
 
-fn read_aside<'c>(context: &'c Context, module: Module<'c>, reader: &Reader, call: Value<'c>) {
+fn read_aside<'c>(context: &'c Context, module: Module<'c>, reader: &Bytes, call: Value<'c>) {
     let arguments = call.arguments();
     let size = context.integer(64);
     let named = reader.size.iter().chain(&reader.unit);

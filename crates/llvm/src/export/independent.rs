@@ -8,8 +8,9 @@
 //! ```
 //! Both places are in one array, a distance apart that LLVM does not know to be longer than the loop.
 
-use ferrozyme_ir::{Effect, Function, Module, Op, Opcode, all_ops};
+use ferrozyme_ir::{Function, Module, Op, Opcode, Region, all_ops};
 use ferrozyme_opt::alias::{Access, Aliases};
+use ferrozyme_opt::is_plain_loop;
 use rustc_hash::FxHashSet;
 
 /// How many pairs of accesses are looked at for one loop.
@@ -35,17 +36,11 @@ pub(super) fn independent_loops(module: &Module, function: &Function) -> FxHashS
 
 /// Whether a loop writes memory, and does nothing else than to compute, to load and to store.
 fn is_plain(function: &Function, op: Op) -> bool {
-    let data = &function.ops[op];
-    if data.opcode != Opcode::For {
-        return false;
-    }
-    let ops = &function.regions[data.regions[0]].ops;
-    let opcodes = || ops.iter().map(|&inner| function.ops[inner].opcode);
-    opcodes().any(|opcode| opcode == Opcode::Store)
-        && opcodes().all(|opcode| {
-            matches!(opcode, Opcode::Load | Opcode::Store | Opcode::Yield)
-                || matches!(opcode.effect(), Effect::Pure | Effect::Partial)
-        })
+    let stores = |region: Region| {
+        let mut ops = function.regions[region].ops.iter();
+        ops.any(|&inner| function.ops[inner].opcode == Opcode::Store)
+    };
+    is_plain_loop(function, op) && stores(function.ops[op].regions[0])
 }
 
 fn is_independent(aliases: &Aliases<'_>, around: Op) -> bool {

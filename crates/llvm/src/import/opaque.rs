@@ -8,6 +8,7 @@
 use super::Importer;
 use super::intrinsic;
 use crate::attribute::Place;
+use crate::input::is_input;
 use crate::opcode::{Linkage, Opcode, Ordering};
 use crate::types::{Type, TypeKind};
 use crate::value::{Value, ValueKind};
@@ -107,42 +108,18 @@ const INACTIVE_FUNCTIONS: &[&str] = &[
     "write",
 ];
 
-/// Functions of libraries that write what comes from outside into memory that they are given.
-const INPUT_FUNCTIONS: &[&str] = &[
-    "__fread_chk",
-    "__isoc23_fscanf",
-    "__isoc23_scanf",
-    "__isoc23_sscanf",
-    "__isoc99_fscanf",
-    "__isoc99_scanf",
-    "__isoc99_sscanf",
-    "__read_chk",
-    "fgets",
-    "fread",
-    "fread_unlocked",
-    "fscanf",
-    "getrandom",
-    "pread",
-    "pread64",
-    "read",
-    "recv",
-    "recvfrom",
-    "scanf",
-    "sscanf",
-];
-
 /// Whether nothing that goes through a function without a body carries a derivative.
 pub(super) fn is_inactive(function: Value<'_>) -> bool {
     let name = function.name();
     function.text_attribute(Place::Function, INACTIVE).is_some()
         || INACTIVE_FUNCTIONS.contains(&name.as_str())
-        || INPUT_FUNCTIONS.contains(&name.as_str())
+        || is_input(&name)
 }
 
 /// Whether a function that is inactive may write numbers that are computed with afterwards.
 pub(super) fn writes_constants(function: Value<'_>) -> bool {
     let marked = function.text_attribute(Place::Function, WRITES_CONSTANTS);
-    marked.is_some() || INPUT_FUNCTIONS.contains(&function.name().as_str())
+    marked.is_some() || is_input(&function.name())
 }
 
 /// Whether a function was made here.
