@@ -16,6 +16,7 @@
 //! sweep takes for it, with the values it needs.
 
 mod calls;
+mod releases;
 mod updates;
 
 use crate::activity::{Activities, reachable_from};
@@ -202,7 +203,7 @@ pub(crate) trait Callees {
     /// The module, for looking things up.
     fn module(&mut self) -> &mut Module;
 
-    /// The lists of memory to be released later that the forward sweep of a function uses.
+    /// The lists of memory to be released later that the forward sweep of a function uses, and the register of shadows where there is one.
     fn lists(&mut self, function: FunctionId, split: bool) -> Vec<ListKey>;
 
     /// What a function alone tells of its memory, whoever calls it.
@@ -210,6 +211,9 @@ pub(crate) trait Callees {
 
     /// The manners of releasing memory that entries of a list for anything name by their position.
     fn manners(&mut self) -> &[Manner];
+
+    /// The number by which notes about released memory name a layout.
+    fn number_of_layout(&mut self, cells: &Cells) -> usize;
 
     /// The derivative of a function.
     fn split(&mut self, key: SplitKey) -> Result<CalleeDerivative, Error>;
@@ -258,7 +262,11 @@ impl Lists {
         match self {
             Lists::Stack | Lists::Heap => Vec::new(),
             Lists::Caller => lists.to_vec(),
-            Lists::Shared => vec![ListKey::shared()],
+            Lists::Shared => {
+                let register = ListKey::register();
+                let registers = lists.contains(&register).then_some(register);
+                [ListKey::shared()].into_iter().chain(registers).collect()
+            }
         }
     }
 }
@@ -669,8 +677,8 @@ impl Augmenter<'_> {
             for key in self.lists.clone() {
                 let mut b = Builder::new(&mut self.augmented.function, region);
                 let list = match self.sweep.lists {
-                    Lists::Stack => deferral::new_list(&mut b),
-                    _ => deferral::new_heap_list(&mut b),
+                    Lists::Stack => deferral::new_list(&mut b, &key),
+                    _ => deferral::new_heap_list(&mut b, &key),
                 };
                 b.function.set_name(list, "pending");
                 self.augmented.pending.push((key, list));
@@ -919,161 +927,6 @@ impl Augmenter<'_> {
         let shadow = self.shadow(op, data.operands[0])?;
         self.augmented.steps.insert(op, Step::AtomicAdd { shadow });
         Ok(())
-    }
-
-    fn visit_allocation(
-        &mut self,
-        region: Region,
-        op: Op,
-        region_works: bool,
-        releases: &FxHashMap<Op, Op>,
-    ) -> Result<(), Error> {
-        let result = self.augmented.function.result(op);
-        let shadowed = self.has_shadow(result);
-        let on_stack = self.augmented.function.ops[op].opcode == Opcode::Stack;
-        let to_heap = on_stack && self.sweep.split && shadowed;
-        if to_heap {
-            // The reverse sweep runs after this function has returned.
-            let Payload::Align(align) = self.augmented.function.ops[op].payload else {
-                unreachable!("a verified stack operation has an alignment")
-            };
-            let data = &mut self.function().ops[op];
-            data.opcode = Opcode::Alloc;
-            data.payload = Payload::Alloc {
-                align,
-                zeroed: false,
-                family: "".into(),
-            };
-        }
-        self.keep(region, op);
-        let mut pointers = vec![result];
-        if shadowed {
-            let shadow = self.allocate_shadow(region, op);
-            self.set_shadow(result, shadow);
-            pointers.push(shadow);
-        }
-        let release = releases.get(&op);
-        let (manner, size) = match release.map(|release| &self.augmented.function.ops[*release]) {
-            // It is told what the allocation asked for, which is at hand in the reverse sweep.
-            Some(release) => (
-                Manner::of(release),
-                (release.operands.len() > 1).then(|| self.augmented.function.ops[op].operands[0]),
-            ),
-            None => (Manner::own(), None),
-        };
-        let is_reversed = region_works || region == self.augmented.function.body();
-        if to_heap && !is_reversed {
-            self.defer(region, op, &manner, size, &pointers);
-        } else if to_heap || (region_works && release.is_some()) {
-            let step = Step::Release {
-                pointers,
-                size,
-                manner,
-            };
-            self.augmented.steps.insert(op, step);
-        }
-        Ok(())
-    }
-
-    /// Puts off the release of memory until the reverse sweep is over.
-    fn defer(
-        &mut self,
-        region: Region,
-        op: Op,
-        manner: &Manner,
-        size: Option<Value>,
-        pointers: &[Value],
-    ) {
-        let shared = self.sweep.lists == Lists::Shared;
-        let mut words = Vec::new();
-        let key = if shared {
-            let number = self.callees.manners().iter().position(|m| m == manner);
-            let number = number.expect("the manners are all that the module knows");
-            let zero = self.function().int(Type::I64, 0);
-            words.push(size.unwrap_or(zero));
-            words.push(self.function().int(Type::I64, number as i128));
-            ListKey::shared()
-        } else {
-            words.extend(size);
-            let function = &self.augmented.function;
-            ListKey::of(&self.own_objects, function, pointers[0], manner)
-        };
-        let list = self.list(&key);
-        let defer = deferral::defer_function(self.callees.module(), &key);
-        let call = |b: &mut Builder<'_>, pointer: Value| {
-            let mut args = vec![list, pointer];
-            args.extend(&words);
-            b.call(defer, &args, &[]);
-        };
-        let function = &self.augmented.function;
-        let is_apart = memory::has_shadow_apart(self.sweep.objects, function, pointers[0]);
-        let mut b = self.builder(region, op);
-        call(&mut b, pointers[0]);
-        for &shadow in &pointers[1..] {
-            let pair = (pointers[0], shadow);
-            memory::release_shadow(&mut b, pair, is_apart, |b| call(b, shadow));
-        }
-    }
-
-    /// A list of memory to be released later.
-    fn list(&self, key: &ListKey) -> Value {
-        self.augmented
-            .pending
-            .iter()
-            .find(|(other, _)| other == key)
-            .map(|(_, list)| *list)
-            .expect("a function's lists include all that it and its callees use")
-    }
-
-    /// Memory like that of an allocation, all zeros.
-    fn allocate_shadow(&mut self, region: Region, op: Op) -> Value {
-        let data = self.augmented.function.ops[op].clone();
-        let mut b = self.builder(region, op);
-        match data.payload {
-            Payload::Alloc { align, family, .. } => {
-                let payload = Payload::Alloc {
-                    align,
-                    zeroed: true,
-                    family,
-                };
-                b.value(Opcode::Alloc, &data.operands, payload, Type::PTR)
-            }
-            Payload::Align(align) => {
-                let shadow = b.stack(data.operands[0], align);
-                let zero = b.zero(Type::I8);
-                b.fill(shadow, zero, data.operands[0], align);
-                shadow
-            }
-            _ => unreachable!("a verified allocation has an alignment"),
-        }
-    }
-
-    fn visit_free(
-        &mut self,
-        region: Region,
-        op: Op,
-        region_works: bool,
-        releases: &FxHashMap<Op, Op>,
-    ) {
-        let data = self.augmented.function.ops[op].clone();
-        if let Some(made) = releases.get(&op) {
-            let made_here = self.augmented.function.result(*made);
-            match (region_works, self.augmented.shadows[made_here].expand()) {
-                // The reverse of the allocation releases it.
-                (true, _) => {}
-                (false, None) => self.keep(region, op),
-                (false, Some(shadow)) => {
-                    self.keep(region, op);
-                    let mut b = self.builder(region, op);
-                    Manner::of(&data).release(&mut b, shadow, data.operands.get(1).copied());
-                }
-            }
-            return;
-        }
-        let mut pointers = vec![data.operands[0]];
-        pointers.extend(self.augmented.shadows[data.operands[0]].expand());
-        let size = data.operands.get(1).copied();
-        self.defer(region, op, &Manner::of(&data), size, &pointers);
     }
 
     fn visit_copy(&mut self, region: Region, op: Op) -> Result<(), Error> {

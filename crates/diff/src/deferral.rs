@@ -6,6 +6,7 @@
 //! size that the memory was asked for with, if the allocator wants to know it; and in the one list of functions that are called through
 //! pointers, where memory of all allocators comes together, the number of the [`Manner`] in which it is released.
 
+use crate::given_memory;
 use crate::objects::{Kind, Objects, ObjectsCache};
 use ferrozyme_ir::{
     Alignment, Builder, Function, FunctionId, Module, Op, OpData, Opcode, Payload, Structure, Type,
@@ -120,6 +121,22 @@ impl ListKey {
         }
     }
 
+    /// Not a list of memory to be released, but the register of shadows: see `given_memory.rs`.
+    pub(crate) fn register() -> ListKey {
+        ListKey {
+            manner: None,
+            layout: "register".into(),
+        }
+    }
+
+    /// How many bytes a list has.
+    fn bytes(&self) -> i64 {
+        match *self == ListKey::register() {
+            true => given_memory::REGISTER_BYTES,
+            false => LIST_BYTES,
+        }
+    }
+
     /// The list for what a pointer leads to, by what the function alone tells of it.
     pub(crate) fn of(
         objects: &Objects,
@@ -210,9 +227,9 @@ pub(crate) fn lists_of(
 const LIST_BYTES: i64 = 24;
 
 /// An empty list on the stack.
-pub(crate) fn new_list(b: &mut Builder<'_>) -> Value {
+pub(crate) fn new_list(b: &mut Builder<'_>, key: &ListKey) -> Value {
     let align = Alignment::natural(Type::PTR);
-    let bytes = b.i64(LIST_BYTES);
+    let bytes = b.i64(key.bytes());
     let list = b.stack(bytes, align);
     let zero = b.zero(Type::I8);
     b.fill(list, zero, bytes, align);
@@ -220,8 +237,8 @@ pub(crate) fn new_list(b: &mut Builder<'_>) -> Value {
 }
 
 /// An empty list on the heap, for a reverse sweep that runs later.
-pub(crate) fn new_heap_list(b: &mut Builder<'_>) -> Value {
-    let bytes = b.i64(LIST_BYTES);
+pub(crate) fn new_heap_list(b: &mut Builder<'_>, key: &ListKey) -> Value {
+    let bytes = b.i64(key.bytes());
     b.alloc(bytes, Alignment::natural(Type::PTR), true)
 }
 
@@ -381,13 +398,25 @@ fn runtime_function(module: &mut Module, name: &str, text: &str) -> FunctionId {
     if let Some(id) = module.function_named(name) {
         return id;
     }
-    let mut parsed = parse_module(text).expect("the runtime's own text is well-formed");
-    let id = parsed
-        .function_named(name)
-        .expect("the text defines the function");
-    let function = std::mem::replace(
-        &mut parsed.functions[id],
-        Function::declare("", Vec::new(), Vec::new()),
-    );
-    module.functions.push(function)
+    runtime_functions(module, text)
+        .into_iter()
+        .next()
+        .expect("the text defines the function")
+}
+
+/// Adds functions of our own, which call none but each other.
+pub(crate) fn runtime_functions(module: &mut Module, text: &str) -> Vec<FunctionId> {
+    let parsed = parse_module(text).expect("the runtime's own text is well-formed");
+    // They stand in the same order, behind those that are there.
+    let before = module.functions.len() as u32;
+    let mut added = Vec::new();
+    for (_, mut function) in parsed.functions {
+        for data in function.ops.values_mut() {
+            if let Payload::Callee(callee) = &mut data.payload {
+                *callee = FunctionId::from_u32(before + callee.as_u32());
+            }
+        }
+        added.push(module.functions.push(function));
+    }
+    added
 }

@@ -8,7 +8,9 @@ use crate::activity::{Activities, Giver, Numbers, analyse_activity};
 use crate::augment::{Augmented, CalleeDerivative, Callees, Lists, SplitKey, Sweep, augment};
 use crate::deferral::{self, ListKey, Manner};
 use crate::error::Error;
+use crate::given_memory;
 use crate::globals;
+use crate::memory::Cells;
 use crate::objects::{Known, Objects, ObjectsCache};
 use crate::overwritten::find_overwritten;
 use crate::plan::{Decision, Plan, Surroundings, plan};
@@ -103,6 +105,10 @@ struct Session<'m> {
     in_progress: Vec<SplitKey>,
     /// The manners of releasing memory that entries of a list for anything name by their position.
     manners: Option<Vec<Manner>>,
+    /// Whether a register of shadows is kept, since memory of the caller's may be released.
+    has_register: bool,
+    /// The layouts that notes in the register name by their position.
+    released: Vec<Cells>,
     /// What [`Request::keep_order`] says.
     keep_order: bool,
 }
@@ -113,7 +119,9 @@ impl Callees for Session<'_> {
     }
 
     fn lists(&mut self, function: FunctionId, split: bool) -> Vec<ListKey> {
-        deferral::lists_of(self.module, &mut self.objects, function, split)
+        let mut lists = deferral::lists_of(self.module, &mut self.objects, function, split);
+        lists.extend(self.has_register.then(ListKey::register));
+        lists
     }
 
     fn own_objects(&mut self, function: FunctionId) -> Arc<Objects> {
@@ -123,6 +131,14 @@ impl Callees for Session<'_> {
     fn manners(&mut self) -> &[Manner] {
         self.manners
             .get_or_insert_with(|| Manner::all_in(self.module))
+    }
+
+    fn number_of_layout(&mut self, cells: &Cells) -> usize {
+        let known = self.released.iter().position(|other| other == cells);
+        known.unwrap_or_else(|| {
+            self.released.push(cells.clone());
+            self.released.len() - 1
+        })
     }
 
     fn split(&mut self, key: SplitKey) -> Result<CalleeDerivative, Error> {
@@ -175,6 +191,8 @@ impl<'m> Session<'m> {
             splits: FxHashMap::default(),
             in_progress: Vec::new(),
             manners: None,
+            has_register: false,
+            released: Vec::new(),
             keep_order: false,
         }
     }
@@ -199,6 +217,8 @@ impl<'m> Session<'m> {
         }
         ferrozyme_opt::infer_facts(self.module, request.function);
         self.asked = Some(request.function);
+        let objects = self.objects.get(self.module, request.function);
+        self.has_register = given_memory::is_needed(&objects);
         Ok(())
     }
 
@@ -548,9 +568,16 @@ impl<'m> Session<'m> {
     }
 
     fn release_lists(&mut self, target: &mut Function, lists: &[(ListKey, Value)], on_heap: bool) {
-        for (key, list) in lists {
-            let manners = self.manners().to_vec();
-            let release = deferral::release_function(self.module, key, &manners);
+        let register = ListKey::register();
+        // What is on the other lists is looked at for the last time by what works off the register.
+        let (first, then): (Vec<_>, Vec<_>) = lists.iter().partition(|(key, _)| *key == register);
+        for (key, list) in first.into_iter().chain(then) {
+            let release = if *key == register {
+                given_memory::settle_function(self.module, &self.released)
+            } else {
+                let manners = self.manners().to_vec();
+                deferral::release_function(self.module, key, &manners)
+            };
             let mut b = Builder::at_body(target);
             b.call(release, &[*list], &[]);
             if on_heap {

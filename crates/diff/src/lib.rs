@@ -9,6 +9,7 @@ mod error;
 mod explain;
 mod forward;
 mod given_code;
+mod given_memory;
 mod globals;
 mod memory;
 mod minimum_cut;

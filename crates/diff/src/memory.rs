@@ -12,7 +12,8 @@
 use crate::objects::{self, Kind, Objects, Source};
 use crate::unions;
 use ferrozyme_ir::{
-    Alignment, Builder, Function, IntPredicate, Opcode, Payload, Scalar, Type, Value,
+    Alignment, Builder, FloatPredicate, Function, IntPredicate, Opcode, Payload, Scalar, Type,
+    Value,
 };
 
 /// Whether the memory at an address surely is not its own shadow. Memory of integers is, and who gets a pointer to it need not know what it holds.
@@ -115,6 +116,17 @@ impl Cells {
             .class_of(function, to)
             .ok_or("the pointer leads to no known memory")?;
         Cells::read(&objects.cells(class, start), Unknown::Kept)
+    }
+
+    /// The floats from a pointer on in memory that is released, if there are any that can be told from everything else.
+    pub(crate) fn of_released(
+        objects: &Objects,
+        function: &Function,
+        pointer: Value,
+    ) -> Option<Cells> {
+        let (class, start) = objects.class_of(function, pointer)?;
+        let cells = Cells::read(&objects.cells(class, start), Unknown::Ignored).ok()?;
+        (cells.has_floats() && !cells.has_unions()).then_some(cells)
     }
 
     fn read(cells: &objects::Cells, unknown: Unknown) -> Result<Cells, String> {
@@ -332,6 +344,30 @@ pub(crate) fn return_floats(
     if overlapping {
         b.free(taken);
     }
+}
+
+/// Stops the program where a float of a shadow is not zero.
+pub(crate) fn stop_unless_zero(
+    b: &mut Builder<'_>,
+    cells: &Cells,
+    shadow: Value,
+    bytes: Value,
+    message: &str,
+) {
+    for_each_field(b, cells, bytes, is_float, &mut |b, field, at| {
+        let What::Float(scalar) = field.what else {
+            unreachable!("only floats are asked for")
+        };
+        let ty = Type::scalar_of(scalar);
+        let at = b.offset(shadow, at, 1);
+        let (float, zero) = (b.load(ty, at, Alignment::ONE), b.zero(ty));
+        let differs = b.fcmp(FloatPredicate::Une, float, zero);
+        let (_, then_region, else_region) = b.if_else(differs, &[]);
+        b.inside(then_region, |b| {
+            b.trap(message);
+        });
+        b.inside(else_region, |b| b.yields(&[]));
+    });
 }
 
 /// Forward mode, or the reverse of a fill: floats of a shadow become zero.

@@ -333,6 +333,8 @@ struct ClassShape {
     written: bool,
     /// This function, or something that it calls, calls it.
     called: bool,
+    /// This function, or something that it calls, releases it.
+    released: bool,
     /// Something is put there, or is taken from there without being looked at.
     handled: bool,
     /// Any word may be a float at times, and at others something else, and so may those of all memory that it leads to.
@@ -342,6 +344,8 @@ struct ClassShape {
     unknown_origin: bool,
     /// Code before or after this function's may reach it.
     visible: bool,
+    /// Some of it may have been there before this function was called.
+    given: bool,
     described: bool,
 }
 
@@ -771,10 +775,17 @@ impl Objects {
         self.shape.classes[class].called
     }
 
+    /// Whether this function, what it calls, or code that they give a pointer to it may release memory of a class.
+    pub fn is_released(&self, class: Class) -> bool {
+        let shape = &self.shape.classes[class];
+        shape.released || shape.clobbered
+    }
+
     /// Whether all memory of a class is made by this function or by what it calls.
     pub fn is_made_here(&self, class: Class) -> bool {
         let mut sources = self.sources(class).peekable();
         sources.peek().is_some()
+            && !self.shape.classes[class].given
             && !self.has_unknown_origin(class)
             && sources.all(Source::is_made_here)
     }

@@ -135,6 +135,7 @@ const OPERATORS: &[(&str, &str)] = &[
 /// The functions of C and C++, whose declarations say nothing of what they do, unless LLVM looked at them.
 fn by_name(function: Value<'_>) -> Option<AllocationFunction> {
     let name = function.name();
+    let is_sized = name.starts_with("_Zd") && name.contains("Pvm");
     let (role, size, count, family, alignment) = match name.as_str() {
         "malloc" => (ALLOCATES, Some(0), None, "malloc", None),
         "calloc" => (ALLOCATES_ZEROED, Some(1), Some(0), "malloc", None),
@@ -152,7 +153,7 @@ fn by_name(function: Value<'_>) -> Option<AllocationFunction> {
             match plain == family {
                 true => (ALLOCATES, Some(0), None, family, aligned.then_some(1)),
                 false => {
-                    let behind = 1 + u32::from(plain != unsized_name);
+                    let behind = 1 + u32::from(is_sized);
                     let alignment = aligned.then_some(behind);
                     (AllocationRole::Release, None, None, family, alignment)
                 }
@@ -163,7 +164,10 @@ fn by_name(function: Value<'_>) -> Option<AllocationFunction> {
         AllocationRole::Allocate { .. } => None,
         _ => Some(0),
     };
-    let taken = [size, count, alignment, pointer].into_iter().flatten();
+    let old_size = is_sized.then_some(1);
+    let taken = [size, count, alignment, pointer, old_size]
+        .into_iter()
+        .flatten();
     let wanted = taken.max().map_or(0, |last| last + 1);
     (function.value_type().parameters().len() as u32 >= wanted).then(|| AllocationFunction {
         family: family.to_owned(),
@@ -172,7 +176,7 @@ fn by_name(function: Value<'_>) -> Option<AllocationFunction> {
         count,
         alignment,
         pointer,
-        old_size: None,
+        old_size,
     })
 }
 

@@ -207,11 +207,13 @@ impl Freezer<'_> {
                     clobbered: node.clobbered,
                     written: node.written,
                     called: node.called,
+                    released: node.released,
                     handled: node.handled,
                     union: node.union,
                     plain: node.plain,
                     unknown_origin: node.unknown_origin,
                     visible: false,
+                    given: false,
                     described: node.described,
                 });
             } else {
@@ -408,6 +410,13 @@ fn spread_visibility<'r>(
             unseen.push(id);
         }
     }
+    while let Some(id) = unseen.pop() {
+        if !std::mem::replace(&mut shape.classes[id].given, true) {
+            unseen.extend(pointees(shape, id));
+        }
+    }
+    let given = shape.classes.iter().filter(|(_, class)| class.given);
+    unseen.extend(given.map(|(id, _)| id));
     for trace in returned {
         match *trace {
             Trace::Pointer(place) => unseen.push(place.class),

@@ -546,6 +546,12 @@ impl Gather<'_> {
                 self.handles(b, operands[0], true);
                 self.handles(b, operands[1], false);
             }
+            Opcode::Free => {
+                if let Some(target) = self.place_of(b, operands[0]) {
+                    let (class, _) = self.graph.find(target.class);
+                    self.graph.node_mut(class).released = true;
+                }
+            }
             Opcode::Fill => {
                 self.fill(b, operands[0], operands[2]);
                 self.handles(b, operands[0], true);

@@ -90,6 +90,8 @@ pub(super) struct ClassNode {
     pub written: bool,
     /// It is code that something calls through a pointer.
     pub called: bool,
+    /// Something that is seen releases it.
+    pub released: bool,
     /// Something is put there, or is taken from there without being looked at.
     pub handled: bool,
     /// Any word may be a float at times, and at others something else, and so may those of all memory that it leads to.
@@ -176,6 +178,7 @@ impl Graph {
             clobbered: false,
             written: false,
             called: false,
+            released: false,
             handled: false,
             union: false,
             plain: false,
@@ -355,12 +358,14 @@ impl Graph {
             (node.escapes, node.clobbered, node.unknown_origin);
         let (described, written, called) = (node.described, node.written, node.called);
         let (handled, union, plain) = (node.handled, node.union, node.plain);
+        let released = node.released;
         let (start, every) = (node.start, node.period);
         let node = self.node_mut(big);
         node.escapes |= escapes;
         node.clobbered |= clobbered;
         node.written |= written;
         node.called |= called;
+        node.released |= released;
         node.unknown_origin |= unknown_origin;
         node.described |= described;
         node.handled |= handled;

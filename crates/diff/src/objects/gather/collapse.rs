@@ -83,6 +83,7 @@ impl Gather<'_> {
         node.clobbered = true;
         node.written = true;
         node.called = true;
+        node.released = true;
         node.unknown_origin = true;
     }
 

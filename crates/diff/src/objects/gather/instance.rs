@@ -315,6 +315,7 @@ impl Gather<'_> {
             node.clobbered = shape.clobbered;
             node.written = shape.written;
             node.called = shape.called;
+            node.released = shape.released;
             node.handled = shape.handled;
             node.union = shape.union;
             node.plain = shape.plain;

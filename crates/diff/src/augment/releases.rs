@@ -1,0 +1,263 @@
+//! The forward sweep of reverse mode where memory is made and released.
+//!
+//! What the reverse sweep still needs is released after it (see `deferral.rs`), and what memory of the caller's had in its shadow is not lost with it (see `given_memory.rs`).
+
+use super::{Augmenter, Lists, Step};
+use crate::deferral::{self, ListKey, Manner};
+use crate::error::Error;
+use crate::given_memory::{Action, LOST_SEED};
+use crate::memory::{self, Cells};
+use crate::unions;
+use ferrozyme_ir::{Builder, IntPredicate, Op, Opcode, Payload, Region, Type, Value};
+use rustc_hash::FxHashMap;
+
+impl Augmenter<'_> {
+    pub(super) fn visit_allocation(
+        &mut self,
+        region: Region,
+        op: Op,
+        region_works: bool,
+        releases: &FxHashMap<Op, Op>,
+    ) -> Result<(), Error> {
+        let result = self.augmented.function.result(op);
+        let shadowed = self.has_shadow(result);
+        let on_stack = self.augmented.function.ops[op].opcode == Opcode::Stack;
+        let to_heap = on_stack && self.sweep.split && shadowed;
+        if to_heap {
+            // The reverse sweep runs after this function has returned.
+            let Payload::Align(align) = self.augmented.function.ops[op].payload else {
+                unreachable!("a verified stack operation has an alignment")
+            };
+            let data = &mut self.function().ops[op];
+            data.opcode = Opcode::Alloc;
+            data.payload = Payload::Alloc {
+                align,
+                zeroed: false,
+                family: "".into(),
+            };
+        }
+        self.keep(region, op);
+        let mut pointers = vec![result];
+        if shadowed {
+            let shadow = self.allocate_shadow(region, op);
+            self.set_shadow(result, shadow);
+            pointers.push(shadow);
+            if let Some(register) = self.register()
+                && !on_stack
+            {
+                let add = Action::Add.function(self.callees.module());
+                let mut b = self.builder(region, op);
+                b.call(add, &[register, shadow], &[]);
+            }
+        }
+        let release = releases.get(&op);
+        let (manner, size) = match release.map(|release| &self.augmented.function.ops[*release]) {
+            // It is told what the allocation asked for, which is at hand in the reverse sweep.
+            Some(release) => (
+                Manner::of(release),
+                (release.operands.len() > 1).then(|| self.augmented.function.ops[op].operands[0]),
+            ),
+            None => (Manner::own(), None),
+        };
+        let is_reversed = region_works || region == self.augmented.function.body();
+        if to_heap && !is_reversed {
+            self.defer(region, op, &manner, size, &pointers);
+        } else if to_heap || (region_works && release.is_some()) {
+            let step = Step::Release {
+                pointers,
+                size,
+                manner,
+            };
+            self.augmented.steps.insert(op, step);
+        }
+        Ok(())
+    }
+
+    /// Puts off the release of memory until the reverse sweep is over.
+    fn defer(
+        &mut self,
+        region: Region,
+        op: Op,
+        manner: &Manner,
+        size: Option<Value>,
+        pointers: &[Value],
+    ) {
+        let shared = self.sweep.lists == Lists::Shared;
+        let mut words = Vec::new();
+        let key = if shared {
+            let number = self.callees.manners().iter().position(|m| m == manner);
+            let number = number.expect("the manners are all that the module knows");
+            let zero = self.function().int(Type::I64, 0);
+            words.push(size.unwrap_or(zero));
+            words.push(self.function().int(Type::I64, number as i128));
+            ListKey::shared()
+        } else {
+            words.extend(size);
+            let function = &self.augmented.function;
+            ListKey::of(&self.own_objects, function, pointers[0], manner)
+        };
+        let list = self.list(&key);
+        let defer = deferral::defer_function(self.callees.module(), &key);
+        let call = |b: &mut Builder<'_>, pointer: Value| {
+            let mut args = vec![list, pointer];
+            args.extend(&words);
+            b.call(defer, &args, &[]);
+        };
+        let function = &self.augmented.function;
+        let is_apart = memory::has_shadow_apart(self.sweep.objects, function, pointers[0]);
+        let mut b = self.builder(region, op);
+        call(&mut b, pointers[0]);
+        for &shadow in &pointers[1..] {
+            let pair = (pointers[0], shadow);
+            memory::release_shadow(&mut b, pair, is_apart, |b| call(b, shadow));
+        }
+    }
+
+    /// A list of memory to be released later.
+    pub(super) fn list(&self, key: &ListKey) -> Value {
+        self.augmented
+            .pending
+            .iter()
+            .find(|(other, _)| other == key)
+            .map(|(_, list)| *list)
+            .expect("a function's lists include all that it and its callees use")
+    }
+
+    /// Memory like that of an allocation, all zeros.
+    fn allocate_shadow(&mut self, region: Region, op: Op) -> Value {
+        let data = self.augmented.function.ops[op].clone();
+        let mut b = self.builder(region, op);
+        match data.payload {
+            Payload::Alloc { align, family, .. } => {
+                let payload = Payload::Alloc {
+                    align,
+                    zeroed: true,
+                    family,
+                };
+                b.value(Opcode::Alloc, &data.operands, payload, Type::PTR)
+            }
+            Payload::Align(align) => {
+                let shadow = b.stack(data.operands[0], align);
+                let zero = b.zero(Type::I8);
+                b.fill(shadow, zero, data.operands[0], align);
+                shadow
+            }
+            _ => unreachable!("a verified allocation has an alignment"),
+        }
+    }
+
+    pub(super) fn visit_free(
+        &mut self,
+        region: Region,
+        op: Op,
+        region_works: bool,
+        releases: &FxHashMap<Op, Op>,
+    ) {
+        let data = self.augmented.function.ops[op].clone();
+        if let Some(made) = releases.get(&op) {
+            let made_here = self.augmented.function.result(*made);
+            match (region_works, self.augmented.shadows[made_here].expand()) {
+                // The reverse of the allocation releases it.
+                (true, _) => {}
+                (false, None) => self.keep(region, op),
+                (false, Some(shadow)) => {
+                    self.keep(region, op);
+                    let mut b = self.builder(region, op);
+                    Manner::of(&data).release(&mut b, shadow, data.operands.get(1).copied());
+                }
+            }
+            return;
+        }
+        let (address, size) = (data.operands[0], data.operands.get(1).copied());
+        let mut pointers = vec![address];
+        if let Some(shadow) = self.augmented.shadows[address].expand() {
+            pointers.push(shadow);
+            self.note_release(region, op, (address, shadow), size);
+        }
+        self.defer(region, op, &Manner::of(&data), size, &pointers);
+    }
+
+    /// The register of shadows, if the derivative keeps one.
+    pub(super) fn register(&self) -> Option<Value> {
+        let key = ListKey::register();
+        let mut pending = self.augmented.pending.iter();
+        pending.find(|(other, _)| *other == key).map(|&(_, v)| v)
+    }
+
+    /// Notes that memory is released that the caller may have given, and where its contents have gone.
+    fn note_release(
+        &mut self,
+        region: Region,
+        op: Op,
+        (address, shadow): (Value, Value),
+        size: Option<Value>,
+    ) {
+        let Some(register) = self.register() else {
+            return;
+        };
+        let objects = self.sweep.objects;
+        let function = &self.augmented.function;
+        let Some((class, _)) = objects.class_of(function, address) else {
+            return;
+        };
+        if objects.is_made_here(class) || !self.sweep.activities.is_active_class(class) {
+            return;
+        }
+        let Some(cells) = Cells::of_released(objects, function, address) else {
+            return;
+        };
+        let successor = size.and_then(|size| self.successor_of(region, address, size));
+        let number = self.callees.number_of_layout(&cells);
+        let [is_given, remove, note] = [Action::IsGiven, Action::Remove, Action::Note]
+            .map(|action| action.function(self.callees.module()));
+        let mut b = self.builder(region, op);
+        let differs = b.icmp(IntPredicate::Ne, shadow, address);
+        unions::when(&mut b, differs, |b| {
+            let given = b.call(is_given, &[register, shadow], &[Type::I1]);
+            let given = b.function.result(given);
+            unions::when(b, given, |b| {
+                let number = b.i64(number as i64);
+                if let Some((new, bytes)) = successor {
+                    b.call(note, &[register, shadow, new, bytes, number], &[]);
+                    b.call(remove, &[register, new], &[]);
+                }
+                let Some(size) = size else { return };
+                if successor.is_none() {
+                    memory::stop_unless_zero(b, &cells, shadow, size, LOST_SEED);
+                }
+                let null = b.zero(Type::PTR);
+                b.call(note, &[register, shadow, null, size, number], &[]);
+            });
+        });
+    }
+
+    /// The shadow of the memory that takes the place of what is released now, and how many bytes it took over: where memory was resized.
+    ///
+    /// Resizing allocates, copies as much as there was and is, and releases. That tells it from a copy of the contents for other purposes: nobody else copies
+    /// what memory has room for, rather than what is in it.
+    fn successor_of(&self, region: Region, address: Value, size: Value) -> Option<(Value, Value)> {
+        let function = &self.augmented.function;
+        let ops = &function.regions[region].ops;
+        let copy = ops.iter().rev().find(|&&op| {
+            let data = &function.ops[op];
+            data.opcode == Opcode::Copy && data.operands[1] == address
+        })?;
+        let [to, _, bytes] = function.ops[*copy].operands[..] else {
+            return None;
+        };
+        let (made, _) = function.def_op(to)?;
+        if function.ops[made].opcode != Opcode::Alloc || !ops.contains(&made) {
+            return None;
+        }
+        let new_size = function.ops[made].operands[0];
+        let is_smaller_of_both = function.def_op(bytes).is_some_and(|(op, _)| {
+            let data = &function.ops[op];
+            data.opcode == Opcode::Umin
+                && data.operands.contains(&size)
+                && data.operands.contains(&new_size)
+        });
+        let is_all = bytes == size && !function.is_constant(size);
+        let shadow = self.augmented.shadows[to].expand()?;
+        (is_smaller_of_both || is_all).then_some((shadow, bytes))
+    }
+}

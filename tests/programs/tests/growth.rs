@@ -1,0 +1,215 @@
+//! Containers of the caller's that outgrow their memory: the gradient of what was in the old memory is that of the caller's elements, and lies where they are now.
+
+use ferrozyme::{autodiff_reverse, shadow_of};
+use ferrozyme_programs::assert_close;
+use std::collections::VecDeque;
+use std::process::Command;
+
+/// The derivative of a function of a few numbers in one of them, by differences.
+fn difference(f: impl Fn(&[f64]) -> f64, at: &[f64], index: usize) -> f64 {
+    let step = 1e-6;
+    let shifted = |by: f64| {
+        let mut point = at.to_vec();
+        point[index] += by;
+        f(&point)
+    };
+    (shifted(step) - shifted(-step)) / (2.0 * step)
+}
+
+#[autodiff_reverse(d_append, Duplicated, Active)]
+fn append(v: &mut Vec<f64>) -> f64 {
+    for i in 0..20 {
+        let next = v[i] * v[i] * 0.5 + 0.1;
+        v.push(next);
+    }
+    v.iter().sum()
+}
+
+#[test]
+fn vectors_grow_several_times() {
+    let at = [0.5, 0.75];
+    let mut v = at.to_vec();
+    let mut dv = vec![0.0; 2];
+    let sum = d_append(&mut v, &mut dv, 1.0);
+    assert_eq!((v.len(), dv.len()), (22, 22));
+    assert_close("value", sum, append(&mut at.to_vec()), 1e-12);
+    for index in 0..2 {
+        let expected = difference(|x| append(&mut x.to_vec()), &at, index);
+        assert!(
+            (dv[index] - expected).abs() < 1e-7,
+            "{index}: {} and not {expected}",
+            dv[index]
+        );
+    }
+    // What was pushed is no input.
+    assert!(dv[2..].iter().all(|&x| x == 0.0), "{dv:?}");
+}
+
+#[test]
+fn gradients_do_not_depend_on_the_room_there_was() {
+    let mut roomy = Vec::with_capacity(64);
+    roomy.extend([0.5, 0.75]);
+    let mut d_roomy = shadow_of(&roomy);
+    d_append(&mut roomy, &mut d_roomy, 1.0);
+    let mut tight = vec![0.5, 0.75];
+    let mut d_tight = shadow_of(&tight);
+    d_append(&mut tight, &mut d_tight, 1.0);
+    assert_eq!((roomy, d_roomy), (tight, d_tight));
+}
+
+#[test]
+fn seeds_stay_with_their_elements() {
+    #[autodiff_reverse(d_outputs, Duplicated, Active)]
+    fn outputs(v: &mut Vec<f64>, x: f64) {
+        v[1] = x * x;
+        for _ in 0..8 {
+            v.push(x);
+        }
+    }
+    let (mut v, mut dv) = (vec![1.0, 2.0], vec![0.25, 1.0]);
+    let dx = d_outputs(&mut v, &mut dv, 3.0);
+    assert_eq!(v[..3], [1.0, 9.0, 3.0]);
+    // The first element comes out as it went in, the second is overwritten.
+    assert_eq!((dx, &dv[..3]), (6.0, &[0.25, 0.0, 0.0][..]));
+}
+
+#[test]
+fn rows_and_the_matrix_grow() {
+    #[autodiff_reverse(d_rows, Duplicated, Active)]
+    fn rows(matrix: &mut Vec<Vec<f64>>) -> f64 {
+        let mut sum = 0.0;
+        for row in matrix.iter_mut() {
+            let square = row[0] * row[0];
+            row.push(square);
+            sum += row[row.len() - 1];
+        }
+        let copy = matrix[matrix.len() - 1].clone();
+        matrix.push(copy);
+        sum + matrix[matrix.len() - 1][0]
+    }
+    let mut matrix = vec![vec![3.0], vec![2.0, 1.0]];
+    let mut d_matrix = shadow_of(&matrix);
+    d_rows(&mut matrix, &mut d_matrix, 1.0);
+    assert_eq!(matrix[2], [2.0, 1.0, 4.0]);
+    assert_eq!(d_matrix[0], [6.0, 0.0]);
+    assert_eq!(d_matrix[1], [5.0, 0.0, 0.0]);
+}
+
+#[test]
+fn queues_grow() {
+    #[autodiff_reverse(d_queue, Duplicated, Active)]
+    fn queue(q: &mut VecDeque<f64>) -> f64 {
+        for _ in 0..10 {
+            let sum = q[0] * q[1];
+            q.push_back(sum + 0.5);
+        }
+        q.iter().sum()
+    }
+    let at = [0.5, 0.75];
+    let mut q = VecDeque::from(at);
+    let mut dq = VecDeque::from([0.0, 0.0]);
+    d_queue(&mut q, &mut dq, 1.0);
+    for index in 0..2 {
+        let of = |x: &[f64]| queue(&mut x.iter().copied().collect());
+        assert!((dq[index] - difference(of, &at, index)).abs() < 1e-7);
+    }
+}
+
+#[test]
+fn fields_grow() {
+    struct Trace {
+        values: Vec<f32>,
+        count: usize,
+    }
+    #[autodiff_reverse(d_follow, Duplicated, Active, Active)]
+    fn follow(trace: &mut Trace, x: f32) -> f32 {
+        for i in 0..10 {
+            trace.count += 1;
+            let last = trace.values[trace.values.len() - 1];
+            trace.values.push(last * x + i as f32);
+        }
+        trace.values[trace.values.len() - 1]
+    }
+    let values = vec![1.0];
+    let mut trace = Trace { values, count: 0 };
+    let values = vec![0.0];
+    let mut shadow = Trace { values, count: 0 };
+    let (y, _) = d_follow(&mut trace, &mut shadow, 0.5, 1.0);
+    assert_eq!((y, trace.count), (trace.values[10], 10));
+    assert_eq!(shadow.values[0], 0.5f32.powi(10));
+}
+
+#[autodiff_reverse(d_replace, Duplicated, Active)]
+fn replace(v: &mut Vec<f64>) -> f64 {
+    *v = v.iter().map(|x| x * x).collect();
+    v.iter().sum()
+}
+
+#[autodiff_reverse(d_shrink, Duplicated, Active)]
+fn shrink(v: &mut Vec<f64>) -> f64 {
+    let sum = v.iter().map(|x| x * x).sum();
+    v.truncate(1);
+    v.shrink_to_fit();
+    sum
+}
+
+#[autodiff_reverse(d_pop, Duplicated, Active)]
+fn pop(rows: &mut Vec<Vec<f64>>) -> f64 {
+    rows.pop().map_or(0.0, |row| row.iter().sum())
+}
+
+/// The program stops rather than lose a gradient: what does so runs in a process of its own, which is this test again.
+fn assert_stops(test: &str, run: fn()) {
+    const INSIDE: &str = "FERROZYME_TEST_STOPS";
+    if std::env::var_os(INSIDE).is_some() {
+        run();
+        return;
+    }
+    let itself = std::env::current_exe().expect("the test has a path");
+    let output = Command::new(itself)
+        .args(["--exact", test, "--nocapture"])
+        .env(INSIDE, "1")
+        .output()
+        .expect("the test runs");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "{errors}");
+    assert!(
+        errors.contains("Ferrozyme: memory of an argument was released"),
+        "{errors}"
+    );
+}
+
+#[test]
+fn replaced_memory_stops_the_program() {
+    assert_stops("replaced_memory_stops_the_program", || {
+        d_replace(&mut vec![3.0], &mut vec![0.0], 1.0);
+    });
+}
+
+#[test]
+fn seeds_of_replaced_memory_stop_the_program() {
+    assert_stops("seeds_of_replaced_memory_stop_the_program", || {
+        d_replace(&mut vec![3.0], &mut vec![1.0], 0.0);
+    });
+}
+
+#[test]
+fn elements_that_are_cut_off_stop_the_program() {
+    assert_stops("elements_that_are_cut_off_stop_the_program", || {
+        d_shrink(&mut vec![3.0, 2.0], &mut vec![0.0, 0.0], 1.0);
+    });
+}
+
+#[test]
+fn dropped_rows_stop_the_program() {
+    assert_stops("dropped_rows_stop_the_program", || {
+        d_pop(&mut vec![vec![3.0]], &mut vec![vec![0.0]], 1.0);
+    });
+}
+
+#[test]
+fn memory_without_gradient_may_go() {
+    let (mut v, mut dv) = (vec![3.0], vec![0.0]);
+    d_replace(&mut v, &mut dv, 0.0);
+    assert_eq!((v, dv), (vec![9.0], vec![0.0]));
+}
