@@ -97,7 +97,7 @@ fn row(table: &mut String, output: &Path, component: &mut dyn Component) -> bool
     let kept = component.kept_bytes();
     writeln!(
         table,
-        "| {name} | {:.2} | {:.2} | {:.2} | {:.2} | {:.2} | {:.2} | {:.2} | {} | {} | {} |",
+        "| {name} | {:.2} | {:.2} | {:.2} | {:.2} | {:.2} | {:.2} | {:.2} | {:.2} | {} | {} | {} |",
         1e3 * forward,
         1e3 * by_hand,
         1e3 * backward,
@@ -105,6 +105,7 @@ fn row(table: &mut String, output: &Path, component: &mut dyn Component) -> bool
         backward / by_hand,
         (both - forward) / by_hand,
         both / (forward + by_hand),
+        backward / (forward + by_hand),
         bytes(kept),
         counted(alone),
         counted(together.map(|together| kept + together)),
@@ -127,8 +128,8 @@ fn main() {
     criterion.final_summary();
 
     let mut table = String::from(
-        "| component | forward ms | by hand ms | Ferrozyme ms | with outputs ms | backward ratio | added ratio | whole ratio | kept by hand | tape | kept with outputs |\n\
-         |---|---|---|---|---|---|---|---|---|---|---|\n",
+        "| component | forward ms | by hand ms | Ferrozyme ms | with outputs ms | backward ratio | added ratio | whole ratio | alone ratio | kept by hand | tape | kept with outputs |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     let complete = components
         .iter_mut()
