@@ -8,7 +8,8 @@ fn an_installed_driver_builds_a_package_elsewhere() {
     let project = Project::program("installed", SQUARES);
     let root = project.folder.join("root");
     let cli = repository().join("crates/cli");
-    // The repository's own target directory holds the parts already: `cargo fz` runs a release build of the driver.
+    // The repository's own target directory holds the parts already: `cargo fz` runs a release build of the driver. A debug build
+    // would take the place of the one that the other tests run meanwhile.
     let target = Path::new(env!("CARGO_TARGET_TMPDIR"))
         .parent()
         .expect("in the target directory");
