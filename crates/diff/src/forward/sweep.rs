@@ -25,6 +25,16 @@ const PERMISSIONS: Flags = Flags::NSZ
     .union(Flags::AFN)
     .union(Flags::REASSOC);
 
+/// Forgets that the program does not care for the sign of zero. In many directions that is how tangents are known, whose sums are left out where they add nothing
+/// (`skip_zero_terms`): the program's own have infinite terms and numbers that are none.
+fn keep_sign_of_zero(function: &mut Function) {
+    for data in function.ops.values_mut() {
+        if !data.flags.contains(Flags::NNAN) {
+            data.flags = data.flags.without(Flags::NSZ);
+        }
+    }
+}
+
 /// Builds derivative number `index` of a session, whose primal has a body.
 ///
 /// # Errors
@@ -57,7 +67,10 @@ pub(super) fn differentiate(session: &mut Session<'_>, index: usize) -> Result<F
         .classes()
         .filter(|&class| activities.is_shadowed_class(class))
         .collect();
-    let function = primal.clone();
+    let mut function = primal.clone();
+    if session.width() > 1 {
+        keep_sign_of_zero(&mut function);
+    }
     let companions = Companions::new(session.width());
     let mut sweep = Sweep {
         session,
