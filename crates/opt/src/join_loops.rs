@@ -339,8 +339,9 @@ fn apply(function: &mut Function, plan: &Plan, replaced: &mut FxHashMap<Value, V
 #[cfg(test)]
 mod tests {
     use super::join_loops;
-    use crate::testing::{check, check_unchanged};
+    use crate::testing::{check, check_same_outcomes, check_unchanged};
     use expect_test::expect;
+    use ferrozyme_ir::interpret::Datum;
 
     fn program(mask: u64, gap: &str) -> String {
         format!(
@@ -374,6 +375,36 @@ mod tests {
                return %d
              }}"
         )
+    }
+
+    /// Sums of whole numbers, which have no order.
+    #[test]
+    fn results_stay_the_same() {
+        let text = format!(
+            "{}
+             func @main(%n: i64) -> (f32) {{
+               %x = alloc 400 align 4
+               %w = alloc 400 align 4
+               for %k: i64 = 0 to 100 step 1 {{
+                 %f = sitofp i64 %k to f32
+                 %g = fsub f32 50.0, %f
+                 %p = offset %x, %k * 4
+                 store f32 %f, %p align 4
+                 %q = offset %w, %k * 4
+                 store f32 %g, %q align 4
+                 yield
+               }}
+               %s = call @dot(%x, %w, %n, 0)
+               free %x
+               free %w
+               return %s
+             }}",
+            program((1 << 61) - 16, "%whole")
+        );
+        let lengths = [0, 1, 15, 16, 17, 31, 32, 47, 64, 99];
+        let inputs = lengths.map(|length| [Datum::i64(length)]);
+        let inputs: Vec<&[Datum]> = inputs.iter().map(|input| &input[..]).collect();
+        check_same_outcomes(join_loops, &text, &inputs);
     }
 
     #[test]

@@ -223,9 +223,49 @@ fn dissolve(function: &mut Function, structure: &Structure, op: Op) {
 #[cfg(test)]
 mod tests {
     use super::unguard_loops;
-    use crate::testing::{check, check_unchanged};
+    use crate::testing::{check, check_same_outcomes, check_unchanged};
     use expect_test::expect;
+    use ferrozyme_ir::interpret::Datum;
     use ferrozyme_ir::{parse_module, print_module};
+
+    #[test]
+    fn results_stay_the_same() {
+        let text = "func @main(%n: i64, %k: i64) -> (f64, f64) {
+               %p = alloc 16 align 8
+               store f64 1.5, %p align 8
+               %second = offset %p, 8
+               store f64 2.5, %second align 8
+               %m = lshr i64 %n, 4
+               %none = icmp eq i64 %m, 0
+               %s, %k1 = if %none -> (f64, f64) {
+                 yield 0.0, 2.0
+               } else {
+                 %q = offset %p, 8
+                 %t = for %i: i64 = 0 to %m step 1 with (%a: f64 = 0.0) {
+                   %few = icmp ult i64 %k, 16
+                   %parts = lshr i64 %k, 4
+                   %c = if %few -> (f64) {
+                     yield %a
+                   } else {
+                     %e = for %j: i64 = 0 to %parts step 1 with (%b: f64 = %a) {
+                       %x = load f64 %q align 8
+                       %d = fadd f64 %b, %x
+                       yield %d
+                     }
+                     yield %e
+                   }
+                   yield %c
+                 }
+                 yield %t, 2.0
+               }
+               free %p
+               return %s, %k1
+             }";
+        let sizes = [0, 1, 15, 16, 17, 33];
+        let both = sizes.map(|n| sizes.map(|k| [Datum::i64(n), Datum::i64(k)]));
+        let inputs: Vec<&[Datum]> = both.iter().flatten().map(|input| &input[..]).collect();
+        check_same_outcomes(unguard_loops, text, &inputs);
+    }
 
     #[test]
     fn the_loop_says_it_all() {
