@@ -20,7 +20,8 @@ use ferrozyme_ir::{
     Constant, FunctionId, GlobalId, Module, Opcode, Payload, Range, Scalar, all_ops, print,
 };
 use ferrozyme_opt::{
-    OptimiseOptions, infer_facts, keep_order, optimise_with, remove_dead_code, skip_zero_terms,
+    OptimiseOptions, hand_out_values, infer_facts, keep_order, optimise_with, remove_dead_code,
+    skip_zero_terms,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -306,6 +307,10 @@ impl Derivation<'_> {
         let directions = asked.width;
         for id in made {
             self.optimise(id);
+            // Not where it may be differentiated once more.
+            if self.open.is_empty() && hand_out_values(self.module, id) > 0 {
+                remove_dead_code(self.module, id);
+            }
             if directions > 1 && !self.strict && skip_zero_terms(self.module, id) > 0 {
                 remove_dead_code(self.module, id);
             }

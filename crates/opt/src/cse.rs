@@ -13,23 +13,7 @@
 //! calls of functions that touch no memory and return no pointers. Flags that only one of the two has are dropped.
 //! Branches are merged where all that is in them can be, and is the same, flags included. So several reverse sweeps of one
 //! function, inlined one after the other, share its forward sweep.
-//!
-//! What an earlier branch on the same condition computed is handed out of it, if that costs less than computing it again:
-//!
-//! ```text
-//! %r = if %c -> (f64) {               %r, %s = if %c -> (f64, f64) {
-//!   %a = sin f64 %x                     %a = sin f64 %x
-//!   yield %a                            yield %a, %a
-//! } else { yield %x }          →      } else { yield %x, 0.0 }
-//! if %c {                             if %c {
-//!   %b = sin f64 %x                     store f64 %s, %p align 8
-//!   store f64 %b, %p align 8            yield
-//!   yield                             }
-//! }
-//! ```
 
-use crate::carried::{add_yielded, yielded};
-use crate::cost::operation_cost;
 use crate::detach::with_function;
 use crate::substitution::Substitution;
 use ferrozyme_ir::{
@@ -48,8 +32,6 @@ pub fn merge_common_subexpressions(module: &mut Module, id: FunctionId) -> usize
             substitution: Substitution::new(),
             available: FxHashMap::default(),
             branches: FxHashMap::default(),
-            choices: FxHashMap::default(),
-            taken: Vec::new(),
             merged: 0,
         };
         merger.visit(function, body);
@@ -80,9 +62,9 @@ pub fn is_commutative(opcode: Opcode) -> bool {
 
 /// What makes two operations the same.
 #[derive(PartialEq, Eq, Hash, Clone)]
-struct Key {
-    opcode: Opcode,
-    operands: SmallVec<[Value; 4]>,
+pub(crate) struct Key {
+    pub(crate) opcode: Opcode,
+    pub(crate) operands: SmallVec<[Value; 4]>,
     payload: Payload,
     results: SmallVec<[Type; 2]>,
 }
@@ -114,24 +96,8 @@ struct Merger<'m> {
     available: FxHashMap<Key, Op>,
     /// The branches that do, by all that they hold.
     branches: FxHashMap<Vec<Line>, Op>,
-    /// The branches that do, by their condition, the latest last.
-    choices: FxHashMap<Value, Vec<Choice>>,
-    /// Around the current region, innermost last: which conditions were met, with the number of the region that runs.
-    taken: Vec<(Value, usize)>,
     merged: usize,
 }
-
-/// A branch, with what each of its regions computes at some cost.
-struct Choice {
-    op: Op,
-    computed: SmallVec<[FxHashMap<Key, Op>; 2]>,
-}
-
-/// How many conditions around an operation, and how many branches on each, are looked at.
-const MAX_CHOICES: usize = 4;
-
-/// From what cost on a value is handed out of a branch rather than computed again.
-const DEAR: u64 = 5;
 
 impl Merger<'_> {
     fn visit(&mut self, function: &mut Function, region: Region) {
@@ -139,17 +105,10 @@ impl Merger<'_> {
         // Each key was absent when it was entered here, so leaving the region means removing it.
         let mut entered: Vec<Key> = Vec::new();
         let mut entered_branches: Vec<Vec<Line>> = Vec::new();
-        let mut entered_choices: Vec<Value> = Vec::new();
         ops.retain(|&op| {
             self.substitution.apply(function, op);
-            let condition =
-                (function.ops[op].opcode == Opcode::If).then(|| function.ops[op].operands[0]);
-            for (number, inner) in function.ops[op].regions.clone().into_iter().enumerate() {
-                self.taken.extend(condition.map(|value| (value, number)));
+            for inner in function.ops[op].regions.clone() {
                 self.visit(function, inner);
-                if condition.is_some() {
-                    self.taken.pop();
-                }
             }
             if let Some(lines) = self.lines_of_branch(function, op) {
                 if let Some(&earlier) = self.branches.get(&lines) {
@@ -158,12 +117,7 @@ impl Merger<'_> {
                 }
                 self.branches.insert(lines.clone(), op);
                 entered_branches.push(lines);
-            }
-            if let Some(condition) = condition
-                && let Some(choice) = self.choice(function, op)
-            {
-                self.choices.entry(condition).or_default().push(choice);
-                entered_choices.push(condition);
+                return true;
             }
             if !self.is_mergeable(function, op) {
                 return true;
@@ -171,9 +125,6 @@ impl Merger<'_> {
             let key = key_of(function, op);
             if let Some(&earlier) = self.available.get(&key) {
                 self.merge(function, op, earlier);
-                return false;
-            }
-            if is_dear(function, op) && self.merge_with_branch(function, op, &key) {
                 return false;
             }
             self.available.insert(key.clone(), op);
@@ -185,11 +136,6 @@ impl Merger<'_> {
         }
         for lines in entered_branches {
             self.branches.remove(&lines);
-        }
-        for condition in entered_choices {
-            if let Some(choices) = self.choices.get_mut(&condition) {
-                choices.pop();
-            }
         }
         function.regions[region].ops = ops;
     }
@@ -208,55 +154,6 @@ impl Merger<'_> {
             },
             _ => false,
         }
-    }
-
-    /// What the regions of a branch have computed at some cost, if anything.
-    fn choice(&self, function: &Function, op: Op) -> Option<Choice> {
-        let computed: SmallVec<[FxHashMap<Key, Op>; 2]> = function.ops[op]
-            .regions
-            .iter()
-            .map(|&region| {
-                let ops = function.regions[region].ops.iter();
-                ops.filter(|&&op| is_dear(function, op))
-                    .map(|&op| (key_of(function, op), op))
-                    .collect()
-            })
-            .collect();
-        let any = computed.iter().any(|ops| !ops.is_empty());
-        any.then_some(Choice { op, computed })
-    }
-
-    /// Takes the result of an operation from an earlier branch on a condition around it, if that has computed it.
-    fn merge_with_branch(&mut self, function: &mut Function, op: Op, key: &Key) -> bool {
-        for &(condition, number) in self.taken.iter().rev().take(MAX_CHOICES) {
-            let choices = self.choices.get(&condition);
-            for choice in choices.into_iter().flatten().rev().take(MAX_CHOICES) {
-                let region = function.ops[choice.op].regions[number];
-                let inside = |value: Value| match function.def_op(value) {
-                    Some((made, index)) if made == choice.op => {
-                        yielded(function, region).map_or(value, |values| values[index])
-                    }
-                    _ => value,
-                };
-                let mut key = key.clone();
-                key.operands = key.operands.into_iter().map(inside).collect();
-                if is_commutative(key.opcode) {
-                    key.operands.sort_unstable();
-                }
-                if let Some(&earlier) = choice.computed[number].get(&key) {
-                    let branch = choice.op;
-                    let flags = function.ops[op].flags;
-                    let kept = &mut function.ops[earlier];
-                    kept.flags = kept.flags.intersection(flags);
-                    let value = function.result(earlier);
-                    let out = hand_out(function, branch, number, value);
-                    self.substitution.replace(function.result(op), out);
-                    self.merged += 1;
-                    return true;
-                }
-            }
-        }
-        false
     }
 
     /// All that a branch with results holds, if it does nothing but compute.
@@ -323,32 +220,8 @@ impl Merger<'_> {
     }
 }
 
-/// Whether an operation only computes a float, and at some cost.
-fn is_dear(function: &Function, op: Op) -> bool {
-    let data = &function.ops[op];
-    data.opcode.effect() == Effect::Pure
-        && data.results.len() == 1
-        && function.ty(data.results[0]).scalar().is_float()
-        && operation_cost(data.opcode) >= DEAR
-}
-
-/// The result of a branch that is this value where the region of this number runs.
-fn hand_out(function: &mut Function, branch: Op, number: usize, value: Value) -> Value {
-    let regions = function.ops[branch].regions.clone();
-    let there = yielded(function, regions[number]);
-    if let Some(index) = there.and_then(|values| values.iter().position(|&other| other == value)) {
-        return function.ops[branch].results[index];
-    }
-    let ty = function.ty(value);
-    let zero = function.zero(ty);
-    for (other, region) in regions.into_iter().enumerate() {
-        let yielded = if other == number { value } else { zero };
-        add_yielded(function, region, yielded);
-    }
-    function.add_result(branch, ty)
-}
-
-fn key_of(function: &Function, op: Op) -> Key {
+/// The key of an operation.
+pub(crate) fn key_of(function: &Function, op: Op) -> Key {
     let data = &function.ops[op];
     let mut operands = data.operands.clone();
     if is_commutative(data.opcode) {
@@ -498,24 +371,14 @@ mod tests {
              }",
             expect![[r#"
                 func @f(%x: f64, %c: i1, %d: i1) -> (f64, f64, f64, f64) {
-                  %r, %0 = if %c -> (f64, f64) {
+                  %r = if %c -> (f64) {
                     %a = sin f64 %x
                     %i = if %d -> (f64) {
                       yield %a
                     } else {
                       yield 1.0
                     }
-                    yield %i, %a
-                  } else {
-                    yield %x, 0.0
-                  }
-                  %s = if %c -> (f64) {
-                    %j = if %d -> (f64) {
-                      yield %0
-                    } else {
-                      yield 1.0
-                    }
-                    yield %j
+                    yield %i
                   } else {
                     yield %x
                   }
@@ -526,70 +389,12 @@ mod tests {
                     yield %x
                   }
                   %u = if %d -> (f64) {
+                    %g = sin f64 %x
                     yield %x
                   } else {
                     yield %x
                   }
-                  return %r, %s, %t, %u
-                }
-            "#]],
-        );
-    }
-
-    #[test]
-    fn what_a_branch_on_the_same_condition_computed_is_handed_out() {
-        check(
-            merge_common_subexpressions,
-            "func @f(%x: f64, %p: ptr, %c: i1) -> (f64) {
-               %r, %root = if %c -> (f64, f64) {
-                 %a = sqrt f64 %x
-                 %b = sin f64 %a
-                 %d = fmul f64 %b, %b
-                 yield %d, %a
-               } else {
-                 %e = cos f64 %x
-                 yield %e, %x
-               }
-               if %c {
-                 %g = sin f64 %root
-                 %h = fmul f64 %g, %g
-                 store f64 %h, %p align 8
-                 %i = cos f64 %x
-                 store f64 %i, %p align 8
-                 yield
-               } else {
-                 %j = sin f64 %root
-                 store f64 %j, %p align 8
-                 %k = cos f64 %root
-                 store f64 %k, %p align 8
-                 yield
-               }
-               return %r
-             }",
-            expect![[r#"
-                func @f(%x: f64, %p: ptr, %c: i1) -> (f64) {
-                  %r, %root, %0 = if %c -> (f64, f64, f64) {
-                    %a = sqrt f64 %x
-                    %b = sin f64 %a
-                    %d = fmul f64 %b, %b
-                    yield %d, %a, %b
-                  } else {
-                    %e = cos f64 %x
-                    yield %e, %x, 0.0
-                  }
-                  if %c {
-                    %h = fmul f64 %0, %0
-                    store f64 %h, %p align 8
-                    %i = cos f64 %x
-                    store f64 %i, %p align 8
-                    yield
-                  } else {
-                    %j = sin f64 %root
-                    store f64 %j, %p align 8
-                    store f64 %r, %p align 8
-                    yield
-                  }
-                  return %r
+                  return %r, %r, %t, %u
                 }
             "#]],
         );

@@ -1,11 +1,11 @@
 //! The passes in the order in which they serve each other, and by name.
 
 use crate::{
-    InlinePolicy, count_loops, forward_stores, hoist_checks, hoist_invariants, infer_facts,
-    inline_calls, join_loops, keep_order, merge_common_subexpressions, merge_partial_sums,
-    normalise_loops, promote_stack, remove_dead_code, remove_dead_stores, reorder_sums,
-    reroll_loops, restore_branches, rewrite_induction, select_branches, simplify, skip_zero_terms,
-    unguard_loops,
+    InlinePolicy, count_loops, forward_stores, hand_out_values, hoist_checks, hoist_invariants,
+    infer_facts, inline_calls, join_loops, keep_order, merge_common_subexpressions,
+    merge_partial_sums, normalise_loops, promote_stack, remove_dead_code, remove_dead_stores,
+    reorder_sums, reroll_loops, restore_branches, rewrite_induction, select_branches, simplify,
+    skip_zero_terms, unguard_loops,
 };
 use ferrozyme_ir::{FunctionId, Module, verify_function};
 
@@ -34,6 +34,7 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("normalise_loops", normalise_loops),
     ("inline", inline_by_default),
     ("select_branches", select_branches),
+    ("hand_out", hand_out_values),
     ("restore_branches", restore_branches),
     ("infer_facts", infer_facts),
     ("optimise", optimise),
