@@ -1,7 +1,7 @@
 //! Whether a parallel region counts on a number of threads.
 //!
 //! A region that means the same for every number of threads means the same for a team of one. The number of a thread is good for that in two ways: together with how many threads there are, by which work is divided;
-//! and to find memory of the thread's own, where OpenMP divides the work. Whatever else is made of it (loops that start at it and go on by a number that somebody wrote down, results that depend on it) would do the
+//! and to find memory of the thread's own, where OpenMP divides the work: memory in which floats are not only looked up, as they are where each thread takes its part of what is given. Whatever else is made of it (loops that start at it and go on by a number that somebody wrote down, results that depend on it) would do the
 //! part of one thread in a team of one.
 //!
 //! Numbers are followed through arithmetic, calls and results of the program's functions; variables are made values first. What is kept in memory otherwise is lost sight of, and counts as use for anything.
@@ -122,8 +122,9 @@ fn is_more_than_shown(number: Value<'_>) -> bool {
     false
 }
 
-/// Whether numbers are nothing but indices of memory, compared with 0, or shown.
+/// Whether numbers are nothing but indices of memory of the thread's own, compared with 0, or shown.
 fn find_own_memory_only(numbers: Vec<Value<'_>>) -> bool {
+    let mut places = Vec::new();
     let mut seen: HashSet<Value<'_>> = numbers.iter().copied().collect();
     let mut work = numbers;
     while let Some(value) = work.pop() {
@@ -138,7 +139,10 @@ fn find_own_memory_only(numbers: Vec<Value<'_>>) -> bool {
                     | Opcode::Mul
                     | Opcode::Shl,
                 ) => vec![user],
-                Some(Opcode::GetElementPtr) => Vec::new(),
+                Some(Opcode::GetElementPtr) => {
+                    places.push(user);
+                    Vec::new()
+                }
                 Some(Opcode::ICmp) if user.operands().iter().any(|one| one.is_zero()) => Vec::new(),
                 Some(Opcode::Ret) => match user.block() {
                     Some(block) => calls_to(block.function()),
@@ -153,7 +157,48 @@ fn find_own_memory_only(numbers: Vec<Value<'_>>) -> bool {
             work.extend(follows.into_iter().filter(|next| seen.insert(*next)));
         }
     }
-    true
+    !looks_up_only(places)
+}
+
+/// Whether there is memory from which floats are read at these places, and that nobody writes at any of them.
+fn looks_up_only(places: Vec<Value<'_>>) -> bool {
+    let (mut read, mut written) = (HashSet::new(), HashSet::new());
+    let mut seen: HashSet<Value<'_>> = places.iter().copied().collect();
+    let mut work: Vec<_> = places
+        .iter()
+        .map(|place| (*place, memory_of(*place)))
+        .collect();
+    while let Some((place, memory)) = work.pop() {
+        for user in place.users() {
+            match user.opcode() {
+                Some(Opcode::Load) if !user.ty().is_float() => {}
+                Some(Opcode::Load) => {
+                    read.insert(memory);
+                }
+                Some(Opcode::GetElementPtr) => {
+                    if seen.insert(user) {
+                        work.push((user, memory));
+                    }
+                }
+                // A store, or something that may write.
+                _ => {
+                    written.insert(memory);
+                }
+            }
+        }
+    }
+    !read.is_subset(&written)
+}
+
+/// What an address is an offset from: the variable that holds the pointer, or the pointer itself.
+fn memory_of(mut address: Value<'_>) -> Value<'_> {
+    while address.opcode() == Some(Opcode::GetElementPtr) {
+        address = address.operand(0);
+    }
+    match address.opcode() {
+        Some(Opcode::Load) => address.operand(0),
+        _ => address,
+    }
 }
 
 fn calls_to(function: Value<'_>) -> Vec<Value<'_>> {
