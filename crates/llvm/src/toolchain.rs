@@ -58,7 +58,7 @@ pub enum LoadError {
         library: PathBuf,
         symbol: &'static str,
     },
-    #[error("{0} processors are not supported: Ferrozyme compiles for x86_64 and aarch64")]
+    #[error("{0} processors are not supported: Ferrozyme compiles for x86_64")]
     Platform(&'static str),
 }
 

@@ -9,8 +9,6 @@ fn main() {
 
 #[cfg(not(unix))]
 fn main() {
-    eprintln!(
-        "error: Ferrozyme does not support this platform; it runs on Linux, on x86-64 and AArch64"
-    );
+    eprintln!("error: Ferrozyme does not support this platform; it runs on Linux, on x86-64");
     std::process::exit(1);
 }
