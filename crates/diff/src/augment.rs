@@ -732,7 +732,10 @@ impl Augmenter<'_> {
             {
                 self.keep(region, op);
                 let mut operands = data.operands.clone();
-                for operand in &mut operands {
+                // How far an address lies from another is a number, though it may come from where pointers and floats are at other times.
+                let is_moved = data.opcode == Opcode::Offset && self.has_shadow(operands[0]);
+                let carrying = if is_moved { 1 } else { operands.len() };
+                for operand in &mut operands[..carrying] {
                     *operand = self.shadow(op, *operand)?;
                 }
                 self.repeat_on_shadow(region, op, &operands);

@@ -2,11 +2,11 @@
 //!
 //! A `Vec` behind `&mut` that grows moves to new memory, and the old is released. The reverse sweep runs back to before that: the gradient
 //! of what was in the vector lies in the shadow of the old memory in the end, which nobody will see again. So, after the reverse sweep,
-//! it is added to the shadow of the memory that took the old one's place: where it would lie had there been room enough from the start. Where nothing took its
-//! place, the program stops if there is a number that would be lost.
+//! it is added to the shadow of the memory that took the old one's place: where it would lie had there been room enough from the start. Seeds go there
+//! ahead of it, when the memory is resized. Where nothing took its place, the program stops if there is a number that would be lost.
 //!
 //! ```text
-//! v: [3.0]   →  v: [3.0, 9.0]        forward sweep: old memory, new memory, bytes are noted
+//! v: [3.0]   →  v: [3.0, 9.0]        forward sweep: new' ← old';  old' ← 0;  old memory, new memory, bytes are noted
 //!                                    reverse sweep: gradient of the old elements arrives in the shadow of the old memory
 //!                                    at the end:    new' += old';  old' is all zeros, or the program stops
 //! ```

@@ -110,6 +110,32 @@ fn formulas() {
         .check(&[0.7, 0.31, 1.2, 0.45]);
 }
 
+/// Which variables a formula has is known only when it runs.
+#[autodiff_reverse(dtwo_leaves, Const, Const, Duplicated, Active)]
+fn two_leaves(first: usize, second: usize, x: &[f64]) -> f64 {
+    let leaf = |k: usize| match k {
+        0..9 => Variable(k),
+        _ => Constant(1.0),
+    };
+    let product = Product(Box::new(leaf(first)), Box::new(leaf(second)));
+    evaluate(&product, x)
+}
+
+#[test]
+fn formulas_of_chosen_variables() {
+    let x = [2.0, 3.0];
+    for (first, second, value, gradient) in [
+        (0, 1, 6.0, [3.0, 2.0]),
+        (1, 1, 9.0, [0.0, 6.0]),
+        (1, 9, 3.0, [0.0, 1.0]),
+        (9, 9, 1.0, [0.0, 0.0]),
+    ] {
+        let mut dx = [0.0; 2];
+        let y = dtwo_leaves(first, second, &x, &mut dx, 1.0);
+        assert_eq!((y, dx), (value, gradient), "{first} {second}");
+    }
+}
+
 enum Layer {
     Dense { w: Vec<f64>, b: f64, out: usize },
     Relu,

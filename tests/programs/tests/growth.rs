@@ -74,6 +74,28 @@ fn seeds_stay_with_their_elements() {
 }
 
 #[test]
+fn seeds_go_with_their_elements() {
+    #[autodiff_reverse(d_square, Duplicated)]
+    fn square(v: &mut Vec<f64>) {
+        v.push(1.0);
+        v[0] = v[0] * v[0];
+    }
+    let (mut v, mut dv) = (vec![3.0], vec![1.0]);
+    d_square(&mut v, &mut dv);
+    assert_eq!((v, dv), (vec![9.0, 1.0], vec![6.0, 0.0]));
+
+    #[autodiff_reverse(d_squares, Duplicated, Duplicated)]
+    fn squares(x: &[f64], out: &mut Vec<f64>) {
+        out.clear();
+        out.extend(x.iter().map(|x| x * x));
+    }
+    let mut dx = [0.0; 2];
+    let (mut out, mut seeds) = (vec![0.0], vec![1.0]);
+    d_squares(&[3.0, 5.0], &mut dx, &mut out, &mut seeds);
+    assert_eq!((out, dx), (vec![9.0, 25.0], [6.0, 0.0]));
+}
+
+#[test]
 fn rows_and_the_matrix_grow() {
     #[autodiff_reverse(d_rows, Duplicated, Active)]
     fn rows(matrix: &mut Vec<Vec<f64>>) -> f64 {

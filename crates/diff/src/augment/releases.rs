@@ -218,6 +218,8 @@ impl Augmenter<'_> {
             unions::when(b, given, |b| {
                 let number = b.i64(number as i64);
                 if let Some((new, bytes)) = successor {
+                    // Seeds are for what is there in the end, which is in the new memory.
+                    memory::return_floats(b, &cells, shadow, Some(new), bytes, false);
                     b.call(note, &[register, shadow, new, bytes, number], &[]);
                     b.call(remove, &[register, new], &[]);
                 }
