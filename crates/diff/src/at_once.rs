@@ -69,8 +69,9 @@ pub(crate) fn find_at_once(
     activities: &Activities,
     surroundings: &Surroundings<'_>,
 ) -> AtOnce {
-    if augmented.has_unions {
-        // What is reversed already leaves derivatives in shadows, which must be zero in the whole forward sweep where they tell floats from pointers.
+    // What is reversed already leaves derivatives in shadows. They must be zero in the whole forward sweep where they tell floats from pointers, and hold nothing
+    // but seeds where memory of the caller's may be released, with which the seeds go.
+    if augmented.has_unions || augmented.register().is_some() {
         return AtOnce::default();
     }
     let function = &augmented.function;

@@ -289,6 +289,15 @@ pub(crate) struct Augmented {
     pub has_unions: bool,
 }
 
+impl Augmented {
+    /// The register of shadows, if the derivative keeps one (see `given_memory.rs`).
+    pub(crate) fn register(&self) -> Option<Value> {
+        let key = ListKey::register();
+        let mut pending = self.pending.iter();
+        pending.find(|(other, _)| *other == key).map(|&(_, v)| v)
+    }
+}
+
 /// How a general loop counts its iterations.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Trips {

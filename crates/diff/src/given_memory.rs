@@ -221,11 +221,15 @@ const RUNTIME: &str = "
 
 /// What the program says where a gradient would be lost.
 pub(crate) const LOST: &str = "Ferrozyme: memory of an argument was released, and with it a gradient that is not zero. \
-    Give the argument room enough from the start, or let the function work on a copy";
+    Let the function work on a copy, or keep what it replaces; a container that grows needs room enough from the start, unless it is a `Vec`";
 
 /// What the program says where a seed is for memory that is no more.
 pub(crate) const LOST_SEED: &str = "Ferrozyme: memory of an argument was released, and its shadow is not zero: \
     a seed is for what is there in the end. Set the shadow to zero, or let the function work on a copy";
+
+/// What the program says where floats in released memory cannot be told from something else.
+pub(crate) const UNCLEAR: &str = "Ferrozyme: memory of an argument was released in which floats share their place with pointers or numbers, \
+    and whether a gradient is lost with it cannot be told. Let the function work on a copy";
 
 /// Makes the function `(register)` that works off the notes in the order in which they were put down: gradients go to what took the
 /// place of the released memory, and the program stops where there is none for them. `layouts` are those that notes name by their position.

@@ -118,17 +118,6 @@ impl Cells {
         Cells::read(&objects.cells(class, start), Unknown::Kept)
     }
 
-    /// The floats from a pointer on in memory that is released, if there are any that can be told from everything else.
-    pub(crate) fn of_released(
-        objects: &Objects,
-        function: &Function,
-        pointer: Value,
-    ) -> Option<Cells> {
-        let (class, start) = objects.class_of(function, pointer)?;
-        let cells = Cells::read(&objects.cells(class, start), Unknown::Ignored).ok()?;
-        (cells.has_floats() && !cells.has_unions()).then_some(cells)
-    }
-
     fn read(cells: &objects::Cells, unknown: Unknown) -> Result<Cells, String> {
         let base = cells.head_bytes();
         let read = |fields: &[objects::Bytes], base: u64| {
@@ -189,6 +178,33 @@ impl Cells {
     fn is_uniform(&self) -> bool {
         self.head.is_empty()
             && matches!(&self.body[..], [field] if matches!(field.what, What::Float(_)) && field.bytes == self.period)
+    }
+}
+
+/// What is in memory that is released.
+pub(crate) enum Released {
+    /// No floats that anybody knows of.
+    NoFloats,
+    /// Floats, and where they are.
+    Floats(Cells),
+    /// Floats that cannot be told from something else.
+    Unclear,
+}
+
+impl Released {
+    /// What is from a pointer on.
+    pub(crate) fn at(objects: &Objects, function: &Function, pointer: Value) -> Released {
+        let Some((class, start)) = objects.class_of(function, pointer) else {
+            return Released::NoFloats;
+        };
+        if objects.has_unions(class) {
+            return Released::Unclear;
+        }
+        match Cells::read(&objects.cells(class, start), Unknown::Ignored) {
+            Ok(cells) if cells.has_floats() => Released::Floats(cells),
+            Ok(_) => Released::NoFloats,
+            Err(_) => Released::Unclear,
+        }
     }
 }
 
@@ -362,12 +378,17 @@ pub(crate) fn stop_unless_zero(
         let at = b.offset(shadow, at, 1);
         let (float, zero) = (b.load(ty, at, Alignment::ONE), b.zero(ty));
         let differs = b.fcmp(FloatPredicate::Une, float, zero);
-        let (_, then_region, else_region) = b.if_else(differs, &[]);
-        b.inside(then_region, |b| {
-            b.trap(message);
-        });
-        b.inside(else_region, |b| b.yields(&[]));
+        stop_if(b, differs, message);
     });
+}
+
+/// Stops the program if a condition holds.
+pub(crate) fn stop_if(b: &mut Builder<'_>, condition: Value, message: &str) {
+    let (_, then_region, else_region) = b.if_else(condition, &[]);
+    b.inside(then_region, |b| {
+        b.trap(message);
+    });
+    b.inside(else_region, |b| b.yields(&[]));
 }
 
 /// Forward mode, or the reverse of a fill: floats of a shadow become zero.

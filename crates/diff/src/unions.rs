@@ -15,6 +15,7 @@
 //!
 //! Floats are those of eight bytes, at addresses that eight divides. What is moved in another manner must be numbers; if not, the program stops.
 
+use crate::memory;
 use ferrozyme_ir::{Alignment, Builder, IntPredicate, Op, Opcode, Type, Value};
 
 const WORD: i64 = 8;
@@ -195,13 +196,7 @@ fn parts_of_words(b: &mut Builder<'_>, to: Value, from: Value, bytes: Value) -> 
 }
 
 fn stop_if(b: &mut Builder<'_>, condition: Value) {
-    let (_, then_region, else_region) = b.if_else(condition, &[]);
-    b.inside(then_region, |b| {
-        b.trap(TAKEN_APART);
-    });
-    b.inside(else_region, |b| {
-        b.yields(&[]);
-    });
+    memory::stop_if(b, condition, TAKEN_APART);
 }
 
 fn integer_of(ty: Type) -> Type {

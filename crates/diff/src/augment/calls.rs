@@ -361,7 +361,7 @@ impl Augmenter<'_> {
         let needed = operands.iter().copied().map(Some).collect();
         operands.insert(0, augmented);
         operands.push(self.list(&ListKey::shared()));
-        operands.extend(self.register());
+        operands.extend(self.augmented.register());
         self.function().ops[op].operands = operands.into();
         for &result in &data.results {
             if self.augmented.function.ty(result) == Type::PTR {

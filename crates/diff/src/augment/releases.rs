@@ -5,8 +5,8 @@
 use super::{Augmenter, Lists, Step};
 use crate::deferral::{self, ListKey, Manner};
 use crate::error::Error;
-use crate::given_memory::{Action, LOST_SEED};
-use crate::memory::{self, Cells};
+use crate::given_memory::{Action, LOST_SEED, UNCLEAR};
+use crate::memory::{self, Released};
 use crate::unions;
 use ferrozyme_ir::{Builder, IntPredicate, Op, Opcode, Payload, Region, Type, Value};
 use rustc_hash::FxHashMap;
@@ -42,7 +42,7 @@ impl Augmenter<'_> {
             let shadow = self.allocate_shadow(region, op);
             self.set_shadow(result, shadow);
             pointers.push(shadow);
-            if let Some(register) = self.register()
+            if let Some(register) = self.augmented.register()
                 && !on_stack
             {
                 let add = Action::Add.function(self.callees.module());
@@ -172,16 +172,9 @@ impl Augmenter<'_> {
         let mut pointers = vec![address];
         if let Some(shadow) = self.augmented.shadows[address].expand() {
             pointers.push(shadow);
-            self.note_release(region, op, (address, shadow), size);
+            self.note_release(region, op, (address, shadow), size, releases);
         }
         self.defer(region, op, &Manner::of(&data), size, &pointers);
-    }
-
-    /// The register of shadows, if the derivative keeps one.
-    pub(super) fn register(&self) -> Option<Value> {
-        let key = ListKey::register();
-        let mut pending = self.augmented.pending.iter();
-        pending.find(|(other, _)| *other == key).map(|&(_, v)| v)
     }
 
     /// Notes that memory is released that the caller may have given, and where its contents have gone.
@@ -191,8 +184,9 @@ impl Augmenter<'_> {
         op: Op,
         (address, shadow): (Value, Value),
         size: Option<Value>,
+        releases: &FxHashMap<Op, Op>,
     ) {
-        let Some(register) = self.register() else {
+        let Some(register) = self.augmented.register() else {
             return;
         };
         let objects = self.sweep.objects;
@@ -203,10 +197,22 @@ impl Augmenter<'_> {
         if objects.is_made_here(class) || !self.sweep.activities.is_active_class(class) {
             return;
         }
-        let Some(cells) = Cells::of_released(objects, function, address) else {
-            return;
+        let cells = match Released::at(objects, function, address) {
+            Released::NoFloats => return,
+            Released::Unclear => {
+                let is_given = Action::IsGiven.function(self.callees.module());
+                let mut b = self.builder(region, op);
+                let differs = b.icmp(IntPredicate::Ne, shadow, address);
+                unions::when(&mut b, differs, |b| {
+                    let given = b.call(is_given, &[register, shadow], &[Type::I1]);
+                    let given = b.function.result(given);
+                    memory::stop_if(b, given, UNCLEAR);
+                });
+                return;
+            }
+            Released::Floats(cells) => cells,
         };
-        let successor = size.and_then(|size| self.successor_of(region, address, size));
+        let successor = size.and_then(|size| self.successor_of(region, address, size, releases));
         let number = self.callees.number_of_layout(&cells);
         let [is_given, remove, note] = [Action::IsGiven, Action::Remove, Action::Note]
             .map(|action| action.function(self.callees.module()));
@@ -235,9 +241,15 @@ impl Augmenter<'_> {
 
     /// The shadow of the memory that takes the place of what is released now, and how many bytes it took over: where memory was resized.
     ///
-    /// Resizing allocates, copies as much as there was and is, and releases. That tells it from a copy of the contents for other purposes: nobody else copies
-    /// what memory has room for, rather than what is in it.
-    fn successor_of(&self, region: Region, address: Value, size: Value) -> Option<(Value, Value)> {
+    /// Resizing allocates, copies as much as there was and is, and releases. That tells it from a copy of the contents for other purposes, which copies what is in memory and not
+    /// what it has room for. New memory that is released in the same list of operations takes nobody's place.
+    fn successor_of(
+        &self,
+        region: Region,
+        address: Value,
+        size: Value,
+        releases: &FxHashMap<Op, Op>,
+    ) -> Option<(Value, Value)> {
         let function = &self.augmented.function;
         let ops = &function.regions[region].ops;
         let copy = ops.iter().rev().find(|&&op| {
@@ -248,7 +260,8 @@ impl Augmenter<'_> {
             return None;
         };
         let (made, _) = function.def_op(to)?;
-        if function.ops[made].opcode != Opcode::Alloc || !ops.contains(&made) {
+        let is_made_here = function.ops[made].opcode == Opcode::Alloc && ops.contains(&made);
+        if !is_made_here || releases.contains_key(&made) {
             return None;
         }
         let new_size = function.ops[made].operands[0];
