@@ -14,6 +14,7 @@ mod registration;
 mod request;
 mod restore;
 mod shape;
+mod unused;
 
 pub use std::ffi::c_void;
 pub use std::mem::{ManuallyDrop, MaybeUninit, needs_drop, offset_of};
@@ -32,3 +33,4 @@ pub use request::{
 };
 pub use restore::Restore;
 pub use shape::{Comparison, Names, check_lanes, check_seed, check_shape, lane, lane_mut};
+pub use unused::{bytes_of, clear_unused};

@@ -1,7 +1,7 @@
 //! Enums whose variants share their place: a float in one, a pointer or a number in another. Trees, formulas, layers, states, objects of several types.
 
-use ferrozyme::{autodiff_forward, autodiff_reverse};
-use ferrozyme_programs::Field;
+use ferrozyme::{Differentiable, autodiff_forward, autodiff_reverse, shadow_of};
+use ferrozyme_programs::{Field, assert_close};
 
 enum Tree {
     Leaf(f64),
@@ -457,4 +457,170 @@ fn ordered_map_that_grows() {
     Field::new("totals", totals)
         .reverse(dtotals)
         .check(&[0.7, 0.0, 2.1, 1.9]);
+}
+
+#[autodiff_reverse(d_remember, Active, Duplicated, Active)]
+fn remember(x: f64, memo: &mut Option<f64>) -> f64 {
+    if memo.is_none() {
+        *memo = Some(x * x);
+    }
+    memo.unwrap()
+}
+
+#[autodiff_reverse(d_by_value, Active, Active, Active)]
+fn by_value(x: f64, mut memo: Option<f64>) -> f64 {
+    remember(x, &mut memo)
+}
+
+/// Leaves numbers on the stack and in memory that is free.
+#[inline(never)]
+fn dirty() {
+    let numbers = std::hint::black_box([4321.5f64; 200]);
+    std::hint::black_box(&numbers);
+    for n in [2, 4, 8, 16, 32] {
+        std::hint::black_box(vec![9.25f64; n]);
+        std::hint::black_box(vec![Some(5.0f64); n]);
+    }
+}
+
+#[test]
+fn what_an_option_held_is_no_seed() {
+    let mut shadow = std::hint::black_box(Some(77.0));
+    shadow.take();
+    let mut memo = None;
+    assert_eq!(d_remember(3.0, &mut memo, &mut shadow, 1.0), (9.0, 6.0));
+    assert_eq!((memo, shadow), (Some(9.0), Some(0.0)));
+    dirty();
+    let (value, dx, _) = d_by_value(3.0, None, 1.0);
+    assert_eq!((value, dx), (9.0, 6.0));
+}
+
+#[derive(Differentiable, Clone)]
+struct Memory {
+    k: f64,
+    memo: Option<f64>,
+    table: Vec<Option<f64>>,
+    pair: Option<(f64, bool)>,
+    outcome: Result<f64, u8>,
+}
+
+impl Memory {
+    fn new(k: f64) -> Memory {
+        Memory {
+            k,
+            memo: None,
+            table: vec![None; 8],
+            pair: None,
+            outcome: Err(3),
+        }
+    }
+
+    fn square(&mut self) -> f64 {
+        if let Some(square) = self.memo {
+            return square;
+        }
+        let square = self.k * self.k;
+        self.memo = Some(square);
+        square
+    }
+
+    fn fibonacci(&mut self, n: usize) -> f64 {
+        if n < 2 {
+            return self.k;
+        }
+        if let Some(value) = self.table[n] {
+            return value;
+        }
+        let value = self.fibonacci(n - 1) + self.k * self.fibonacci(n - 2);
+        self.table[n] = Some(value);
+        value
+    }
+}
+
+#[autodiff_reverse(d_recall, Duplicated, Active, Active)]
+fn recall(memory: &mut Memory, x: f64) -> f64 {
+    let a = memory.square() * x;
+    let b = memory.square() + x;
+    let (p, sure) = *memory.pair.get_or_insert((a, true));
+    if memory.outcome.is_err() {
+        memory.outcome = Ok(b * memory.k);
+    }
+    match (sure, memory.outcome) {
+        (true, Ok(q)) => p * q,
+        _ => 0.0,
+    }
+}
+
+#[autodiff_reverse(d_fibonacci, Duplicated, Active, Active)]
+fn fibonacci(memory: &mut Memory, x: f64) -> f64 {
+    memory.fibonacci(6) * x
+}
+
+#[test]
+fn what_lay_where_shadows_are_is_no_seed() {
+    let (k, x) = (0.7, 0.3);
+    for _ in 0..3 {
+        dirty();
+        let mut memory = Memory::new(k);
+        let mut shadow = shadow_of(&memory);
+        let (_, dx) = d_recall(&mut memory, &mut shadow, x, 1.0);
+        // k²·x · (k² + x)·k
+        let dk = 5.0 * k.powi(4) * x + 3.0 * k * k * x * x;
+        assert_close("k", shadow.k, dk, 1e-12);
+        assert_close("x", dx, k.powi(5) + 2.0 * k.powi(3) * x, 1e-12);
+        dirty();
+        let mut memory = Memory::new(k);
+        let mut shadow = shadow_of(&memory);
+        let (value, dx) = d_fibonacci(&mut memory, &mut shadow, x, 1.0);
+        assert_close("x", dx, value / x, 1e-12);
+        // k + 5k² + 6k³ + k⁴
+        let polynomial = 1.0 + 10.0 * k + 18.0 * k * k + 4.0 * k.powi(3);
+        assert_close("k", shadow.k, polynomial * x, 1e-12);
+    }
+}
+
+#[derive(Differentiable, Clone, Copy)]
+enum Flow {
+    Idle,
+    One(f64),
+    Two { first: f64, second: f64 },
+}
+
+#[autodiff_reverse(d_flow, Duplicated, Duplicated, Active)]
+fn flow(x: &[f64], state: &mut Flow) -> f64 {
+    let mut total = 0.0;
+    for a in x {
+        *state = match *state {
+            Flow::Idle => Flow::One(a * a),
+            Flow::One(first) => Flow::Two {
+                first,
+                second: a * first,
+            },
+            Flow::Two { first, second } => Flow::One(first * second),
+        };
+        total += match *state {
+            Flow::Idle => 0.0,
+            Flow::One(first) => first,
+            Flow::Two { first, second } => first * second,
+        };
+    }
+    total
+}
+
+#[test]
+fn what_another_variant_held_is_no_seed() {
+    let becomes_idle: fn(&mut Flow) = |shadow| *shadow = Flow::Idle;
+    let becomes_one: fn(&mut Flow) = |shadow| *shadow = Flow::One(0.0);
+    for (state, change) in [(Flow::Idle, becomes_idle), (Flow::One(0.6), becomes_one)] {
+        Field::new("flow", move |x| flow(x, &mut state.clone()))
+            .reverse(move |x, dx, seed| {
+                let mut shadow = std::hint::black_box(Flow::Two {
+                    first: 7.0,
+                    second: 9.0,
+                });
+                std::hint::black_box(change)(&mut shadow);
+                d_flow(x, dx, &mut state.clone(), &mut shadow, seed)
+            })
+            .check(&[0.7, 1.3, 0.4, 0.9, 1.1]);
+    }
 }

@@ -9,8 +9,8 @@ use super::Layout;
 /// compiler need not guess, and shadows are checked to have the same shape as what they shadow (the lengths of vectors,
 /// the variants of enums) at every call.
 ///
-/// Scalars, references, pointers, slices, arrays, tuples, `Box`, `Vec`, `Rc`, `Arc`, `Cell`, `Option` and `String` have
-/// it. For your own structs and enums, derive it:
+/// Scalars, references, pointers, slices, arrays, tuples, `Box`, `Vec`, `VecDeque`, `Rc`, `Arc`, `Cell`, `Option`, `Result` and
+/// `String` have it. For your own structs and enums, derive it:
 ///
 /// ```
 /// use ferrozyme::{Differentiable, autodiff_reverse, shadow_of};
@@ -67,7 +67,8 @@ pub unsafe trait Differentiable {
         Ok(())
     }
 
-    /// Gives vectors of the shadow the capacity of those that they shadow, because they grow together.
+    /// Makes a shadow fit for a function that changes the value: its vectors get the capacity of those that they shadow, because they grow together,
+    /// and what is not in use (spare capacity, the bytes of other variants) becomes zero.
     #[doc(hidden)]
     fn fit(&self, _shadow: &mut Self) {}
 }

@@ -39,7 +39,7 @@ pub trait Unknown {
     const SAME_SHAPE: fn(&Self::Target, &Self::Target) -> bool = |_, _| true;
     /// Finds out where a shadow differs from a value in shape.
     const COMPARE: fn(&Self::Target, &Self::Target) -> Result<(), Mismatch> = |_, _| Ok(());
-    /// Gives vectors of the shadow the capacity of those that they shadow.
+    /// Makes a shadow fit for a function that changes the value.
     const FIT: fn(&Self::Target, &mut Self::Target) = |_, _| {};
     /// Makes a value of the same shape out of zeros.
     const SHADOW: Option<MakeShadow<Self::Target>> = None;

@@ -156,11 +156,17 @@ const fn require_start<T>(activity: u32, has_shadow: bool) {
 
 /// What the gradient of an active argument starts from: zeros, in the shape of the argument.
 #[inline]
-pub fn start_gradient<T>(shadow: Option<MakeShadow<T>>, argument: &T) -> MaybeUninit<T> {
-    match shadow {
-        Some(shadow) => MaybeUninit::new(shadow(argument)),
-        None => MaybeUninit::zeroed(),
+pub fn start_gradient<T>(
+    shadow: Option<MakeShadow<T>>,
+    fit: fn(&T, &mut T),
+    argument: &T,
+) -> MaybeUninit<T> {
+    let mut gradient = MaybeUninit::zeroed();
+    if let Some(shadow) = shadow {
+        // The function may change an argument that it owns.
+        fit(argument, gradient.write(shadow(argument)));
     }
+    gradient
 }
 
 /// Reverse mode with a width runs the function once for each lane, and only what is behind `&mut` is put back in between.

@@ -186,16 +186,24 @@ fn compare(forms: &[Form]) -> TokenStream {
 }
 
 fn fit(forms: &[Form]) -> TokenStream {
+    let has_others = forms.len() > 1 && forms.iter().any(|form| !form.parts.is_empty());
     let arms = forms.iter().map(|form| {
-        let (value, shadow, pairs) = pair(form);
+        let (value, fitted, pairs) = pair(form);
         let calls = pairs.iter().map(|(part, value, shadow)| {
             let probe = probe(part.ty);
             quote!((#probe::FIT)(#value, #shadow);)
         });
-        quote!((#value, #shadow) => { #(#calls)* })
+        let clearing = has_others.then(|| {
+            let fields = pairs.iter().map(|(_, _, shadow)| shadow);
+            quote! {
+                let fields = [#(::ferrozyme::__private::bytes_of(#fields)),*];
+                ::ferrozyme::__private::clear_unused(shadow, &fields);
+            }
+        });
+        quote!((#value, #fitted) => { #(#calls)* #clearing })
     });
     quote! {
-        match (self, shadow) {
+        match (self, &mut *shadow) {
             #(#arms)*
             _ => {}
         }

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 use std::mem::{MaybeUninit, offset_of};
 
+use crate::interface::unused::{bytes_of, clear_unused};
 use crate::interface::{Differentiable, Field, Layout, Mismatch};
 
 macro_rules! scalars {
@@ -196,8 +197,9 @@ unsafe impl<T: Differentiable> Differentiable for Option<T> {
     }
 
     fn fit(&self, shadow: &mut Option<T>) {
-        if let (Some(value), Some(shadow)) = (self, shadow) {
-            value.fit(shadow);
+        match (self, &mut *shadow) {
+            (Some(value), Some(shadow)) => value.fit(shadow),
+            _ => clear_unused(shadow, &[]),
         }
     }
 }
@@ -228,11 +230,18 @@ unsafe impl<T: Differentiable, E: Differentiable> Differentiable for Result<T, E
     }
 
     fn fit(&self, shadow: &mut Result<T, E>) {
-        match (self, shadow) {
-            (Ok(value), Ok(shadow)) => value.fit(shadow),
-            (Err(error), Err(shadow)) => error.fit(shadow),
-            _ => {}
-        }
+        let used = match (self, &mut *shadow) {
+            (Ok(value), Ok(shadow)) => {
+                value.fit(shadow);
+                bytes_of(shadow)
+            }
+            (Err(error), Err(shadow)) => {
+                error.fit(shadow);
+                bytes_of(shadow)
+            }
+            _ => return,
+        };
+        clear_unused(shadow, &[used]);
     }
 }
 

@@ -56,7 +56,11 @@ pub(super) fn request(
                 let mut #slot = {
                     #[allow(unused_imports)]
                     use #private::Unknown as _;
-                    #private::start_gradient::<#ty>(#private::Probe::<#ty>::SHADOW, &#argument)
+                    #private::start_gradient::<#ty>(
+                        #private::Probe::<#ty>::SHADOW,
+                        #private::Probe::<#ty>::FIT,
+                        &#argument,
+                    )
                 };
             });
             pointers.push(quote!(&raw mut #slot as *mut #private::c_void));
