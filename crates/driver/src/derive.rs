@@ -307,7 +307,7 @@ impl Derivation<'_> {
         let directions = asked.width;
         for id in made {
             self.optimise(id);
-            // Not where it may be differentiated once more.
+            // Not where it is about to be differentiated once more, which would take a tape for what is handed out.
             if self.open.is_empty() && hand_out_values(self.module, id) > 0 {
                 remove_dead_code(self.module, id);
             }

@@ -314,7 +314,7 @@ impl Augmenter<'_> {
         Ok(())
     }
 
-    /// A call through a pointer: the pointer's shadow leads to a table of the derivatives (see `indirect.rs`).
+    /// A call through a pointer: the pointer's shadow leads to a table of the derivatives (see `given_code.rs`).
     pub(super) fn visit_indirect_call(&mut self, region: Region, op: Op) -> Result<(), Error> {
         if !self.works.contains(op) {
             self.keep(region, op);

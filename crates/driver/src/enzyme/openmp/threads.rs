@@ -6,7 +6,7 @@
 //!
 //! Numbers are followed through arithmetic, calls and results of the program's functions; variables are made values first. What is kept in memory otherwise is lost sight of, and counts as use for anything.
 
-use ferrozyme_llvm::{Module, Opcode, PassOptions, Value};
+use ferrozyme_llvm::{IntPredicate, Module, Opcode, PassOptions, Value};
 use std::collections::HashSet;
 
 /// What the functions are called that say which thread of the team it is, how large the team is, and how large it is to be.
@@ -38,7 +38,7 @@ pub(super) fn counts_on_threads<'c>(module: Module<'c>, fork: Value<'c>) -> bool
     }
     let divides = |name: &String| DIVIDING.iter().any(|start| name.starts_with(start));
     let divided = reached.names.iter().any(divides) && !wants_number(fork);
-    !(divided && find_own_memory_only(reached.calls_of(THREAD)))
+    !(divided && is_own_memory_only(reached.calls_of(THREAD)))
 }
 
 /// What a region calls, directly or not.
@@ -122,13 +122,20 @@ fn is_more_than_shown(number: Value<'_>) -> bool {
     false
 }
 
-/// Whether numbers are nothing but indices of memory of the thread's own, compared with 0, or shown.
-fn find_own_memory_only(numbers: Vec<Value<'_>>) -> bool {
+/// Whether numbers are nothing but indices of memory of the thread's own, shown, or asked whether they are 0, which in a team of one they are.
+fn is_own_memory_only(numbers: Vec<Value<'_>>) -> bool {
     let mut places = Vec::new();
     let mut seen: HashSet<Value<'_>> = numbers.iter().copied().collect();
     let mut work = numbers;
+    // What is made of them, and no number of a thread any more.
+    let mut calculated: HashSet<Value<'_>> = HashSet::new();
     while let Some(value) = work.pop() {
         for user in value.users() {
+            let is_copied = matches!(
+                user.opcode(),
+                Some(Opcode::SExt | Opcode::ZExt | Opcode::Trunc | Opcode::Ret)
+            ) || user.is_call();
+            let is_number = is_copied && !calculated.contains(&value);
             let follows = match user.opcode() {
                 Some(
                     Opcode::SExt
@@ -143,7 +150,13 @@ fn find_own_memory_only(numbers: Vec<Value<'_>>) -> bool {
                     places.push(user);
                     Vec::new()
                 }
-                Some(Opcode::ICmp) if user.operands().iter().any(|one| one.is_zero()) => Vec::new(),
+                Some(Opcode::ICmp)
+                    if user.int_predicate() == IntPredicate::Eq
+                        && user.operands().iter().any(|one| one.is_zero())
+                        && !calculated.contains(&value) =>
+                {
+                    Vec::new()
+                }
                 Some(Opcode::Ret) => match user.block() {
                     Some(block) => calls_to(block.function()),
                     None => return false,
@@ -154,6 +167,9 @@ fn find_own_memory_only(numbers: Vec<Value<'_>>) -> bool {
                 },
                 _ => return false,
             };
+            if !is_number {
+                calculated.extend(follows.iter().copied());
+            }
             work.extend(follows.into_iter().filter(|next| seen.insert(*next)));
         }
     }
