@@ -21,6 +21,7 @@ pub use std::mem::{ManuallyDrop, MaybeUninit, needs_drop, offset_of};
 pub use std::ptr::{null, read, write};
 
 pub use differentiable::{Differentiable, Mismatch};
+pub(crate) use known::empty_like;
 pub use layout::{Field, Layout};
 pub use probe::{MakeShadow, Probe, Unknown};
 pub use registration::{

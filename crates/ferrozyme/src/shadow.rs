@@ -1,9 +1,14 @@
 //! Shadows of zeros for values of any shape.
 
 use std::cell::Cell;
+use std::collections::VecDeque;
 use std::marker::PhantomData;
 
+use crate::interface::empty_like;
+
 /// A value that a shadow can be made for: a value of the same shape whose floats are all zero.
+///
+/// The shadow of a `Vec` has the same capacity. That of a `VecDeque` also starts in the same slot of its memory, without which derivatives refuse it.
 ///
 /// `#[derive(Differentiable)]` implements it for structs and enums, together with
 /// [`Differentiable`](crate::Differentiable), unless they hold references or raw pointers, or say
@@ -130,6 +135,17 @@ impl<T: Shadow> Shadow for Vec<T> {
     fn shadow(&self) -> Vec<T::Shadow> {
         // They grow together, so they should have the same room.
         let mut shadow = Vec::with_capacity(self.capacity());
+        shadow.extend(self.iter().map(T::shadow));
+        shadow
+    }
+}
+
+impl<T: Shadow> Shadow for VecDeque<T> {
+    type Shadow = VecDeque<T::Shadow>;
+
+    fn shadow(&self) -> VecDeque<T::Shadow> {
+        // Elements must lie in the same slots.
+        let mut shadow = empty_like(self);
         shadow.extend(self.iter().map(T::shadow));
         shadow
     }

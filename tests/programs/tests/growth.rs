@@ -1,6 +1,6 @@
 //! Containers of the caller's that outgrow their memory: the gradient of what was in the old memory is that of the caller's elements, and lies where they are now.
 
-use ferrozyme::{autodiff_reverse, shadow_of};
+use ferrozyme::{Differentiable, autodiff_reverse, shadow_of};
 use ferrozyme_programs::assert_close;
 use std::collections::VecDeque;
 use std::process::Command;
@@ -135,6 +135,133 @@ fn queues_grow() {
         let of = |x: &[f64]| queue(&mut x.iter().copied().collect());
         assert!((dq[index] - difference(of, &at, index)).abs() < 1e-7);
     }
+    // They have grown alike, so that the shadow serves again.
+    q.truncate(2);
+    dq.truncate(2);
+    dq.iter_mut().for_each(|x| *x = 0.0);
+    let expected = difference(|x| queue(&mut x.iter().copied().collect()), &at, 0);
+    d_queue(&mut q, &mut dq, 1.0);
+    assert!((dq[0] - expected).abs() < 1e-7);
+}
+
+#[autodiff_reverse(d_front, Duplicated, Active)]
+fn front(q: &VecDeque<f64>) -> f64 {
+    q[0] * q[1]
+}
+
+#[autodiff_reverse(d_pass, Active, Duplicated, Active)]
+fn pass(x: f64, q: &mut VecDeque<f64>) -> f64 {
+    q.push_back(x * x);
+    q.pop_front().unwrap()
+}
+
+/// A queue of so much room that starts in the middle of it.
+fn turned(room: usize, by: usize, elements: &[f64]) -> VecDeque<f64> {
+    let mut q = VecDeque::with_capacity(room);
+    for _ in 0..by {
+        q.push_back(4321.5);
+        q.pop_front();
+    }
+    q.extend(elements);
+    q
+}
+
+#[test]
+fn shadows_of_queues_start_where_they_do() {
+    for (room, by) in [(3, 0), (3, 1), (3, 2), (5, 0), (5, 4)] {
+        let q = turned(room, by, &[2.0, 3.0, 1.0]);
+        let mut dq = shadow_of(&q);
+        assert_eq!(d_front(&q, &mut dq, 1.0), 6.0);
+        assert_eq!(dq, [3.0, 2.0, 0.0], "{room}, {by}");
+    }
+}
+
+#[test]
+fn what_a_queue_held_is_no_seed() {
+    for by in 0..4 {
+        let (mut q, mut dq) = (turned(4, by, &[]), turned(4, by, &[7.0; 4]));
+        while dq.pop_back().is_some() {}
+        assert_eq!(d_pass(3.0, &mut q, &mut dq, 1.0), (9.0, 6.0), "{by}");
+        let mut q = turned(4, by, &[]);
+        let mut dq = shadow_of(&q);
+        assert_eq!(d_pass(3.0, &mut q, &mut dq, 1.0), (9.0, 6.0), "{by}");
+        let mut q = turned(4, by, &[5.0, 6.0]);
+        let mut dq = turned(4, by, &[0.0, 1.0]);
+        assert_eq!(d_pass(3.0, &mut q, &mut dq, 1.0), (5.0, 0.0), "{by}");
+        assert_eq!((q, dq), ([6.0, 9.0].into(), [1.0, 0.0].into()));
+    }
+}
+
+#[test]
+fn queues_in_structures_have_shadows() {
+    #[derive(Differentiable)]
+    struct Window {
+        last: VecDeque<Vec<f64>>,
+        scale: f64,
+    }
+    #[autodiff_reverse(d_slide, Duplicated, Duplicated, Active)]
+    fn slide(window: &mut Window, x: &[f64]) -> f64 {
+        for i in 0..x.len() {
+            window.last[i % 2].push(x[i] * window.scale);
+        }
+        let mut total = 0.0;
+        for row in &window.last {
+            total += row.iter().product::<f64>();
+        }
+        total
+    }
+    let make = |x: &[f64]| {
+        let mut last = VecDeque::from([vec![x[0]], vec![x[1]]]);
+        last.rotate_left(1);
+        Window { last, scale: x[2] }
+    };
+    let at = [0.5, 0.75, 1.5, 0.4, 0.3];
+    let mut window = make(&at);
+    let mut shadow = shadow_of(&window);
+    let mut dx = [0.0; 2];
+    slide(&mut make(&at), &at[3..]);
+    d_slide(&mut window, &mut shadow, &at[3..], &mut dx, 1.0);
+    let gradient = [
+        shadow.last[1][0],
+        shadow.last[0][0],
+        shadow.scale,
+        dx[0],
+        dx[1],
+    ];
+    for (index, &got) in gradient.iter().enumerate() {
+        let expected = difference(|x| slide(&mut make(x), &x[3..]), &at, index);
+        assert_close("gradient", got, expected, 1e-7);
+    }
+}
+
+/// What a shadow of another shape is refused with.
+fn refusal(mut q: VecDeque<f64>, mut dq: VecDeque<f64>) -> String {
+    let call = || d_pass(3.0, &mut q, &mut dq, 1.0);
+    let payload = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call))
+        .expect_err("the shadow has another shape");
+    *payload.downcast::<String>().expect("a message")
+}
+
+#[test]
+fn shadows_of_queues_with_another_ring_are_refused() {
+    let q = || turned(4, 1, &[1.0, 2.0]);
+    let start = "the shadow of argument `q` of `growth::pass` has another shape: ";
+    assert_eq!(
+        refusal(q(), VecDeque::new()),
+        format!("{start}`q` has length 2, but `dq_0` has length 0")
+    );
+    assert_eq!(
+        refusal(q(), turned(5, 1, &[0.0; 2])),
+        format!(
+            "{start}`q` has capacity 4, but `dq_0` has capacity 5 (make it with `ferrozyme::shadow_of`)"
+        )
+    );
+    assert_eq!(
+        refusal(q(), turned(4, 3, &[0.0; 2])),
+        format!(
+            "{start}`q` has its first element in slot 1 of its memory, but `dq_0` has its first element in slot 3 (make it with `ferrozyme::shadow_of`)"
+        )
+    );
 }
 
 #[test]

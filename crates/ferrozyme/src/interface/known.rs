@@ -2,6 +2,9 @@
 
 mod collections;
 mod pointers;
+mod queue;
 #[cfg(test)]
 mod tests;
 mod values;
+
+pub(crate) use queue::empty_like;

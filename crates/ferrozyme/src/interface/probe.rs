@@ -4,6 +4,7 @@
 //! hold. So `Probe::<T>::LAYOUT` is the layout where `T` has one, and the trait's null everywhere else, also in generic
 //! code. It has to be written out where `T` is known: behind a generic parameter only that parameter's bounds count.
 
+use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::panic::RefUnwindSafe;
 use std::ptr::null;
@@ -100,4 +101,9 @@ impl<T> Probe<[T]> {
 impl<T> Probe<Vec<T>> {
     /// See [`Unknown`].
     pub const LENGTH: fn(&Vec<T>) -> usize = Vec::len;
+}
+
+impl<T> Probe<VecDeque<T>> {
+    /// See [`Unknown`].
+    pub const LENGTH: fn(&VecDeque<T>) -> usize = VecDeque::len;
 }
