@@ -7,7 +7,7 @@ mod differences;
 mod second_order;
 mod sweeps;
 
-use super::passes::optimise_module;
+use super::passes::{finish_module, optimise_module};
 use super::{Kind, Law, Precision, Subject, Tally, Violation, start};
 use crate::inputs::{Inputs, Outputs};
 use crate::random::Random;
@@ -398,7 +398,7 @@ impl Experiment<'_> {
     fn optimised_forward(&self, forward: &Forward) -> Result<(), Violation> {
         let law = Law::OptimisedForward;
         let mut module = forward.module.clone();
-        optimise_module(&mut module);
+        finish_module(&mut module);
         verified(law, &module, forward.derivative)?;
         let what = "the optimised forward derivative";
         let tangent = self.tangent(law, what, &module, forward.derivative)?;
@@ -408,7 +408,7 @@ impl Experiment<'_> {
     fn optimised_reverse(&self, reverse: &Reverse) -> Result<(), Violation> {
         let law = Law::OptimisedReverse;
         let mut module = reverse.module.clone();
-        optimise_module(&mut module);
+        finish_module(&mut module);
         verified(law, &module, reverse.derivative)?;
         let what = "the optimised reverse derivative";
         let gradient = self.gradient(law, what, &module, reverse.derivative)?;

@@ -3,7 +3,7 @@
 use super::{Kind, Law, Precision, Subject, Violation};
 use crate::inputs::{Inputs, Outputs};
 use ferrozyme_ir::{FunctionId, Module, print_module, verify_module};
-use ferrozyme_opt::{PASSES, REORDERING, optimise};
+use ferrozyme_opt::{PASSES, REORDERING, hand_out_values, optimise, remove_dead_code};
 
 /// Each pass alone keeps the program's meaning.
 pub fn each_keeps_meaning(
@@ -47,6 +47,15 @@ pub fn all_keep_meaning(
 pub(crate) fn optimise_module(module: &mut Module) {
     for function in defined_functions(module) {
         optimise(module, function);
+    }
+}
+
+/// Runs all passes on all functions, and then those for what is not differentiated once more.
+pub(crate) fn finish_module(module: &mut Module) {
+    optimise_module(module);
+    for function in defined_functions(module) {
+        hand_out_values(module, function);
+        remove_dead_code(module, function);
     }
 }
 
