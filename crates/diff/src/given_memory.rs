@@ -16,7 +16,8 @@
 //! release memory of their caller's at all ([`is_needed`]).
 //!
 //! The register is 48 bytes: a hash table of addresses (where it is, how many slots were used, how many there are), then notes about released
-//! memory (where they are, how many, for how many there is room). Slots hold 0 if they are free, and 1 if an address was taken out. A note
+//! memory (where they are, how many, for how many there is room). Slots hold 0 if they are free, 1 if an address was taken out, and else the
+//! complement of an address, which nobody takes for a pointer. A note
 //! has four words: a shadow; the shadow of what took its place, or null; how many bytes; and the number of their layout.
 
 use crate::deferral::runtime_functions;
@@ -81,9 +82,9 @@ impl Action {
     }
 }
 
-/// Shadows are taken as numbers here: nothing is read or written through them.
+/// Shadows are taken as numbers here: nothing is read or written through them. What only knows addresses has no derivative.
 const RUNTIME: &str = "
-    func @ferrozyme.register.find(%register: ptr nocapture, %key: i64) -> (ptr) noinline {
+    func @ferrozyme.register.find(%register: ptr nocapture, %key: i64) -> (ptr) inactive noinline {
       %room_at = offset %register, 2 * 8
       %table = load ptr %register align 8
       %room = load i64 %room_at align 8
@@ -103,7 +104,7 @@ const RUNTIME: &str = "
       }
       return %slot
     }
-    func @ferrozyme.register.grow(%register: ptr nocapture) noinline {
+    func @ferrozyme.register.grow(%register: ptr nocapture) inactive noinline {
       %used_at = offset %register, 1 * 8
       %room_at = offset %register, 2 * 8
       %old = load ptr %register align 8
@@ -132,7 +133,7 @@ const RUNTIME: &str = "
       free %old
       return
     }
-    func @ferrozyme.register.add(%register: ptr nocapture, %shadow: ptr readonly writeonly nocapture) noinline {
+    func @ferrozyme.register.add(%register: ptr nocapture, %shadow: ptr readonly writeonly nocapture) inactive noinline {
       %used_at = offset %register, 1 * 8
       %room_at = offset %register, 2 * 8
       %used = load i64 %used_at align 8
@@ -143,7 +144,8 @@ const RUNTIME: &str = "
         call @ferrozyme.register.grow(%register)
         yield
       }
-      %key = ptrtoint ptr %shadow to i64
+      %address = ptrtoint ptr %shadow to i64
+      %key = xor i64 %address, -1
       %slot = call @ferrozyme.register.find(%register, %key)
       %found = load i64 %slot align 8
       %new = icmp eq i64 %found, 0
@@ -156,12 +158,13 @@ const RUNTIME: &str = "
       }
       return
     }
-    func @ferrozyme.register.is_given(%register: ptr nocapture, %shadow: ptr readonly writeonly nocapture) -> (i1) noinline {
+    func @ferrozyme.register.is_given(%register: ptr nocapture, %shadow: ptr readonly writeonly nocapture) -> (i1) inactive noinline {
       %room_at = offset %register, 2 * 8
       %room = load i64 %room_at align 8
       %any = icmp ne i64 %room, 0
       %given = if %any -> (i1) {
-        %key = ptrtoint ptr %shadow to i64
+        %address = ptrtoint ptr %shadow to i64
+        %key = xor i64 %address, -1
         %slot = call @ferrozyme.register.find(%register, %key)
         %found = load i64 %slot align 8
         %other = icmp ne i64 %found, %key
@@ -171,12 +174,13 @@ const RUNTIME: &str = "
       }
       return %given
     }
-    func @ferrozyme.register.remove(%register: ptr nocapture, %shadow: ptr readonly writeonly nocapture) noinline {
+    func @ferrozyme.register.remove(%register: ptr nocapture, %shadow: ptr readonly writeonly nocapture) inactive noinline {
       %given = call @ferrozyme.register.is_given(%register, %shadow)
       if %given {
         yield
       } else {
-        %key = ptrtoint ptr %shadow to i64
+        %address = ptrtoint ptr %shadow to i64
+        %key = xor i64 %address, -1
         %slot = call @ferrozyme.register.find(%register, %key)
         store i64 1, %slot align 8
         yield
