@@ -263,9 +263,9 @@ impl Lists {
             Lists::Stack | Lists::Heap => Vec::new(),
             Lists::Caller => lists.to_vec(),
             Lists::Shared => {
-                let register = ListKey::register();
+                let register = ListKey::Register;
                 let registers = lists.contains(&register).then_some(register);
-                [ListKey::shared()].into_iter().chain(registers).collect()
+                [ListKey::Shared].into_iter().chain(registers).collect()
             }
         }
     }
@@ -292,7 +292,7 @@ pub(crate) struct Augmented {
 impl Augmented {
     /// The register of shadows, if the derivative keeps one (see `given_memory.rs`).
     pub(crate) fn register(&self) -> Option<Value> {
-        let key = ListKey::register();
+        let key = ListKey::Register;
         let mut pending = self.pending.iter();
         pending.find(|(other, _)| *other == key).map(|&(_, v)| v)
     }

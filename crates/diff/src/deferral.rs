@@ -105,35 +105,34 @@ impl Manner {
 /// Memory of different allocators and of different layouts is kept apart: a list of pointers to memory of which it cannot be told
 /// what it holds could not be differentiated again.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) struct ListKey {
-    /// How the memory is released; none if each entry says so.
-    manner: Option<Manner>,
-    /// The layout, in words.
-    layout: Box<str>,
+pub(crate) enum ListKey {
+    /// Memory of one layout that is released in one manner.
+    Alike {
+        /// How the memory is released.
+        manner: Manner,
+        /// The layout, in words.
+        layout: Box<str>,
+    },
+    /// The one list of a function that is called through a pointer, whose caller cannot know which others it would need: each entry says how it is released.
+    Shared,
+    /// Not a list of memory to be released, but the register of shadows: see `given_memory.rs`.
+    Register,
 }
 
 impl ListKey {
-    /// The one list of a function that is called through a pointer: its caller cannot know which others it would need.
-    pub(crate) fn shared() -> ListKey {
-        ListKey {
-            manner: None,
-            layout: "anything".into(),
-        }
-    }
-
-    /// Not a list of memory to be released, but the register of shadows: see `given_memory.rs`.
-    pub(crate) fn register() -> ListKey {
-        ListKey {
-            manner: None,
-            layout: "register".into(),
+    /// How the memory on a list is released; none if each entry says so.
+    fn manner(&self) -> Option<&Manner> {
+        match self {
+            ListKey::Alike { manner, .. } => Some(manner),
+            ListKey::Shared | ListKey::Register => None,
         }
     }
 
     /// How many bytes a list has.
     fn bytes(&self) -> i64 {
-        match *self == ListKey::register() {
-            true => given_memory::REGISTER_BYTES,
-            false => LIST_BYTES,
+        match self {
+            ListKey::Register => given_memory::REGISTER_BYTES,
+            _ => LIST_BYTES,
         }
     }
 
@@ -156,8 +155,8 @@ impl ListKey {
                 };
             }
         }
-        ListKey {
-            manner: Some(manner.clone()),
+        ListKey::Alike {
+            manner: manner.clone(),
             layout: layout.into(),
         }
     }
@@ -193,7 +192,7 @@ pub(crate) fn lists_of(
                 _ => {}
             }
             if data.opcode == Opcode::CallIndirect {
-                found.insert(ListKey::shared());
+                found.insert(ListKey::Shared);
             }
             let in_body = structure.region_of(op) == Some(body);
             if data.opcode == Opcode::Stack && split && !in_body {
@@ -244,7 +243,7 @@ pub(crate) fn new_heap_list(b: &mut Builder<'_>, key: &ListKey) -> Value {
 
 /// The names and types of what an entry of a list consists of, apart from the address.
 fn entry_fields(key: &ListKey) -> &'static [&'static str] {
-    match &key.manner {
+    match key.manner() {
         None => &["size", "manner"],
         Some(manner) if manner.sized => &["size"],
         Some(_) => &[],
@@ -315,7 +314,7 @@ pub(crate) fn release_function(
     manners: &[Manner],
 ) -> FunctionId {
     let fields = entry_fields(key);
-    let name = match &key.manner {
+    let name = match key.manner() {
         None => module.fresh_name("ferrozyme.release.any"),
         Some(manner) => {
             let mut name = "ferrozyme.release".to_owned();
@@ -353,7 +352,7 @@ pub(crate) fn release_function(
                 b.load(Type::I64, at, word)
             })
             .collect();
-        match (&key.manner, &words[..]) {
+        match (key.manner(), &words[..]) {
             (Some(manner), _) => manner.release(b, memory, words.first().copied()),
             (None, &[size, number]) => release_in_any_manner(b, memory, size, number, manners),
             (None, _) => unreachable!("entries of a list for anything have two words more"),

@@ -120,7 +120,7 @@ impl Callees for Session<'_> {
 
     fn lists(&mut self, function: FunctionId, split: bool) -> Vec<ListKey> {
         let mut lists = deferral::lists_of(self.module, &mut self.objects, function, split);
-        lists.extend(self.has_register.then(ListKey::register));
+        lists.extend(self.has_register.then_some(ListKey::Register));
         lists
     }
 
@@ -568,7 +568,7 @@ impl<'m> Session<'m> {
     }
 
     fn release_lists(&mut self, target: &mut Function, lists: &[(ListKey, Value)], on_heap: bool) {
-        let register = ListKey::register();
+        let register = ListKey::Register;
         // What is on the other lists is looked at for the last time by what works off the register.
         let (first, then): (Vec<_>, Vec<_>) = lists.iter().partition(|(key, _)| *key == register);
         for (key, list) in first.into_iter().chain(then) {

@@ -360,7 +360,7 @@ impl Augmenter<'_> {
             .collect();
         let needed = operands.iter().copied().map(Some).collect();
         operands.insert(0, augmented);
-        operands.push(self.list(&ListKey::shared()));
+        operands.push(self.list(&ListKey::Shared));
         operands.extend(self.augmented.register());
         self.function().ops[op].operands = operands.into();
         for &result in &data.results {

@@ -90,7 +90,7 @@ impl Augmenter<'_> {
             let zero = self.function().int(Type::I64, 0);
             words.push(size.unwrap_or(zero));
             words.push(self.function().int(Type::I64, number as i128));
-            ListKey::shared()
+            ListKey::Shared
         } else {
             words.extend(size);
             let function = &self.augmented.function;
