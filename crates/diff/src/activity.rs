@@ -550,21 +550,17 @@ impl Analysis<'_> {
         }
     }
 
-    /// The memory that a call may write through one of its arguments.
+    /// The memory that a call may write through one of its arguments, and what it may leave behind there.
     ///
-    /// `readonly` speaks only of the memory right behind the pointer, not of what pointers there lead to.
+    /// `readonly` and `memory(args)` speak only of memory that was there before, and right behind the pointer: not of what pointers there lead to,
+    /// nor of new memory that the callee makes, writes to, and leaves a pointer to.
     fn written_through(&self, access: &Access, index: usize, arg: Value) -> Vec<Class> {
         if !access.memory.writes() {
             return Vec::new();
         }
-        let direct = self.class(arg);
-        if access.memory == MemoryEffect::Args {
-            return direct
-                .filter(|_| access.writes(index))
-                .into_iter()
-                .collect();
-        }
-        match direct {
+        let args_only = access.memory == MemoryEffect::Args;
+        match self.class(arg) {
+            Some(_) if !access.writes(index) && args_only => Vec::new(),
             Some(class) if !access.writes(index) => behind(self.objects, class),
             _ => self.reachable(arg),
         }

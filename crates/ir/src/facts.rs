@@ -212,7 +212,10 @@ impl Default for Alignment {
     }
 }
 
-/// What a function does to memory that its caller can see.
+/// What a function does to memory that its caller can see, and that was there before the call.
+///
+/// Memory that the function makes itself is not counted, though it may leave pointers to it in what it writes, or return them; but a function that does not write makes none
+/// that anybody sees.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum MemoryEffect {
     /// It neither reads nor writes it.

@@ -15,7 +15,7 @@ pub struct Behaviour {
     pub writes: bool,
     /// It may trap, or never end, so that what follows does not run.
     pub stops: bool,
-    /// It makes new memory.
+    /// It makes new memory that may outlive the function.
     pub allocates: bool,
 }
 
@@ -99,7 +99,7 @@ pub fn behaviour_of(module: &Module, function: &Function, op: Op) -> Behaviour {
             ..none
         },
         Effect::Allocate => Behaviour {
-            allocates: true,
+            allocates: data.opcode == Opcode::Alloc,
             ..none
         },
         Effect::Release => Behaviour {
@@ -114,7 +114,8 @@ pub fn behaviour_of(module: &Module, function: &Function, op: Op) -> Behaviour {
                     reads: facts.memory != MemoryEffect::None,
                     writes: callee.may_write(),
                     stops: !facts.willreturn,
-                    allocates: true,
+                    // Whoever makes memory and leaves it to its caller is never said to do less than this.
+                    allocates: facts.memory.writes(),
                 }
             }
             _ => Behaviour {

@@ -60,7 +60,7 @@ fn memory_effect(module: &Module, aliases: &Aliases<'_>) -> MemoryEffect {
         if function.ops[op].opcode == Opcode::Trap {
             continue;
         }
-        allocates |= function.ops[op].opcode == Opcode::Alloc;
+        allocates |= behaviour_of(module, function, op).allocates;
         reads = reads.max(reach(module, aliases, &aliases.reads(op), false));
         writes = writes.max(reach(module, aliases, &aliases.writes(op), true));
     }
