@@ -24,6 +24,7 @@ mod shadowing;
 mod statics;
 mod tape;
 mod unions;
+mod usage;
 
 pub use activity::{Activities, Giver, Numbers, analyse_activity};
 pub use differentiate::{Split, differentiate_reverse, differentiate_split};

@@ -22,6 +22,7 @@ use crate::plan::{Decision, Plan, Reload, active_operands, live_regions, offset_
 use crate::rules::{self, Primal};
 use crate::tape::{Tape, count_elements, iteration_number, linear_index, trip_count};
 use crate::unions;
+use crate::usage::{Choice, Condition, Test, Usage, Usages};
 use ferrozyme_ir::entity::{EntityRef, SecondaryMap};
 use ferrozyme_ir::{
     Alignment, Builder, Flags, FloatPredicate, Function, IntPredicate, Op, OpData, Opcode, Payload,
@@ -62,10 +63,13 @@ pub(crate) fn reverse(
     let source = &forward.augmented.function;
     let structure = Structure::of(source);
     let captures = find_captures(forward, &structure);
+    let steps = &forward.augmented.steps;
+    let usages = Usages::of(source, &structure, steps, forward.activities);
     let body = target.body();
     let mut mirror = Mirror {
         source,
-        steps: &forward.augmented.steps,
+        steps,
+        usages,
         forward,
         structure,
         captures,
@@ -75,6 +79,8 @@ pub(crate) fn reverse(
         numbers: FxHashMap::default(),
         row_starts: FxHashMap::default(),
         complete: Vec::new(),
+        conditions: FxHashMap::default(),
+        used: FxHashMap::default(),
         b: Builder::new(target, body),
     };
     mirror.begin_complete();
@@ -127,6 +133,8 @@ fn find_captures(forward: &Forward<'_>, structure: &Structure) -> FxHashMap<Op, 
 struct Mirror<'a, 't> {
     source: &'a Function,
     steps: &'a FxHashMap<Op, Step>,
+    /// Which adjoints count only under a condition.
+    usages: Usages,
     forward: &'a Forward<'a>,
     structure: Structure,
     captures: FxHashMap<Op, Vec<Value>>,
@@ -142,6 +150,10 @@ struct Mirror<'a, 't> {
     row_starts: FxHashMap<Op, Value>,
     /// The complete regions that are being reversed, from outside in.
     complete: Vec<Complete>,
+    /// Conditions that have been computed, by the region of the reverse sweep that holds them.
+    conditions: FxHashMap<(Region, Condition), Value>,
+    /// Whether operations with regions used values from outside, where that is asked.
+    used: FxHashMap<(Op, Value), Value>,
     b: Builder<'t>,
 }
 
@@ -502,11 +514,101 @@ impl Mirror<'_, '_> {
             &adjoints,
             active,
         );
-        for (&operand, contribution) in primal.operands.iter().zip(contributions) {
-            if let Some(contribution) = contribution {
-                self.accumulate(operand, contribution);
+        for (index, (&operand, contribution)) in
+            primal.operands.iter().zip(contributions).enumerate()
+        {
+            let Some(mut contribution) = contribution else {
+                continue;
+            };
+            if self.usages.is_postponed(op, index)
+                && let Some(whole) = adjoints[0]
+            {
+                contribution = whole;
+            } else if let Some(condition) = self.usages.selected(self.source, op, index) {
+                contribution = self.only_where(condition, contribution);
             }
+            self.accumulate(operand, contribution);
         }
+    }
+
+    /// A contribution where a condition holds, zero elsewhere.
+    fn only_where(&mut self, condition: Condition, contribution: Value) -> Value {
+        let zero = self.b.zero(self.b.ty(contribution));
+        if let Test::Chosen {
+            by,
+            holds: false,
+            within: Usage::Always,
+        } = self.usages.test(condition)
+        {
+            let choice = self.choice(by);
+            return self.b.select(choice, zero, contribution);
+        }
+        let condition = self.condition(condition);
+        self.b.select(condition, contribution, zero)
+    }
+
+    /// The value of a condition under which results are used.
+    fn condition(&mut self, condition: Condition) -> Value {
+        let place = (self.b.region, condition);
+        if let Some(&value) = self.conditions.get(&place) {
+            return value;
+        }
+        let value = match self.usages.test(condition) {
+            Test::Chosen { by, holds, within } => {
+                let mut value = self.choice(by);
+                if !holds {
+                    let all = self.b.function.int(self.b.ty(value), 1);
+                    value = self.b.binary(Opcode::Xor, value, all);
+                }
+                match within {
+                    Usage::Always => value,
+                    Usage::When(around) => {
+                        let around = self.condition(around);
+                        self.b.binary(Opcode::And, value, around)
+                    }
+                }
+            }
+            Test::Either(first, second) => {
+                let (first, second) = (self.condition(first), self.condition(second));
+                self.b.binary(Opcode::Or, first, second)
+            }
+        };
+        self.conditions.insert(place, value);
+        value
+    }
+
+    fn choice(&mut self, choice: Choice) -> Value {
+        match choice {
+            Choice::Value(value) => self.lookup(value),
+            Choice::LastUpdate(op) => match self.steps.get(&op) {
+                Some(&Step::Update { number, last, .. }) => {
+                    let (number, last) = (self.lookup(number), self.lookup(last));
+                    self.b.icmp(IntPredicate::Eq, number, last)
+                }
+                _ => unreachable!("only updates are chosen so"),
+            },
+            Choice::Inside(op, value) => self.used[&(op, value)],
+        }
+    }
+
+    /// Whether a region, whose reverse has been built here, used a value from outside.
+    fn used_inside(&mut self, region: Region, value: Value) -> Value {
+        match self.usages.inside(region, value) {
+            None => self.b.function.int(Type::I1, 0),
+            Some(Usage::Always) => self.b.function.int(Type::I1, 1),
+            Some(Usage::When(condition)) => self.condition(condition),
+        }
+    }
+
+    /// For each value of which it is asked whether a loop uses it: whether this iteration or one before did.
+    fn used_so_far(&mut self, body: Region, tracked: &[Value], before: &[Value]) -> Vec<Value> {
+        let pairs = tracked.iter().zip(before);
+        pairs
+            .map(|(&value, &before)| {
+                let here = self.used_inside(body, value);
+                self.b.binary(Opcode::Or, before, here)
+            })
+            .collect()
     }
 
     fn reverse_load(&mut self, op: Op, shadow: Value) {
@@ -647,10 +749,15 @@ impl Mirror<'_, '_> {
             self.restore(only);
             self.flow_back_through_end(only, 0, &results);
             self.reverse_ops(only);
+            for value in self.usages.tracked(op).to_vec() {
+                let used = self.used_inside(only, value);
+                self.used.insert((op, value), used);
+            }
             return;
         }
         let captures = self.captures.get(&op).cloned().unwrap_or_default();
         let before: Vec<Option<Value>> = captures.iter().map(|&v| self.adjoints[v]).collect();
+        let tracked = self.usages.tracked(op).to_vec();
         let condition = self.lookup(self.source.ops[op].operands[0]);
         let location = self.b.location;
         let mut regions: SmallVec<[Region; 2]> = SmallVec::new();
@@ -669,11 +776,17 @@ impl Mirror<'_, '_> {
                 self.restore(region);
                 self.flow_back_through_end(region, 0, &results);
                 self.reverse_ops(region);
-                ends.push(captures.iter().map(|&v| self.adjoint_or_zero(v)).collect());
+                let mut end: Vec<Value> =
+                    captures.iter().map(|&v| self.adjoint_or_zero(v)).collect();
+                for &value in &tracked {
+                    end.push(self.used_inside(region, value));
+                }
+                ends.push(end);
             }
             self.b.region = outer;
         }
-        let types: Vec<Type> = captures.iter().map(|&v| self.adjoint_type(v)).collect();
+        let mut types: Vec<Type> = captures.iter().map(|&v| self.adjoint_type(v)).collect();
+        types.extend(tracked.iter().map(|_| Type::I1));
         let opcode = self.source.ops[op].opcode;
         let payload = self.source.ops[op].payload.clone();
         self.b.location = location;
@@ -692,6 +805,10 @@ impl Mirror<'_, '_> {
         self.b.function.ops[mirrored].regions = regions;
         for (index, &capture) in captures.iter().enumerate() {
             self.adjoints[capture] = Some(self.b.function.ops[mirrored].results[index]);
+        }
+        for (index, &value) in tracked.iter().enumerate() {
+            let used = self.b.function.ops[mirrored].results[captures.len() + index];
+            self.used.insert((op, value), used);
         }
     }
 
@@ -718,6 +835,15 @@ impl Mirror<'_, '_> {
                 *adjoint = Some(carried);
             }
         }
+        let tracked = self.usages.tracked(op).to_vec();
+        let mut before_used = Vec::new();
+        if is_loop {
+            for _ in &tracked {
+                let unused = self.b.function.int(Type::I1, 0);
+                let (carried, _) = add_carried(self.b.function, op, unused);
+                before_used.push(carried);
+            }
+        }
         for &region in &data.regions {
             if self.source.ends_in_trap(region) {
                 continue;
@@ -733,16 +859,24 @@ impl Mirror<'_, '_> {
             let skip = usize::from(data.opcode == Opcode::Loop);
             self.flow_back_through_end(region, skip, &results);
             self.reverse_ops(region);
+            let used = match is_loop {
+                true => self.used_so_far(region, &tracked, &before_used),
+                false => {
+                    let values = tracked.iter();
+                    values.map(|&v| self.used_inside(region, v)).collect()
+                }
+            };
             self.end_complete();
             for &capture in &captures {
                 let adjoint = self.adjoint_or_zero(capture);
                 self.b.function.ops[end].operands.push(adjoint);
             }
+            self.b.function.ops[end].operands.extend(used);
             self.b.function.regions[region].ops.push(end);
         }
         self.b.region = outer;
         let first = match is_loop {
-            true => self.b.function.ops[op].results.len() - captures.len(),
+            true => self.b.function.ops[op].results.len() - captures.len() - tracked.len(),
             false => self.b.function.ops[op].results.len(),
         };
         for (index, (&capture, &ty)) in captures.iter().zip(&types).enumerate() {
@@ -751,6 +885,13 @@ impl Mirror<'_, '_> {
                 false => self.b.function.add_result(op, ty),
             };
             self.adjoints[capture] = Some(result);
+        }
+        for (index, &value) in tracked.iter().enumerate() {
+            let used = match is_loop {
+                true => self.b.function.ops[op].results[first + captures.len() + index],
+                false => self.b.function.add_result(op, Type::I1),
+            };
+            self.used.insert((op, value), used);
         }
         if is_loop {
             let initial = first_initial(data.opcode);
@@ -844,7 +985,12 @@ impl Mirror<'_, '_> {
     fn reverse_iteration(&mut self, op: Op, position: usize, last: Value) {
         let data = &self.source.ops[op];
         let body = data.regions[0];
+        let tracked = self.usages.tracked(op).to_vec();
+        let unused = self.b.function.int(Type::I1, 0);
         let Some(adjoint) = self.adjoints[data.results[position]] else {
+            for value in tracked {
+                self.used.insert((op, value), unused);
+            }
             return self.release_after(op);
         };
         let captures = self.captures.get(&op).cloned().unwrap_or_default();
@@ -857,6 +1003,7 @@ impl Mirror<'_, '_> {
         let took_place = self.b.icmp(IntPredicate::Sge, number, zero);
         let mut types: Vec<Type> = captures.iter().map(|&v| self.adjoint_type(v)).collect();
         types.push(self.b.ty(adjoint));
+        types.extend(tracked.iter().map(|_| Type::I1));
         let (mirrored, then_region, else_region) = self.b.if_else(took_place, &types);
         let outer = std::mem::replace(&mut self.b.region, then_region);
         self.numbers.insert(op, number);
@@ -869,11 +1016,15 @@ impl Mirror<'_, '_> {
         let carried = self.source.regions[body].args[1 + position];
         let mut yields: Vec<Value> = captures.iter().map(|&v| self.adjoint_or_zero(v)).collect();
         yields.push(self.adjoint_or_zero(carried));
+        for &value in &tracked {
+            yields.push(self.used_inside(body, value));
+        }
         self.b.location = location;
         self.b.yields(&yields);
         self.b.region = else_region;
         let mut passed = before;
         passed.push(adjoint);
+        passed.extend(tracked.iter().map(|_| unused));
         self.b.yields(&passed);
         self.b.region = outer;
         let results = self.b.function.ops[mirrored].results.clone();
@@ -881,6 +1032,9 @@ impl Mirror<'_, '_> {
             self.adjoints[capture] = Some(result);
         }
         self.accumulate(data.operands[3 + position], results[captures.len()]);
+        for (&value, &used) in tracked.iter().zip(&results[captures.len() + 1..]) {
+            self.used.insert((op, value), used);
+        }
         self.release_after(op);
     }
 
@@ -931,6 +1085,14 @@ impl Mirror<'_, '_> {
             let total = total.expect("rows of different lengths have a total");
             initial.push(self.lookup(total));
         }
+        // What every iteration uses is used if there is one.
+        let (always, tracked): (Vec<Value>, Vec<Value>) = self
+            .usages
+            .tracked(op)
+            .iter()
+            .partition(|&&v| self.usages.inside(body, v) == Some(Usage::Always));
+        let unused = self.b.function.int(Type::I1, 0);
+        initial.extend(tracked.iter().map(|_| unused));
         let (zero, one, minus_one) = (self.b.i64(0), self.b.i64(1), self.b.i64(-1));
         // Where the order does not matter, the usual one is the better one.
         let (mirrored, region) =
@@ -957,6 +1119,7 @@ impl Mirror<'_, '_> {
         }
         self.restore(body);
         let incoming = &args[1 + captures.len()..];
+        let used_before = &incoming[carried.len() + rows.len()..];
         for (saving, &end) in rows.iter().zip(&incoming[carried.len()..]) {
             let start = self.start_of_row(*saving, end);
             self.row_starts.insert(*saving, start);
@@ -973,6 +1136,7 @@ impl Mirror<'_, '_> {
             yields.push(self.adjoint_or_zero(arg));
         }
         yields.extend(rows.iter().map(|saving| self.row_starts[saving]));
+        yields.extend(self.used_so_far(body, &tracked, used_before));
         self.b.location = data.location;
         self.b.yields(&yields);
         self.b.region = outer;
@@ -982,6 +1146,16 @@ impl Mirror<'_, '_> {
         }
         for (&index, &result) in carried.iter().zip(&results[captures.len()..]) {
             self.accumulate(data.operands[first_initial + index], result);
+        }
+        for (&value, &used) in tracked
+            .iter()
+            .zip(&results[results.len() - tracked.len()..])
+        {
+            self.used.insert((op, value), used);
+        }
+        for value in always {
+            let used = self.b.icmp(IntPredicate::Sgt, count, zero);
+            self.used.insert((op, value), used);
         }
         self.release_after(op);
     }
