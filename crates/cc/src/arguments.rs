@@ -269,6 +269,28 @@ impl Arguments {
             })
             .flatten()
     }
+
+    /// The folders that these options name, in order: `-L folder` and `-Lfolder`.
+    pub(crate) fn folders(&self, names: &[&str]) -> Vec<PathBuf> {
+        let named = |option: &[OsString]| match option {
+            [name, folder] => names.iter().any(|one| name == one).then(|| folder.into()),
+            [one] => names
+                .iter()
+                .find_map(|name| one.to_str()?.strip_prefix(name))
+                .map(PathBuf::from),
+            _ => None,
+        };
+        let options = self.items.iter().filter_map(|item| match item {
+            Item::Option(option) => Some(option.as_slice()),
+            _ => None,
+        });
+        options.filter_map(named).collect()
+    }
+
+    /// The folders in which headers are looked for.
+    pub(crate) fn include_folders(&self) -> Vec<PathBuf> {
+        self.folders(&["-iquote", "-isystem", "-idirafter", "-I"])
+    }
 }
 
 /// What an optimisation level is in numbers; `-O` alone is `-O1`, as in clang.

@@ -55,6 +55,11 @@ impl Clang {
         }))
     }
 
+    /// The language of files whose names do not say it.
+    pub(crate) fn language(&self) -> Language {
+        self.language
+    }
+
     /// Runs clang.
     pub(crate) fn run(&self, arguments: Vec<OsString>) -> Result<(), Failure> {
         let mut command = Command::new(&self.program);

@@ -1,21 +1,15 @@
 //! From a source file to an object: clang makes bitcode of it, the driver makes the derivatives, clang makes the object.
 
-use crate::Failure;
 use crate::arguments::{Arguments, Item, Stage};
 use crate::clang::Clang;
 use crate::embed::Record;
 use crate::render;
+use crate::{Failure, Language};
 use ferrozyme_driver::{
     Level, Library, Options, Relocation, Severity, Unit, UnitOptions, UnitRequests, compile_unit,
 };
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-
-/// Attributes of Enzyme's that clang does not know reach the driver as annotations.
-const ATTRIBUTES: [&str; 2] = [
-    "-Denzyme_inactive=annotate(\"enzyme_inactive\")",
-    "-Denzyme_function_like(name)=annotate(\"enzyme_function_like\",name)",
-];
 
 /// Compiles all sources; gives the object of each, in order.
 pub(crate) fn compile_all(
@@ -88,7 +82,10 @@ struct Compilation<'a> {
 impl Compilation<'_> {
     fn compile(&self) -> Result<PathBuf, Failure> {
         let bitcode = self.temporary("bc");
-        self.clang.run(self.front_arguments(&bitcode))?;
+        match self.preprocessed()? {
+            Some(source) => self.clang.run(self.back_arguments(&source, &bitcode))?,
+            None => self.clang.run(self.front_arguments(&bitcode))?,
+        }
         let bytes = std::fs::read(&bitcode).map_err(|error| unreadable(&bitcode, &error))?;
         let identity = self.identity(&bytes);
         let record_file = self.temporary("record");
@@ -187,8 +184,74 @@ impl Compilation<'_> {
         }
     }
 
-    /// Unoptimised bitcode, in which optimisation is not forbidden.
+    /// The source without directives, if it has attributes that the preprocessor cannot change.
+    fn preprocessed(&self) -> Result<Option<PathBuf>, Failure> {
+        if !crate::attributes::are_in(self.path, &self.arguments.include_folders()) {
+            return Ok(None);
+        }
+        let source = self.temporary(match self.is_cpp() {
+            true => "ii",
+            false => "i",
+        });
+        let mut command = self.code_options_raw();
+        command.extend(["-E".into(), "-o".into(), source.clone().into()]);
+        self.add_source(&mut command);
+        self.clang.run(command)?;
+        let text = std::fs::read(&source).map_err(|error| unreadable(&source, &error))?;
+        let Some(changed) = crate::attributes::annotated(&String::from_utf8_lossy(&text)) else {
+            return Ok(None);
+        };
+        std::fs::write(&source, changed).map_err(|error| unreadable(&source, &error))?;
+        Ok(Some(source))
+    }
+
+    fn is_cpp(&self) -> bool {
+        match &self.language {
+            Some(language) => language.to_string_lossy().contains("c++"),
+            None => {
+                self.clang.language() == Language::Cpp
+                    || self
+                        .path
+                        .extension()
+                        .is_some_and(|extension| extension != "c")
+            }
+        }
+    }
+
+    /// The source in its language, where headers of ours are found, with its dependencies.
+    fn add_source(&self, command: &mut Vec<OsString>) {
+        if let Some(headers) = crate::headers::folder(self.folder) {
+            command.splice(0..0, ["-I".into(), headers.into()]);
+        }
+        self.add_dependencies(command);
+        if let Some(language) = &self.language {
+            command.extend(["-x".into(), language.clone()]);
+        }
+        command.push(self.path.into());
+    }
+
+    /// Unoptimised bitcode of a source that is preprocessed.
+    fn back_arguments(&self, source: &Path, bitcode: &Path) -> Vec<OsString> {
+        let mut command = self.bitcode_options(bitcode);
+        command.push("-x".into());
+        command.push(match self.is_cpp() {
+            true => "c++-cpp-output".into(),
+            false => "cpp-output".into(),
+        });
+        command.push(source.into());
+        command
+    }
+
+    /// Unoptimised bitcode of a source.
     fn front_arguments(&self, bitcode: &Path) -> Vec<OsString> {
+        let mut command = self.bitcode_options(bitcode);
+        command.extend(crate::attributes::macros().into_iter().map(OsString::from));
+        self.add_source(&mut command);
+        command
+    }
+
+    /// Bitcode in which optimisation is not forbidden.
+    fn bitcode_options(&self, bitcode: &Path) -> Vec<OsString> {
         let mut command: Vec<OsString> = self.code_options_raw();
         let fixed = [
             "-c",
@@ -202,17 +265,11 @@ impl Compilation<'_> {
             "-fno-discard-value-names",
         ];
         command.extend(fixed.map(OsString::from));
-        command.extend(ATTRIBUTES.map(OsString::from));
         if !self.arguments.debug {
             // For messages; it is removed again.
             command.push("-gline-tables-only".into());
         }
-        self.add_dependencies(&mut command);
         command.extend(["-o".into(), bitcode.into()]);
-        if let Some(language) = &self.language {
-            command.extend(["-x".into(), language.clone()]);
-        }
-        command.push(self.path.into());
         command
     }
 

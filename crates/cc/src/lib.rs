@@ -10,6 +10,8 @@
 //!
 //! | file | what lives there |
 //! |---|---|
+//! | `attributes.rs` | attributes that clang does not know |
+//! | `headers.rs` | the header `<enzyme/enzyme>` |
 //! | `arguments.rs` | what is input, what output and what stage in clang's arguments |
 //! | `clang.rs` | the clang that is used |
 //! | `compile.rs` | from a source file to an object |
@@ -21,10 +23,12 @@
 //! | `render.rs` | messages in clang's style |
 
 mod arguments;
+mod attributes;
 mod clang;
 mod compile;
 mod embed;
 mod explain;
+mod headers;
 mod library;
 mod link;
 mod render;
@@ -72,16 +76,27 @@ pub fn run(language: Language) -> ExitCode {
 fn drive(language: Language, given: Vec<OsString>) -> Result<(), Failure> {
     let clang = Clang::find(language)?;
     let arguments = Arguments::read(language, given.clone()).map_err(Failure::Message)?;
-    if arguments.stage == Stage::Other {
-        return clang.run(given);
-    }
     let folder = tempfile::Builder::new()
         .prefix("ferrozyme-cc")
         .tempdir()
         .map_err(|error| Failure::Message(format!("no folder for temporary files: {error}")))?;
+    if arguments.stage == Stage::Other {
+        return look(&clang, given, folder.path());
+    }
     let objects = compile::compile_all(&clang, &arguments, folder.path())?;
     match arguments.stage {
         Stage::Link => link::link(&clang, &arguments, &objects, folder.path()),
         _ => Ok(()),
     }
+}
+
+/// Lets clang do what does not concern the driver, with its headers.
+fn look(clang: &Clang, mut given: Vec<OsString>, folder: &std::path::Path) -> Result<(), Failure> {
+    let inner = given
+        .first()
+        .is_some_and(|first| first == "-cc1" || first == "-cc1as");
+    if !inner && let Some(headers) = headers::folder(folder) {
+        given.splice(0..0, ["-I".into(), headers.into()]);
+    }
+    clang.run(given)
 }

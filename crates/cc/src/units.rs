@@ -36,7 +36,7 @@ impl Units {
     pub(crate) fn find(arguments: &Arguments, objects: &[PathBuf]) -> Units {
         let mut units = Units::default();
         let mut objects = objects.iter();
-        let folders = library_folders(arguments);
+        let folders = arguments.folders(&["-L"]);
         for item in &arguments.items {
             match item {
                 Item::Source { .. } => {
@@ -168,26 +168,6 @@ impl Inputs for Units {
     fn identity(&self, index: usize) -> String {
         self.units[index].record.identity.clone()
     }
-}
-
-/// The folders of `-L`.
-fn library_folders(arguments: &Arguments) -> Vec<PathBuf> {
-    let mut folders = Vec::new();
-    for item in &arguments.items {
-        let Item::Option(option) = item else {
-            continue;
-        };
-        match option.as_slice() {
-            [name, folder] if name == "-L" => folders.push(PathBuf::from(folder)),
-            [one] => folders.extend(
-                one.to_str()
-                    .and_then(|one| one.strip_prefix("-L"))
-                    .map(PathBuf::from),
-            ),
-            _ => {}
-        }
-    }
-    folders
 }
 
 /// The static library that `-l` finds in a folder that the user names.

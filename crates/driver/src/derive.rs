@@ -2,7 +2,7 @@
 
 use crate::descriptor::Mode;
 use crate::dispatch::{Choice, stop_with};
-use crate::enzyme::{Part, ValueRequest, forward_to, without_releases};
+use crate::enzyme::{Part, ValueRequest, count_iterations, forward_to, without_releases};
 use crate::explain::{show_locations, summarise};
 use crate::options::{Explain, Options, Stage};
 use crate::passing::{Passing, passing_of};
@@ -304,6 +304,9 @@ impl Derivation<'_> {
             }
         };
         let made: Vec<FunctionId> = self.module.functions.keys().skip(before).collect();
+        if request.part() == Part::Whole {
+            count_iterations(self.module, &made);
+        }
         let directions = asked.width;
         for id in made {
             self.optimise(id);
@@ -349,7 +352,10 @@ impl Derivation<'_> {
         let split = match self.splits.get(root) {
             Some(split) => *split,
             None => {
+                let before = self.module.functions.len();
                 let split = differentiate_split(self.module, asked)?;
+                let made: Vec<FunctionId> = self.module.functions.keys().skip(before).collect();
+                count_iterations(self.module, &made);
                 self.splits.insert(root.to_owned(), split);
                 split
             }

@@ -6,8 +6,9 @@ use crate::derive::{Derived, Refusals, derive};
 use crate::detach::attach_again;
 use crate::dispatch::{Choice, dispatch_unknown_calls, has_unknown_calls};
 use crate::enzyme::{
-    adapt_registrations, call_parallel_regions, copy_from_outside, detach_inactive_globals,
-    end_at_handlers, mark_arrays, pass_lists, wrap_library_addresses,
+    adapt_registrations, call_parallel_regions, copy_from_outside, declare_hints,
+    detach_inactive_globals, end_at_handlers, mark_arrays, pass_lists, take_hints,
+    wrap_library_addresses,
 };
 use crate::finish::{emit, optimise_derivatives};
 use crate::formatting::refuse_changes_in_formatting;
@@ -144,6 +145,7 @@ pub(crate) fn make_derivatives<'c>(
     adapt_registrations(context, module, &mut gathered.registrations)
         .map_err(|problem| vec![problem])?;
     detach_inactive_globals(context, module, &gathered.registrations);
+    declare_hints(context, module);
     call_parallel_regions(context, module)?;
     pass_lists(context, module);
     copy_from_outside(context, module);
@@ -230,6 +232,7 @@ fn differentiate_prepared<'c>(
         }]
     })?;
     attach_again(module);
+    take_hints(module);
     clock.lap("export");
     Ok(derived)
 }

@@ -3,7 +3,7 @@
 //! What it does not hold may be in other units; then the derivatives are made when the program is linked. That something is missing shows when a derivative cannot be made: a function without body may be called as long as
 //! nothing that carries a derivative goes through it.
 
-use crate::enzyme::{LOCAL_MARK, has_requests};
+use crate::enzyme::{LOCAL_MARK, has_requests, take_hints};
 use crate::finish::{drop_the_rest, optimise_derivatives};
 use crate::gather::{
     FUNCTION_SUFFIX, Gathered, PROMOTED_PREFIX, gather, mark_tables, promote_locals,
@@ -199,6 +199,7 @@ pub fn compile_unit(
 }
 
 fn finished(module: Module<'_>, options: &UnitOptions) -> Vec<u8> {
+    take_hints(module);
     if options.strip_debug_information {
         module.strip_debug_information();
     }

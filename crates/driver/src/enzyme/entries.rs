@@ -1,5 +1,6 @@
 //! The names of the convention: entry points, which programs declare under any name that contains theirs, and markers.
 
+use super::hints::is_hint;
 use super::trace::trace;
 use crate::report::Diagnostic;
 use crate::requests::location_of;
@@ -35,8 +36,8 @@ const ENTRIES: &[(&str, Entry)] = &[
     ("__enzyme_virtualreverse", Entry::Table),
 ];
 
-/// Entry points of Enzyme that there are none of here.
-const UNKNOWN_ENTRIES: &[&str] = &["__enzyme_fwdsplit", "__enzyme_error_estimate"];
+/// What all names of the convention contain.
+const PREFIX: &str = "__enzyme_";
 
 impl Entry {
     /// Whether it is (a part of) reverse mode.
@@ -57,10 +58,7 @@ impl Entry {
 pub(crate) fn has_requests(module: Module<'_>) -> bool {
     module.functions().any(|function| {
         let name = function.name();
-        function.is_declaration()
-            && (ENTRIES.iter().any(|(entry, _)| name.contains(entry))
-                || UNKNOWN_ENTRIES.iter().any(|entry| name.contains(entry)))
-            && function.is_used()
+        function.is_declaration() && name.contains(PREFIX) && !is_hint(&name) && function.is_used()
     })
 }
 
@@ -83,13 +81,25 @@ pub(super) fn entry_calls(module: Module<'_>) -> Vec<(Entry, Value<'_>)> {
     calls
 }
 
+/// The name that a symbol goes on with.
+fn name_at(symbol: &str) -> &str {
+    let end = symbol.find(|c: char| !c.is_ascii_lowercase() && c != '_');
+    symbol[..end.unwrap_or(symbol.len())].trim_end_matches('_')
+}
+
 /// What is done with entry points besides calling them, and calls of those that there are none of here.
 pub(super) fn misuses<'c>(context: &'c Context, module: Module<'c>) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
     for function in module.functions().filter(|one| one.is_declaration()) {
         let name = function.name();
-        let unknown = UNKNOWN_ENTRIES.iter().find(|entry| name.contains(*entry));
+        if is_hint(&name) {
+            continue;
+        }
         let known = ENTRIES.iter().any(|(entry, _)| name.contains(entry));
+        let unknown = (!known)
+            .then(|| name.find(PREFIX))
+            .flatten()
+            .map(|start| name_at(&name[start..]));
         for user in function.users() {
             let location = || match user.is_instruction() {
                 true => location_of(context, user),
@@ -200,6 +210,7 @@ const MARKERS: &[(&str, Marker)] = &[
     ("enzyme_runtime_activity", Marker::Hint),
     ("enzyme_strong_zero", Marker::Hint),
     ("enzyme_not_overwritten", Marker::Hint),
+    ("enzyme_nocache", Marker::Hint),
     ("enzyme_vector", Marker::Vector),
     ("enzyme_scalar", Marker::Scalar),
     ("enzyme_buffer", Marker::Buffer),

@@ -23,6 +23,7 @@
 //! | `arrays.rs` | what C says of arrays |
 //! | `exceptions.rs` | C++ exceptions that are caught in what is differentiated |
 //! | `inactive.rs` | inactive global variables
+//! | `hints.rs` | functions that say something and do nothing
 //! | `openmp.rs` | parallel regions
 //! | `addresses.rs` | functions of C's library whose address is taken |
 //! | `root.rs` | the function that is differentiated |
@@ -33,6 +34,7 @@ mod arrays;
 mod batch;
 mod entries;
 mod exceptions;
+mod hints;
 mod inactive;
 mod openmp;
 mod outside;
@@ -49,6 +51,7 @@ pub(crate) use addresses::wrap_library_addresses;
 pub(crate) use arrays::mark_arrays;
 pub(crate) use entries::has_requests;
 pub(crate) use exceptions::end_at_handlers;
+pub(crate) use hints::{count_iterations, declare_hints, take_hints};
 pub(crate) use inactive::detach_inactive_globals;
 pub(crate) use openmp::call_parallel_regions;
 pub(crate) use outside::copy_from_outside;

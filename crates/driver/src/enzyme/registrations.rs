@@ -93,8 +93,10 @@ pub(crate) fn read_enzyme_registrations(
                 .ok_or_else(|| unreadable("has no number of an argument as its element 2"))?;
             let release = function(3).ok();
             (function(0)?, RegistrationKind::Allocation { size, release })
-        } else {
+        } else if what.starts_with("nofree") || !is_registration(&name) {
             continue;
+        } else {
+            return Err(format!("there is no registration '{PREFIX}{what}'"));
         };
         found.push(Registration {
             primal,
@@ -103,6 +105,11 @@ pub(crate) fn read_enzyme_registrations(
         });
     }
     Ok(found)
+}
+
+/// Whether a global is named as one that registers something: C++ puts its namespace and type around the name, and makes others of it.
+fn is_registration(name: &str) -> bool {
+    name.starts_with(PREFIX) || name.starts_with("_ZL") || name.starts_with("_ZN")
 }
 
 /// An element of an array, or the value itself where there is only one.
@@ -140,8 +147,10 @@ fn read_annotations(annotations: Value<'_>, source: usize, found: &mut Vec<Regis
             continue;
         };
         let kind = match said.as_str() {
-            "enzyme_inactive" if subject.is_function() => RegistrationKind::Inactive,
-            "enzyme_inactive" => RegistrationKind::InactiveGlobal,
+            "enzyme_inactive" | "enzyme_inactive_noblock" => match subject.is_function() {
+                true => RegistrationKind::Inactive,
+                false => RegistrationKind::InactiveGlobal,
+            },
             "enzyme_function_like" => {
                 let like = part(4)
                     .filter(|given| given.kind() == ValueKind::GlobalVariable)

@@ -62,7 +62,15 @@ fn be_like<'c>(
     other: &str,
 ) -> Result<(), Diagnostic> {
     let ty = function.value_type();
-    let other = module.declare(other, ty);
+    // The library has a version of its own for floats.
+    let float = context.float();
+    let single = ty.result() == float && ty.parameters().iter().all(|of| *of == float);
+    let declared = module.function(other).map(|other| other.value_type());
+    let other = match single && declared != Some(ty) {
+        true => format!("{other}f"),
+        false => other.to_owned(),
+    };
+    let other = module.declare(&other, ty);
     if other.value_type() != ty {
         return Err(Diagnostic::error(format!(
             "'{}' cannot be like '{}', which is a function of another type",

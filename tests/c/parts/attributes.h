@@ -1,0 +1,2 @@
+// A function that has no derivative.
+[[enzyme::inactive]] __attribute__((noinline)) inline double included(double x) { return x * 13; }

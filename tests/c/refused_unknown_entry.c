@@ -1,0 +1,6 @@
+// refused: error: '__enzyme_differentiate' is not supported
+double __enzyme_differentiate(void *, ...);
+
+double square(double x) { return x * x; }
+
+int main(void) { return (int)__enzyme_differentiate((void *)square, 3.0); } // here
