@@ -275,7 +275,7 @@ pub(crate) fn defer_function(module: &mut Module, key: &ListKey) -> FunctionId {
         module,
         name,
         &format!(
-            "func @{name}(%list: ptr nocapture, %memory: ptr readonly writeonly nocapture{parameters}) noinline {{
+            "func @{name}(%list: ptr nocapture, %memory: ptr readonly writeonly{parameters}) noinline {{
                %len_at = offset %list, 1 * 8
                %room_at = offset %list, 2 * 8
                %entries = load ptr %list align 8

@@ -195,12 +195,13 @@ impl Inputs {
     }
 }
 
-/// A machine with limits that no valid program reaches.
+/// A machine with limits that no valid program reaches, which holds functions to what they promise.
 pub(crate) fn new_machine(module: &Module) -> Machine<'_> {
     let mut machine = Machine::new(module);
     machine.set_step_limit(STEP_LIMIT);
     machine.set_depth_limit(DEPTH_LIMIT);
     machine.set_memory_limit(1 << 26);
+    machine.check_promises();
     machine
 }
 

@@ -68,6 +68,10 @@ laws! {
     Width "width",
     /// The split reverse derivative gives what the combined one gives, bit for bit if that keeps the order of sums.
     Split "split",
+    /// The reverse derivative is the same with everything saved, with everything recomputed, and with no loop differentiated at once.
+    Choices "choices",
+    /// Both derivatives are the same whichever calls are inlined beforehand, and in whichever order functions stand.
+    Inlining "inlining",
     /// The forward derivative of the optimised program is that of the program.
     ForwardOfOptimised "forward-of-optimised",
     /// The reverse derivative of the optimised program is that of the program.
@@ -166,6 +170,7 @@ impl Violation {
             FaultKind::StepLimit { .. } | FaultKind::RecursionLimit { .. } => "endless",
             FaultKind::Trap { .. } => "trap",
             FaultKind::UndefUsed { .. } => "undef",
+            FaultKind::PromiseBroken { .. } => "promise",
             _ => "other",
         };
         Violation::new(law, Kind::Fault(kind), format!("{what}: {fault}"))

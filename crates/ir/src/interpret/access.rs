@@ -3,6 +3,7 @@
 use super::datum::{Bits, Pointer};
 use super::fault::FaultKind;
 use super::memory::{Origin, check_alignment, is_word};
+use super::promises::Touch;
 use super::{Machine, Prepared, float};
 use crate::facts::Alignment;
 use crate::function::{Function, Op, OpData, Payload, Value, ones};
@@ -37,6 +38,7 @@ impl<'m> Machine<'m> {
             Opcode::Load => {
                 let at = address(self, 0)?;
                 check_alignment(at, align)?;
+                self.check_touch(at, Touch::Read)?;
                 let result = data.results[0];
                 let ty = prepared.types[result.index()];
                 let bits = if is_word(ty) {
@@ -49,6 +51,7 @@ impl<'m> Machine<'m> {
             Opcode::Store => {
                 let at = address(self, 1)?;
                 check_alignment(at, align)?;
+                self.check_touch(at, Touch::Write)?;
                 let ty = prepared.types[operand(0).index()];
                 match &self.slots[base + operand(0).index()] {
                     Bits::Scalar(raw) if is_word(ty) => self.memory.store_word(at, *raw as u64),
@@ -79,6 +82,7 @@ impl<'m> Machine<'m> {
                     unreachable!("verified: a free says where to");
                 };
                 let at = Pointer(address(self, 0)?);
+                self.check_touch(at.0, Touch::Write)?;
                 if let Some(&size) = data.operands.get(1) {
                     let bytes = self.size(base, size)?;
                     self.memory.check_release(at, bytes, align)?;
@@ -100,6 +104,8 @@ impl<'m> Machine<'m> {
                         bytes,
                     });
                 }
+                self.check_touch(from, Touch::Read)?;
+                self.check_touch(to, Touch::Write)?;
                 self.memory.move_bytes(to, from, bytes)
             }
             Opcode::Fill => {
@@ -109,12 +115,15 @@ impl<'m> Machine<'m> {
                     return Ok(());
                 }
                 check_alignment(to, align)?;
+                self.check_touch(to, Touch::Write)?;
                 let byte = self.slots[base + operand(1).index()].lane(0);
                 self.memory.fill_bytes(to, byte.map(|raw| raw as u8), bytes)
             }
             Opcode::AtomicAdd => {
                 let at = address(self, 0)?;
                 check_alignment(at, align)?;
+                self.check_touch(at, Touch::Read)?;
+                self.check_touch(at, Touch::Write)?;
                 let ty = prepared.types[operand(1).index()];
                 let old = self.memory.load(at, ty)?;
                 let added = &self.slots[base + operand(1).index()];

@@ -7,6 +7,7 @@ use super::arithmetic::{self, evaluate_lane, is_lanewise};
 use super::datum::{Bits, Datum, Pointer};
 use super::fault::FaultKind;
 use super::memory::function_at;
+use super::promises::Promises;
 use super::{Machine, Prepared};
 use crate::FunctionId;
 use crate::facts::Range;
@@ -30,6 +31,8 @@ pub(super) struct Frame<'m> {
     stack: usize,
     /// The operation of the caller that gets the results; none when the host called.
     call: Option<Op>,
+    /// What the call promises of memory, if anything and if that is checked.
+    pub(super) promises: Option<Box<Promises>>,
 }
 
 /// A region that control is in.
@@ -93,6 +96,7 @@ impl<'m> Machine<'m> {
             self.slots[value.index()] = datum.bits.clone();
         }
         self.check_arguments(code, 0)?;
+        self.note_promises(function, 0);
         loop {
             let frame = self.frames.last().expect("a frame is active while running");
             let (code, base, prepared) = (frame.code, frame.base, frame.prepared.clone());
@@ -460,6 +464,7 @@ impl<'m> Machine<'m> {
             levels: self.levels.len(),
             stack: self.stack.len(),
             call,
+            promises: None,
         });
         self.push_level(code, code.body(), Holder::Body);
         Ok(())
@@ -514,6 +519,7 @@ impl<'m> Machine<'m> {
         if ranges {
             self.check_arguments(callee_code, callee_base)?;
         }
+        self.note_promises(callee, callee_base);
         Ok(Next::Frame)
     }
 
@@ -563,6 +569,9 @@ impl<'m> Machine<'m> {
             if let Some(at) = self.stack.pop() {
                 self.memory.stack_release(at);
             }
+        }
+        if let Some(promises) = &frame.promises {
+            self.check_kept(frame.function, promises, &values)?;
         }
         let Some(call) = frame.call else {
             self.results = values;

@@ -174,6 +174,15 @@ pub enum FaultKind {
         /// How many bytes they have together.
         bytes: u64,
     },
+    /// A function does to memory what its facts promise that it does not.
+    PromiseBroken {
+        /// The function.
+        function: Box<str>,
+        /// What it promises, as the text form has it.
+        promise: &'static str,
+        /// The memory that it touches; where it left a pointer, for `nocapture`; null for one that it returns.
+        address: Pointer,
+    },
     /// An operation that only memory, calls or control can carry out was to be evaluated alone.
     NotPure,
 }
@@ -190,6 +199,7 @@ impl FaultKind {
             | FaultKind::Uninitialised { address }
             | FaultKind::Misaligned { address, .. }
             | FaultKind::WriteToConstant { address }
+            | FaultKind::PromiseBroken { address, .. }
             | FaultKind::DoubleFree { address }
             | FaultKind::InvalidFree { address }
             | FaultKind::OverlappingCopy { to: address, .. } => Some(address),
@@ -285,6 +295,9 @@ impl fmt::Display for FaultKind {
                     "{bytes} bytes in {count} pieces of memory were never freed"
                 )
             }
+            FaultKind::PromiseBroken {
+                function, promise, ..
+            } => write!(f, "@{function} breaks its promise `{promise}`"),
             FaultKind::NotPure => f.write_str("the operation is not a computation on values alone"),
         }
     }

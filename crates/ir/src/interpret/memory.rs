@@ -388,6 +388,47 @@ impl Memory {
         }
     }
 
+    /// How many pieces of memory there have been: those made from now on have higher numbers, until addresses serve again.
+    pub(super) fn pieces_so_far(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// Whether a piece belongs to a global.
+    pub(super) fn is_global(&self, piece: usize) -> bool {
+        self.pieces
+            .get(piece)
+            .is_some_and(|piece| piece.kind == Kind::Global)
+    }
+
+    /// Whether a piece cannot be written.
+    pub(super) fn is_constant(&self, piece: usize) -> bool {
+        self.pieces.get(piece).is_some_and(|piece| !piece.writable)
+    }
+
+    /// A place in live memory that holds a pointer into a piece, other than the piece itself.
+    pub(super) fn pointer_to(&self, wanted: usize) -> Option<Pointer> {
+        let (start, size) = self
+            .pieces
+            .get(wanted)
+            .map(|piece| (piece.start, piece.size))?;
+        for (index, piece) in self.pieces.iter().enumerate() {
+            if !piece.alive || index == wanted {
+                continue;
+            }
+            let first = (piece.start.next_multiple_of(8) - piece.start) as usize;
+            let words = piece.bytes.get(first..).unwrap_or_default();
+            for (number, word) in words.as_chunks::<8>().0.iter().enumerate() {
+                let offset = first + 8 * number;
+                if u64::from_le_bytes(*word).wrapping_sub(start) <= size
+                    && piece.known[offset..offset + 8] == [0xff; 8]
+                {
+                    return Some(Pointer(piece.start + offset as u64));
+                }
+            }
+        }
+        None
+    }
+
     /// Where the memory that an address belongs to, alive or dead, was made.
     pub(super) fn origin(&self, at: Pointer) -> Origin {
         self.pieces.get(piece_index(at.0)?)?.origin
@@ -638,7 +679,8 @@ pub(super) fn check_alignment(address: u64, align: u64) -> Result<(), FaultKind>
     }
 }
 
-fn piece_index(address: u64) -> Option<usize> {
+/// The number of the piece that an address belongs to, if it can belong to one.
+pub(super) fn piece_index(address: u64) -> Option<usize> {
     ((address >> 32) as usize).checked_sub(1)
 }
 

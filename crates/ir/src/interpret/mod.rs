@@ -24,8 +24,8 @@
 //!
 //! What is checked: bounds, lifetime (heap and stack), initialisation of every byte read, alignment, the allocator that
 //! memory goes back to, overlap of `copy`, constant memory, division, promised ranges, undefined values where control
-//! or memory depends on them, signatures of indirect calls, steps, depth and memory. What is not: `noalias`, `readonly`
-//! and the like, floating-point flags, `inbounds`.
+//! or memory depends on them, signatures of indirect calls, steps, depth and memory; and, if asked for, what functions promise of
+//! memory ([`Machine::check_promises`]). What is not: `noalias`, floating-point flags, `inbounds`.
 
 mod access;
 mod arithmetic;
@@ -35,6 +35,7 @@ mod fault;
 mod float;
 mod math;
 mod memory;
+mod promises;
 #[cfg(test)]
 mod tests;
 
@@ -95,6 +96,8 @@ pub struct Machine<'m> {
     steps: u64,
     step_limit: u64,
     depth_limit: usize,
+    /// Whether functions are held to what they promise of memory.
+    checks_promises: bool,
 }
 
 /// What is worth knowing of a function before it runs.
@@ -124,6 +127,7 @@ impl<'m> Machine<'m> {
             steps: 0,
             step_limit: u64::MAX,
             depth_limit: 10_000,
+            checks_promises: false,
         };
         machine.unusable = machine.make_globals().err();
         machine

@@ -2,6 +2,7 @@
 
 mod faults;
 mod opcodes;
+mod promises;
 mod values;
 
 use super::*;
