@@ -175,11 +175,28 @@ impl Shadowing<'_> {
         for &value in pointers {
             if all || has_shadow(self.function, self.objects, &self.shadowed, value) {
                 self.expose(value);
+                self.shadow_what_call_makes(op, value);
             }
         }
         // The callee may make a shadow of what it returns, which somebody must know to release it.
         for &value in &data.results {
             self.expose(value);
+            if has_shadow(self.function, self.objects, &self.shadowed, value) {
+                self.shadow_what_call_makes(op, value);
+            }
+        }
+    }
+
+    /// What a call makes and leaves behind a pointer with a shadow has a shadow, whatever is in there: to the callee all that lies behind such
+    /// pointers is its caller's, and somebody must release what it makes.
+    fn shadow_what_call_makes(&mut self, call: Op, pointer: Value) {
+        let Some((class, _)) = self.objects.class_of(self.function, pointer) else {
+            return;
+        };
+        for class in reachable_from(self.objects, class) {
+            if (self.objects.sources(class)).any(|source| source == Source::Call(call)) {
+                self.shadowed.insert(class);
+            }
         }
     }
 
