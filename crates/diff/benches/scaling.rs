@@ -8,7 +8,7 @@
 //! cargo bench -p ferrozyme-diff --bench scaling
 //! ```
 
-use ferrozyme_diff::{Activity, Request, differentiate_forward, differentiate_reverse};
+use ferrozyme_diff::{Activity, Choices, Request, differentiate_forward, differentiate_reverse};
 use ferrozyme_ir::{
     Alignment, Builder, FloatPredicate, Function, FunctionId, Module, Opcode, Type, Value, all_ops,
 };
@@ -98,6 +98,7 @@ fn request(module: &Module) -> Request {
         width: 1,
         discarded: Vec::new(),
         keep_order: false,
+        choices: Choices::default(),
     }
 }
 

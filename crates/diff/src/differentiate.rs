@@ -14,7 +14,7 @@ use crate::memory::Cells;
 use crate::objects::{Known, Objects, ObjectsCache};
 use crate::overwritten::find_overwritten;
 use crate::plan::{Decision, Plan, Surroundings, plan};
-use crate::request::{Activity, Request};
+use crate::request::{Activity, Choices, Request};
 use crate::reverse::{Forward, reverse};
 use crate::rules;
 use crate::tape::{self, Tape};
@@ -111,6 +111,8 @@ struct Session<'m> {
     released: Vec<Cells>,
     /// What [`Request::keep_order`] says.
     keep_order: bool,
+    /// What [`Request::choices`] says.
+    choices: Choices,
 }
 
 impl Callees for Session<'_> {
@@ -194,12 +196,14 @@ impl<'m> Session<'m> {
             has_register: false,
             released: Vec::new(),
             keep_order: false,
+            choices: Choices::default(),
         }
     }
 
     /// Checks the request, and finds out what calls leave alone, which the analyses want to know.
     fn check(&mut self, request: &Request) -> Result<(), Error> {
         self.keep_order = request.keep_order;
+        self.choices = request.choices;
         let function = &self.module.functions[request.function];
         request.check(function, true).map_err(|message| {
             Error::of_function(
@@ -275,6 +279,7 @@ impl<'m> Session<'m> {
             overwritten: &overwritten,
             split,
             keep_order: self.keep_order,
+            choices: self.choices,
         };
         let plan = plan(self.module, &augmented, &activities, &surroundings);
         Ok(Study {

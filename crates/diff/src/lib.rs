@@ -32,5 +32,5 @@ pub use error::{Caller, Error};
 pub use explain::{explain_activity, explain_plan};
 pub use forward::differentiate_forward;
 pub use given_code::refuse_given_code;
-pub use request::{Activity, Request};
+pub use request::{Activity, Caching, Choices, Request};
 pub use statics::infer_inactive_globals;

@@ -26,6 +26,7 @@ use crate::activity::Activities;
 use crate::at_once::{AtOnce, find_at_once};
 use crate::augment::{Augmented, CallTarget, Step};
 use crate::minimum_cut::{Graph, INFINITE, SINK, SOURCE};
+use crate::request::{Caching, Choices};
 use crate::rules;
 use ferrozyme_ir::entity::SecondaryMap;
 use ferrozyme_ir::{
@@ -139,7 +140,12 @@ pub(crate) struct Surroundings<'a> {
     pub split: bool,
     /// Whether adjoints are added up in the order of a reverse sweep that follows the whole forward sweep.
     pub keep_order: bool,
+    /// What the caller chose.
+    pub choices: Choices,
 }
+
+/// How much dearer what was not chosen is made.
+const UNWANTED: u64 = 1 << 16;
 
 /// Makes the plan for a forward sweep.
 pub(crate) fn plan(
@@ -151,7 +157,10 @@ pub(crate) fn plan(
     let function = &augmented.function;
     let clobbers = Clobbers::compute(module, function);
     let indices = clobbers.aliases().indices();
-    let at_once = find_at_once(clobbers.aliases(), augmented, activities, surroundings);
+    let at_once = match surroundings.choices.at_once {
+        true => find_at_once(clobbers.aliases(), augmented, activities, surroundings),
+        false => AtOnce::default(),
+    };
     let mut planner = Planner {
         module,
         augmented,
@@ -430,19 +439,19 @@ impl<'a> Planner<'a> {
             }
             match recipe {
                 Recipe::Stored(reload, operands) => {
-                    self.graph
-                        .edge(SOURCE, enter, weight.saturating_mul(2).min(INFINITE / 8));
+                    let cost = self.recomputing(weight.saturating_mul(2));
+                    self.graph.edge(SOURCE, enter, cost);
                     self.reloads.insert(value, reload);
                     self.depend(enter, &operands);
                 }
                 Recipe::From(operands, cost) => {
-                    self.graph
-                        .edge(SOURCE, enter, cost.saturating_mul(weight).min(INFINITE / 8));
+                    let cost = self.recomputing(cost.saturating_mul(weight));
+                    self.graph.edge(SOURCE, enter, cost);
                     self.depend(enter, &operands);
                 }
                 Recipe::FromRange(range, operands) => {
-                    self.graph
-                        .edge(SOURCE, enter, weight.saturating_mul(2).min(INFINITE / 8));
+                    let cost = self.recomputing(weight.saturating_mul(2));
+                    self.graph.edge(SOURCE, enter, cost);
                     let (_, saved) = self.range_nodes[range as usize];
                     self.graph.edge(saved, enter, INFINITE);
                     self.loads_from_range.insert(value, range);
@@ -465,6 +474,24 @@ impl<'a> Planner<'a> {
         }
     }
 
+    /// What it costs to save something, by what the caller chose.
+    fn saving(&self, cost: u64) -> u64 {
+        let factor = match self.surroundings.choices.caching {
+            Caching::Recompute => UNWANTED,
+            Caching::Planned | Caching::Save => 1,
+        };
+        cost.saturating_mul(factor).min(INFINITE / 8)
+    }
+
+    /// What it costs to compute something again, by what the caller chose.
+    fn recomputing(&self, cost: u64) -> u64 {
+        let factor = match self.surroundings.choices.caching {
+            Caching::Save => UNWANTED,
+            Caching::Planned | Caching::Recompute => 1,
+        };
+        cost.saturating_mul(factor).min(INFINITE / 8)
+    }
+
     /// What it costs to save a value in all iterations of the loops around it.
     fn saving_cost(&self, value: Value, region: Region) -> u64 {
         let holder = self.structure().op_of(region);
@@ -473,16 +500,11 @@ impl<'a> Planner<'a> {
             return 0;
         }
         if self.is_branch_of_complete(region) {
-            return HANDING_OUT_COST
-                .saturating_mul(self.weights[region])
-                .min(INFINITE / 8);
+            return self.saving(HANDING_OUT_COST.saturating_mul(self.weights[region]));
         }
-        self.function
-            .ty(value)
-            .bytes()
-            .saturating_mul(BYTE_COST)
-            .saturating_mul(self.weights[region])
-            .min(INFINITE / 8)
+        let bytes = self.function.ty(value).bytes();
+        let cost = bytes.saturating_mul(BYTE_COST);
+        self.saving(cost.saturating_mul(self.weights[region]))
     }
 
     /// Whether nothing but branches stands between a region and one whose reverse sweep follows its forward sweep.
@@ -742,7 +764,8 @@ impl<'a> Planner<'a> {
         }
         let nodes = (self.graph.node(), self.graph.node());
         self.graph.edge(SOURCE, nodes.0, INFINITE);
-        self.graph.edge(nodes.0, nodes.1, cost.min(INFINITE / 8));
+        let cost = self.saving(cost);
+        self.graph.edge(nodes.0, nodes.1, cost);
         self.ranges.push(range);
         self.range_nodes.push(nodes);
         self.ranges.len() as u32 - 1

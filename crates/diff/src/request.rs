@@ -55,6 +55,38 @@ pub struct Request {
     /// Whether what adds up to one adjoint is added in the order in which a reverse sweep that follows the whole forward sweep meets it. Then
     /// combined and split reverse mode agree bit for bit; but loops that could be differentiated at once may need a tape.
     pub keep_order: bool,
+    /// What it costs, not what it computes.
+    pub choices: Choices,
+}
+
+/// Choices of reverse mode that time and memory depend on. None of them may change a derivative by more than rounding: tests try them all.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Choices {
+    /// How the reverse sweep comes by values of the forward sweep.
+    pub caching: Caching,
+    /// Whether loops are differentiated at once where that is possible.
+    pub at_once: bool,
+}
+
+/// How the reverse sweep comes by values of the forward sweep where there is a choice.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Caching {
+    /// By what is cheaper.
+    #[default]
+    Planned,
+    /// They are saved.
+    Save,
+    /// They are computed or loaded again.
+    Recompute,
+}
+
+impl Default for Choices {
+    fn default() -> Choices {
+        Choices {
+            caching: Caching::Planned,
+            at_once: true,
+        }
+    }
 }
 
 impl Request {
@@ -74,6 +106,7 @@ impl Request {
             width: 1,
             discarded: Vec::new(),
             keep_order: false,
+            choices: Choices::default(),
         }
     }
 

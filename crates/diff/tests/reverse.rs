@@ -1,6 +1,6 @@
 //! Reverse mode on small programs: values against closed forms.
 
-use ferrozyme_diff::{Activity, Request, differentiate_reverse, differentiate_split};
+use ferrozyme_diff::{Activity, Choices, Request, differentiate_reverse, differentiate_split};
 use ferrozyme_ir::interpret::{Datum, Machine};
 use ferrozyme_ir::{FunctionId, Module, parse_module, print_function, verify_module};
 
@@ -26,6 +26,7 @@ fn request(module: &Module, name: &str, args: &str, results: &str) -> Request {
         width: 1,
         discarded: Vec::new(),
         keep_order: false,
+        choices: Choices::default(),
     }
 }
 

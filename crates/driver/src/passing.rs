@@ -89,6 +89,7 @@ pub(crate) fn request_for(
         width: if reverse { 1 } else { descriptor.width },
         discarded: Vec::new(),
         keep_order: false,
+        choices: diff::Choices::default(),
     };
     for slot in &descriptor.slots {
         let active = slot.activity != Activity::Const;

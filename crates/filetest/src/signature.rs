@@ -5,10 +5,11 @@
 //! ```
 //!
 //! The activities of the arguments, then those of the results, then options. Both lists may be left out together: then
-//! floats are active, pointers duplicated, and the rest constant.
+//! floats are active, pointers duplicated, and the rest constant. `save` and `recompute` decide the caching plan, `apart` keeps loops
+//! from being differentiated at once.
 
 use crate::scan::Scanner;
-use ferrozyme_diff::{Activity, Request};
+use ferrozyme_diff::{Activity, Caching, Choices, Request};
 use ferrozyme_ir::{FunctionId, Module};
 
 /// A request for a derivative, with names still unresolved.
@@ -26,6 +27,8 @@ pub struct Signature {
     pub discarded: Vec<usize>,
     /// Whether adjoints are added up in the order of a reverse sweep that follows the whole forward sweep.
     pub keep_order: bool,
+    /// How the reverse sweep comes by values of the forward sweep, and whether loops are differentiated at once.
+    pub choices: Choices,
     /// Whether the derivative is shown as it is made, before optimisation.
     pub raw: bool,
     /// What the derivative is to be called (augmented and reverse function, for split mode).
@@ -51,6 +54,7 @@ impl Signature {
                 .map(|index| self.discarded.contains(&index))
                 .collect(),
             keep_order: self.keep_order,
+            choices: self.choices,
         })
     }
 }
@@ -78,6 +82,7 @@ pub fn parse_signature(text: &str) -> Result<Signature, String> {
         width: 1,
         discarded: Vec::new(),
         keep_order: false,
+        choices: Choices::default(),
         raw: false,
         names: Vec::new(),
     };
@@ -86,6 +91,12 @@ pub fn parse_signature(text: &str) -> Result<Signature, String> {
             signature.primal = true;
         } else if scanner.eat_word("ordered") {
             signature.keep_order = true;
+        } else if scanner.eat_word("save") {
+            signature.choices.caching = Caching::Save;
+        } else if scanner.eat_word("recompute") {
+            signature.choices.caching = Caching::Recompute;
+        } else if scanner.eat_word("apart") {
+            signature.choices.at_once = false;
         } else if scanner.eat_word("raw") {
             signature.raw = true;
         } else if scanner.eat_word("width") {

@@ -79,6 +79,14 @@ features! {
     PointerResult "function that returns a pointer",
     /// A function that gives new memory.
     Allocator "function that returns new memory",
+    /// A function that stores a pointer to memory that it makes behind an argument.
+    MadeInArgument "function that makes memory behind an argument",
+    /// A function that puts new memory in the place of other.
+    Replaced "function that replaces memory",
+    /// A function that stores one of its pointers behind another.
+    Linked "function that stores a pointer it is given",
+    /// A structure that owns the memory behind its pointers.
+    Owner "structure that owns memory",
     /// A function called through its address.
     Indirect "indirect call",
     /// A function with a derivative rule of its own.

@@ -20,6 +20,7 @@ mod loops;
 mod memory;
 mod nest;
 mod object;
+mod owner;
 mod recursion;
 mod rule;
 mod scope;
@@ -333,9 +334,7 @@ fn write_main(shared: &mut Shared<'_>) -> FunctionId {
     writer.limit = operations;
     writer.block(operations);
     let values: Vec<Value> = (0..results).map(|_| writer.output()).collect();
-    for pointer in writer.scope.owned.split_off(0) {
-        writer.b().free(pointer);
-    }
+    writer.release_all();
     writer.b().ret(&values);
     let function = writer.function;
     shared.module.functions.push(function)

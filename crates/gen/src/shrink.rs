@@ -8,7 +8,7 @@
 //! A fact must stay true: pointers are exchanged only where the module makes no promise about pointers.
 
 mod edit;
-mod sections;
+pub(crate) mod sections;
 
 use crate::laws::{Kind, Law, Subject, Tally, Violation, check};
 use edit::{Stand, forget, promises_nothing, remove, remove_unused, simplify_operand, unwrap};

@@ -23,6 +23,40 @@ pub struct InlinePolicy {
     pub limit: usize,
     /// How many operations may be added to one function in all.
     pub growth: usize,
+    /// Which functions are considered at all.
+    pub which: Inlining,
+}
+
+/// Which functions the inliner considers. No choice may change what a program, or its derivative, computes: tests try them all.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Inlining {
+    /// Those that are not marked `noinline`.
+    #[default]
+    Usual,
+    /// All that can be, marked or not, whatever their size.
+    All,
+    /// None.
+    None,
+    /// About half of those that are not marked `noinline`, by their names and a seed.
+    Half(u64),
+}
+
+impl Inlining {
+    /// Whether a function of this name is considered, as far as its name is concerned.
+    pub fn considers(self, name: &str) -> bool {
+        match self {
+            Inlining::Usual | Inlining::All => true,
+            Inlining::None => false,
+            Inlining::Half(seed) => {
+                // FNV-1a: the choice must be the same on every machine.
+                let start = 0xcbf2_9ce4_8422_2325 ^ seed;
+                let hash = name.bytes().fold(start, |hash, byte| {
+                    (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+                });
+                (hash ^ hash >> 32) & 1 == 0
+            }
+        }
+    }
 }
 
 impl Default for InlinePolicy {
@@ -31,6 +65,21 @@ impl Default for InlinePolicy {
         InlinePolicy {
             limit: 1_000,
             growth: 20_000,
+            which: Inlining::Usual,
+        }
+    }
+}
+
+impl From<Inlining> for InlinePolicy {
+    fn from(which: Inlining) -> InlinePolicy {
+        let usual = InlinePolicy::default();
+        match which {
+            Inlining::All => InlinePolicy {
+                limit: 10 * usual.limit,
+                growth: 5 * usual.growth,
+                which,
+            },
+            _ => InlinePolicy { which, ..usual },
         }
     }
 }
@@ -83,7 +132,8 @@ fn candidates(
         pending.extend(called.iter().copied());
         callees.insert(next, called.into_iter().collect());
         if function.body.is_some()
-            && !function.facts.noinline
+            && (!function.facts.noinline || policy.which == Inlining::All)
+            && policy.which.considers(&function.name)
             && !function.facts.inactive
             && !module.rules.contains_key(&next)
         {

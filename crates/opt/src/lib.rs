@@ -58,7 +58,7 @@ pub use hoist_checks::hoist_checks;
 pub use induction::rewrite_induction;
 pub use infer_effects::infer_effects;
 pub use infer_facts::infer_facts;
-pub use inline::{InlinePolicy, inline_calls};
+pub use inline::{InlinePolicy, Inlining, inline_calls};
 pub use join_loops::join_loops;
 pub use keep_order::keep_order;
 pub use merge_partial_sums::merge_partial_sums;

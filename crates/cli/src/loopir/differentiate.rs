@@ -2,7 +2,7 @@
 
 use crate::source::{choose_function, read_verified_module};
 use clap::{Args, ValueEnum};
-use ferrozyme_diff::{Request, explain_plan};
+use ferrozyme_diff::{Choices, Request, explain_plan};
 use ferrozyme_filetest::derivative::{Mode, derive, print_functions};
 use ferrozyme_filetest::gradcheck::{Experiment, Point, check_point, differentiate_all, gradient};
 use ferrozyme_filetest::scan::Scanner;
@@ -105,6 +105,7 @@ impl Differentiate {
             primal: self.primal,
             discarded: Vec::new(),
             keep_order: false,
+            choices: Choices::default(),
             width: self.width,
             raw: self.raw,
             names: self.names.iter().map(plain).collect(),

@@ -132,6 +132,7 @@ impl ValueRequest {
             width: self.width,
             discarded: self.parameters.iter().map(|one| one.discarded).collect(),
             keep_order: false,
+            choices: diff::Choices::default(),
         }
     }
 }

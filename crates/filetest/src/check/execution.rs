@@ -99,6 +99,7 @@ impl Call {
     /// Makes the call. What goes wrong in it is the inner error, a leak included.
     fn make<'m>(&self, module: &'m Module) -> Result<Result<Finished<'m>, String>, String> {
         let mut machine = Machine::new(module);
+        machine.check_promises();
         machine.set_step_limit(STEP_LIMIT);
         let types: Vec<Type> = module.functions[self.function]
             .params

@@ -303,6 +303,7 @@ impl<'a> Experiment<'a> {
         point: &[f64],
     ) -> Result<(Machine<'m>, Arguments), String> {
         let mut machine = Machine::new(module);
+        machine.check_promises();
         let types: Vec<Type> = self.module.functions[self.request.function]
             .params
             .iter()

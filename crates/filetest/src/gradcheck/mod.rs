@@ -1,6 +1,7 @@
 //! Checks derivatives by what must hold between them.
 //!
-//! At each point, for the derivatives as they are made and after optimisation:
+//! At each point, for the derivatives as they are made, after optimisation, and under choices that must not matter (caching plans, calls
+//! inlined before differentiation):
 //! - forward mode agrees with central finite differences, in every direction of a coordinate (or in random ones, where
 //!   there are many), and carries several tangents as it carries one;
 //! - ⟨J·v, u⟩ = ⟨v, Jᵀ·u⟩ between forward mode and reverse mode, combined and split, for all directions and seeds;
@@ -15,9 +16,11 @@ pub use variable::Variable;
 
 use crate::value::Written;
 use ferrozyme_diff::{
-    Request, Split, differentiate_forward, differentiate_reverse, differentiate_split,
+    Caching, Choices, Request, Split, differentiate_forward, differentiate_reverse,
+    differentiate_split,
 };
 use ferrozyme_ir::{FunctionId, Module, Scalar};
+use ferrozyme_opt::{InlinePolicy, Inlining, inline_calls};
 use variable::epsilon;
 
 /// A point at which derivatives are checked, and numbers that are known for it.
@@ -50,28 +53,16 @@ const FEW: usize = 24;
 /// How many random directions are tried beside, or instead of, coordinates.
 const RANDOM: usize = 3;
 
-/// Makes all derivatives, as they are made and optimised.
+/// Makes all derivatives, as they are made and optimised; and under every choice that must not change them, unless that choice makes
+/// the compiler refuse the function.
 pub fn differentiate_all(module: &Module, request: &Request) -> Result<Vec<Derivatives>, String> {
-    let mut derivatives = module.clone();
     let request = Request {
         primal: true,
         width: 1,
         ..request.clone()
     };
-    let wide_request = Request {
-        width: WIDTH,
-        ..request.clone()
-    };
-    let forward = differentiate_forward(&mut derivatives, &request)
-        .map_err(|error| format!("forward mode: {error}"))?;
-    let wide = differentiate_forward(&mut derivatives, &wide_request)
-        .map_err(|error| format!("forward mode: {error}"))?;
-    let reverse = differentiate_reverse(&mut derivatives, &request)
-        .map_err(|error| format!("reverse mode: {error}"))?;
-    let split = differentiate_split(&mut derivatives, &request)
-        .map_err(|error| format!("split mode: {error}"))?;
-    crate::check::verify_module(&derivatives)?;
-    let mut optimised = derivatives.clone();
+    let made = differentiate_once("as made", module, &request)?;
+    let mut optimised = made.module.clone();
     let first_new = module.functions.len();
     let new: Vec<FunctionId> = optimised.functions.keys().skip(first_new).collect();
     for function in new {
@@ -79,18 +70,84 @@ pub fn differentiate_all(module: &Module, request: &Request) -> Result<Vec<Deriv
     }
     crate::check::verify_module(&optimised)
         .map_err(|error| format!("after optimisation {error}"))?;
-    let at_stage = |stage, module| Derivatives {
+    let optimised = Derivatives {
+        stage: "optimised",
+        module: optimised,
+        ..made
+    };
+    let mut all = vec![made, optimised];
+    for (stage, choices) in OTHER_CHOICES {
+        let request = Request {
+            choices: *choices,
+            ..request.clone()
+        };
+        all.extend(differentiate_once(stage, module, &request).ok());
+    }
+    for (stage, which) in OTHER_INLINING {
+        let mut inlined = module.clone();
+        let functions: Vec<FunctionId> = inlined.functions.keys().collect();
+        let mut changes = 0;
+        for function in functions {
+            changes += inline_calls(&mut inlined, function, &InlinePolicy::from(*which));
+        }
+        if changes > 0 {
+            all.extend(differentiate_once(stage, &inlined, &request).ok());
+        }
+    }
+    Ok(all)
+}
+
+/// Choices that must not change derivatives.
+const OTHER_CHOICES: &[(&str, Choices)] = &[
+    (
+        "everything saved",
+        Choices {
+            caching: Caching::Save,
+            at_once: false,
+        },
+    ),
+    (
+        "everything recomputed",
+        Choices {
+            caching: Caching::Recompute,
+            at_once: true,
+        },
+    ),
+];
+
+/// Ways of inlining beforehand that must not change derivatives.
+const OTHER_INLINING: &[(&str, Inlining)] = &[
+    ("all calls inlined", Inlining::All),
+    ("half of the calls inlined", Inlining::Half(1)),
+];
+
+fn differentiate_once(
+    stage: &'static str,
+    module: &Module,
+    request: &Request,
+) -> Result<Derivatives, String> {
+    let mut derivatives = module.clone();
+    let wide_request = Request {
+        width: WIDTH,
+        ..request.clone()
+    };
+    let forward = differentiate_forward(&mut derivatives, request)
+        .map_err(|error| format!("forward mode: {error}"))?;
+    let wide = differentiate_forward(&mut derivatives, &wide_request)
+        .map_err(|error| format!("forward mode: {error}"))?;
+    let reverse = differentiate_reverse(&mut derivatives, request)
+        .map_err(|error| format!("reverse mode: {error}"))?;
+    let split = differentiate_split(&mut derivatives, request)
+        .map_err(|error| format!("split mode: {error}"))?;
+    crate::check::verify_module(&derivatives)?;
+    Ok(Derivatives {
         stage,
-        module,
+        module: derivatives,
         forward,
         wide,
         reverse,
         split,
-    };
-    Ok(vec![
-        at_stage("as made", derivatives),
-        at_stage("optimised", optimised),
-    ])
+    })
 }
 
 /// Checks derivatives at a point; the error says what does not hold.

@@ -3,6 +3,7 @@
 //! `@main` maps (floats, memory before) to (results, memory after); J is the derivative of that map at the inputs. Forward
 //! mode gives J·v for a random direction v, reverse mode Jᵀ·u for random weights u of all outputs, memory included.
 
+mod choices;
 mod differences;
 mod second_order;
 mod sweeps;
@@ -13,7 +14,8 @@ use crate::inputs::{Inputs, Outputs};
 use crate::random::Random;
 use crate::state::State;
 use ferrozyme_diff::{
-    Activity, Error, Request, differentiate_forward, differentiate_reverse, differentiate_split,
+    Activity, Choices, Error, Request, differentiate_forward, differentiate_reverse,
+    differentiate_split,
 };
 use ferrozyme_ir::{FunctionId, Module, verify_module};
 use sweeps::{forward_sweep, request, reverse_sweep, split_sweep};
@@ -30,6 +32,7 @@ const FORWARD: &[Law] = &[
     Law::DotProduct,
     Law::Differences,
     Law::Width,
+    Law::Inlining,
     Law::ForwardOfOptimised,
     Law::OptimisedForward,
     Law::ReverseOverForward,
@@ -41,6 +44,8 @@ const REVERSE: &[Law] = &[
     Law::DotProduct,
     Law::GradientDifferences,
     Law::Split,
+    Law::Choices,
+    Law::Inlining,
     Law::ReverseOfOptimised,
     Law::OptimisedReverse,
     Law::Discarded,
@@ -147,6 +152,14 @@ pub fn check(
             start(Law::Split, tally);
             experiment.split_agrees(&reverse.gradient)?;
         }
+        if wants(Law::Choices) {
+            start(Law::Choices, tally);
+            experiment.choices_agree(&reverse.gradient, subject.seed)?;
+        }
+        if let (Some(forward), true) = (&forward, wants(Law::Inlining)) {
+            start(Law::Inlining, tally);
+            experiment.inlining_agrees(&forward.tangent, &reverse.gradient, subject.seed)?;
+        }
         if wants(Law::ReverseOfOptimised) {
             start(Law::ReverseOfOptimised, tally);
             experiment.reverse_of_optimised(&reverse.gradient)?;
@@ -236,8 +249,22 @@ impl Experiment<'_> {
 
     /// The reverse derivative of some version of the program.
     fn reverse(&self, law: Law, module: &Module, main: FunctionId) -> Result<Reverse, Violation> {
+        self.reverse_with(law, module, main, Choices::default())
+    }
+
+    /// The reverse derivative of some version of the program, made in a certain way.
+    fn reverse_with(
+        &self,
+        law: Law,
+        module: &Module,
+        main: FunctionId,
+        choices: Choices,
+    ) -> Result<Reverse, Violation> {
         let mut module = module.clone();
-        let request = request(self.inputs, &module, main, 1);
+        let request = Request {
+            choices,
+            ..request(self.inputs, &module, main, 1)
+        };
         let derivative = differentiate_reverse(&mut module, &request)
             .map_err(|error| refused(law, "reverse mode", &error))?;
         verified(law, &module, derivative)?;

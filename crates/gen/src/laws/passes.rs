@@ -2,8 +2,11 @@
 
 use super::{Kind, Law, Precision, Subject, Violation};
 use crate::inputs::{Inputs, Outputs};
-use ferrozyme_ir::{FunctionId, Module, print_module, verify_module};
-use ferrozyme_opt::{PASSES, REORDERING, hand_out_values, optimise, remove_dead_code};
+use crate::shrink::sections::sections;
+use ferrozyme_ir::{FunctionId, Module, parse_module, print_module, verify_module};
+use ferrozyme_opt::{
+    OptimiseOptions, PASSES, REORDERING, hand_out_values, optimise, optimise_with, remove_dead_code,
+};
 
 /// Each pass alone keeps the program's meaning.
 pub fn each_keeps_meaning(
@@ -48,6 +51,27 @@ pub(crate) fn optimise_module(module: &mut Module) {
     for function in defined_functions(module) {
         optimise(module, function);
     }
+}
+
+/// Runs all passes on all functions, in a given way.
+pub(crate) fn optimise_module_with(module: &mut Module, options: &OptimiseOptions) {
+    for function in defined_functions(module) {
+        optimise_with(module, function, options);
+    }
+}
+
+/// The same program with its functions in reverse order.
+pub(crate) fn reverse_functions(module: &Module, main: FunctionId) -> (Module, FunctionId) {
+    let text = print_module(module);
+    let is_function =
+        |section: &&str| section.starts_with("func ") || section.starts_with("declare ");
+    let (functions, mut others): (Vec<&str>, Vec<&str>) =
+        sections(&text).into_iter().partition(is_function);
+    others.extend(functions.into_iter().rev());
+    let reversed = parse_module(&others.join("\n")).expect("what is printed can be parsed");
+    let main = reversed.function_named(&module.functions[main].name);
+    let main = main.expect("all functions are still there");
+    (reversed, main)
 }
 
 /// Runs all passes on all functions, and then those for what is not differentiated once more.

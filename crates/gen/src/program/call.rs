@@ -1,8 +1,8 @@
 //! Calls: arguments that satisfy what a function asks for, directly or through a pointer.
 
-use super::helper::{Helper, Outcome, Parameter};
+use super::helper::{Helper, Outcome, Parameter, Role};
 use super::memory::eight;
-use super::scope::{Array, Element, SMALL};
+use super::scope::{Array, Element, Owned, SMALL};
 use super::writer::Writer;
 use crate::feature::Feature;
 use ferrozyme_ir::{FunctionId, Op, Opcode, Payload, Type, Value};
@@ -17,10 +17,13 @@ impl Writer<'_, '_> {
         let count = self.shared.helpers.len();
         let position = self.random().below(count);
         let helper = self.shared.helpers[position].clone();
-        if helper.cost * weight > WORK || self.reads_only && !helper.reads_only {
+        if let Role::Maker(shape) = helper.role {
+            return self.make_owner(shape);
+        }
+        if helper.role != Role::General || !self.affords_call(&helper) {
             return self.new_float();
         }
-        let Some(arguments) = self.call_arguments(&helper) else {
+        let Some(arguments) = self.call_arguments(&helper, None) else {
             return self.new_float();
         };
         self.note(Feature::Call);
@@ -54,7 +57,7 @@ impl Writer<'_, '_> {
                     object: None,
                 }),
                 Outcome::Fresh { length } => {
-                    self.scope.owned.push(value);
+                    self.scope.owned.push(Owned::Memory(value));
                     let object = Some(self.shared.new_object());
                     self.scope.arrays.push(Array {
                         pointer: value,
@@ -66,6 +69,11 @@ impl Writer<'_, '_> {
                 }
             }
         }
+    }
+
+    /// Whether a function may be called here: its cost is bearable, and it keeps what this one promises.
+    pub(crate) fn affords_call(&self, helper: &Helper) -> bool {
+        helper.cost * self.weight <= WORK && (!self.reads_only || helper.reads_only)
     }
 
     /// Calls one of two functions through a pointer that depends on data, or comes from memory.
@@ -102,14 +110,31 @@ impl Writer<'_, '_> {
         self.b().op(Opcode::CallIndirect, &operands, payload, types)
     }
 
-    /// Arguments that satisfy what a function asks for; none if the scope has no such arrays.
-    fn call_arguments(&mut self, helper: &Helper) -> Option<Vec<Value>> {
+    /// Arguments that satisfy what a function asks for, with a slot if it asks for one; none if the scope has no such arrays.
+    pub(crate) fn call_arguments(
+        &mut self,
+        helper: &Helper,
+        slot: Option<Value>,
+    ) -> Option<Vec<Value>> {
         let mut arguments = Vec::new();
         let mut passed: Vec<Array> = Vec::new();
         for param in &helper.params {
             let value = match *param {
                 Parameter::Float => self.small(2),
                 Parameter::Int { max } => self.index(max + 1),
+                Parameter::Slot => slot?,
+                Parameter::Owner { shape } => {
+                    let owners = self.scope.owners.iter();
+                    let fitting: Vec<Value> = owners
+                        .filter(|owner| owner.shape == shape)
+                        .map(|owner| owner.slot)
+                        .collect();
+                    if fitting.is_empty() {
+                        return None;
+                    }
+                    self.random().pick(&fitting)
+                }
+                Parameter::Kept => return None,
                 Parameter::Object { element, length } => {
                     let fits = |array: &Array| array.element == element && array.length >= length;
                     self.pick_array(fits)?.pointer

@@ -4,10 +4,11 @@
 //! range. The facts on its parameters (`noalias`, `readonly`, ranges) are true because calls respect them.
 
 use super::memory::eight;
+use super::owner::{Shape, write_dropper, write_linker, write_maker, write_replacer};
 use super::plain_layout;
 use super::recursion::write_recursive;
 use super::rule::write_function_with_rule;
-use super::scope::{Array, Element, Int, POINTEE, SMALL};
+use super::scope::{Array, Element, Int, Owner, POINTEE, SMALL};
 use super::writer::{Shared, Writer};
 use crate::feature::Feature;
 use ferrozyme_ir::{
@@ -26,6 +27,21 @@ pub(crate) struct Helper {
     pub(crate) twin: Option<FunctionId>,
     /// Whether it promises to write nothing that its caller sees.
     pub(crate) reads_only: bool,
+    /// What it is good for.
+    pub(crate) role: Role,
+}
+
+/// What a function is good for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Role {
+    /// Anything: it can be called anywhere.
+    General,
+    /// It gives an owner of this shape its contents.
+    Maker(Shape),
+    /// It releases the contents of an owner of this shape.
+    Dropper(Shape),
+    /// It lets a structure point to memory that it is given.
+    Linker,
 }
 
 impl Helper {
@@ -42,6 +58,7 @@ impl Helper {
             cost,
             twin: None,
             reads_only: false,
+            role: Role::General,
         }
     }
 }
@@ -61,6 +78,12 @@ pub(crate) enum Parameter {
     },
     /// An array of pointers or structures.
     Object { element: Element, length: i64 },
+    /// An owner.
+    Owner { shape: Shape },
+    /// The place of an owner that has no contents yet, or loses them.
+    Slot,
+    /// At least [`POINTEE`] doubles, to which a pointer is kept.
+    Kept,
 }
 
 /// What a function gives.
@@ -77,9 +100,9 @@ pub(crate) enum Outcome {
 /// Writes a function of some kind and lists it among those that may be called.
 pub(crate) fn write_helper(shared: &mut Shared<'_>, number: usize) {
     let kinds: &[u32] = if shared.profile.memory == 0 {
-        &[6, 0, 0, 0, 0, 2, 1, 1]
+        &[6, 0, 0, 0, 0, 2, 1, 1, 0, 0, 0, 0]
     } else {
-        &[4, 6, 10, 4, 4, 6, 2, 3]
+        &[4, 6, 10, 4, 4, 6, 2, 3, 10, 4, 2, 3]
     };
     match shared
         .random
@@ -93,7 +116,11 @@ pub(crate) fn write_helper(shared: &mut Shared<'_>, number: usize) {
         4 => write_allocator(shared, number),
         5 => write_recursive(shared, number),
         6 => write_function_with_rule(shared, number),
-        _ => write_twins(shared, number),
+        7 => write_twins(shared, number),
+        8 => write_maker(shared, number),
+        9 => write_replacer(shared, number),
+        10 => write_dropper(shared, number),
+        _ => write_linker(shared, number),
     }
 }
 
@@ -131,6 +158,10 @@ fn write_mutator(shared: &mut Shared<'_>, number: usize) {
             _ => 1,
         };
         params.push(Parameter::Object { element, length });
+    } else if shared.random.percent(15) {
+        params.push(Parameter::Owner {
+            shape: Shape::Record,
+        });
     }
     let results = vec![Outcome::Float; shared.random.below(3)];
     write_plain(shared, &format!("write{number}"), params, results, false);
@@ -183,7 +214,7 @@ fn write_plain(
     writer.limit = operations;
     writer.block(operations);
     let values: Vec<Value> = results.iter().map(|_| writer.small(2)).collect();
-    finish(writer, params, results, &values);
+    finish(writer, params, results, &values, Role::General);
 }
 
 /// Two functions of the same signature, one of which is called through a pointer.
@@ -254,7 +285,7 @@ fn write_pointer_function(shared: &mut Shared<'_>, number: usize) {
         }
         writer.function.result(op)
     };
-    finish(writer, params, vec![result], &[pointer]);
+    finish(writer, params, vec![result], &[pointer], Role::General);
 }
 
 /// Gives new memory, filled from its arguments.
@@ -270,23 +301,38 @@ fn write_allocator(shared: &mut Shared<'_>, number: usize) {
         Parameter::Float,
     ];
     let length = shared.random.between(POINTEE, 6);
-    let function = define(shared, &format!("make{number}"), &params, vec![Type::PTR]);
+    let count = 1 + usize::from(shared.random.percent(30));
+    let mut results = vec![Outcome::Fresh { length }; count];
+    let mut types = vec![Type::PTR; count];
+    let gives = shared.random.percent(30);
+    if gives {
+        results.push(Outcome::Float);
+        types.push(Type::F64);
+    }
+    let function = define(shared, &format!("make{number}"), &params, types);
     let mut writer = start(shared, function, &params);
-    let size = writer.int(8 * length);
-    let pointer = writer.b().alloc(size, eight(), false);
-    let object = Some(writer.shared.new_object());
-    let array = Array {
-        pointer,
-        length,
-        element: Element::Double,
-        writable: true,
-        object,
-    };
-    writer.initialise(array);
-    writer.scope.arrays.push(array);
+    let mut values = Vec::new();
+    for _ in 0..count {
+        let size = writer.int(8 * length);
+        let pointer = writer.b().alloc(size, eight(), false);
+        let object = Some(writer.shared.new_object());
+        let array = Array {
+            pointer,
+            length,
+            element: Element::Double,
+            writable: true,
+            object,
+        };
+        writer.initialise(array);
+        writer.scope.arrays.push(array);
+        values.push(pointer);
+    }
     writer.limit = writer.function.ops.len() + 5;
     writer.block(5);
-    finish(writer, params, vec![Outcome::Fresh { length }], &[pointer]);
+    if gives {
+        values.push(writer.small(2));
+    }
+    finish(writer, params, results, &values, Role::General);
 }
 
 /// A function with these parameters, whose facts say what calls respect.
@@ -302,7 +348,16 @@ pub(crate) fn define(
         .iter()
         .map(|param| match *param {
             Parameter::Float => Type::F64.into(),
-            Parameter::Object { .. } => Type::PTR.into(),
+            Parameter::Object { .. } | Parameter::Owner { .. } | Parameter::Kept => {
+                Type::PTR.into()
+            }
+            Parameter::Slot => Param {
+                ty: Type::PTR,
+                facts: ParamFacts {
+                    nocapture: told,
+                    ..ParamFacts::default()
+                },
+            },
             Parameter::Int { max } => Param {
                 ty: Type::I64,
                 facts: ParamFacts {
@@ -367,6 +422,21 @@ pub(crate) fn start<'s, 'p>(
                     object: None,
                 });
             }
+            Parameter::Owner { shape } => {
+                writer.name(value, "o");
+                writer.scope.owners.push(Owner { slot: value, shape });
+            }
+            Parameter::Slot => writer.name(value, "out"),
+            Parameter::Kept => {
+                writer.name(value, "p");
+                writer.scope.arrays.push(Array {
+                    pointer: value,
+                    length: POINTEE,
+                    element: Element::Double,
+                    writable: true,
+                    object: None,
+                });
+            }
             Parameter::Array {
                 length,
                 writable,
@@ -388,15 +458,14 @@ pub(crate) fn start<'s, 'p>(
 }
 
 /// Releases memory, returns, and lists the function among those that may be called.
-fn finish(
+pub(crate) fn finish(
     mut writer: Writer<'_, '_>,
     params: Vec<Parameter>,
     results: Vec<Outcome>,
     values: &[Value],
+    role: Role,
 ) {
-    for pointer in writer.scope.owned.split_off(0) {
-        writer.b().free(pointer);
-    }
+    writer.release_all();
     writer.b().ret(values);
     let cost = writer.cost;
     let reads_only = writer.reads_only;
@@ -404,5 +473,6 @@ fn finish(
     let id = writer.shared.module.functions.push(function);
     let mut helper = Helper::new(id, params, results, cost);
     helper.reads_only = reads_only;
+    helper.role = role;
     writer.shared.helpers.push(helper);
 }

@@ -135,7 +135,7 @@ impl Writer<'_, '_> {
             writer.b().store(value, end, eight());
             vec![larger]
         });
-        self.scope.owned.push(grown[0]);
+        self.scope.owned.push(super::scope::Owned::Memory(grown[0]));
         let object = Some(self.shared.new_object());
         self.scope.arrays.push(Array {
             pointer: grown[0],

@@ -2,8 +2,9 @@
 //!
 //! All of it is initialised before it comes into scope and released where its region ends.
 
+use super::helper::Role;
 use super::memory::eight;
-use super::scope::{Array, Element, Float, POINTEE, RECORD, SMALL};
+use super::scope::{Array, Element, Float, Owned, POINTEE, RECORD, SMALL};
 use super::writer::Writer;
 use crate::feature::Feature;
 use ferrozyme_ir::{Alignment, Function, IntPredicate, Opcode, Type, Value};
@@ -11,7 +12,8 @@ use ferrozyme_ir::{Alignment, Function, IntPredicate, Opcode, Type, Value};
 impl Writer<'_, '_> {
     /// One statement that makes an object.
     pub(crate) fn object_statement(&mut self) {
-        match self.random().below(16) {
+        match self.random().below(21) {
+            16..=20 => self.owner_statement(),
             12..=15 => self.use_object(),
             0..=2 => self.new_array(),
             3 => self.array_from_branch(),
@@ -35,7 +37,7 @@ impl Writer<'_, '_> {
             self.note(Feature::HeapInLoop);
         }
         let pointer = self.b().alloc(size, eight(), zeroed);
-        self.scope.owned.push(pointer);
+        self.scope.owned.push(Owned::Memory(pointer));
         pointer
     }
 
@@ -112,7 +114,7 @@ impl Writer<'_, '_> {
             self.leave(outer);
         }
         let pointer = self.function.result(op);
-        self.scope.owned.push(pointer);
+        self.scope.owned.push(Owned::Memory(pointer));
         let object = Some(self.shared.new_object());
         self.scope.arrays.push(Array {
             pointer,
@@ -201,8 +203,17 @@ impl Writer<'_, '_> {
         } else {
             self.note(Feature::PointerOverwritten);
             let pointer = self.random().pick(&older);
-            let address = self.field(record, 16);
-            self.b().store(pointer, address, eight());
+            match self.helper_of(Role::Linker) {
+                Some(linker) if !self.reads_only => {
+                    let value = self.small(1);
+                    self.cost += linker.cost * self.weight;
+                    self.b().call(linker.id, &[record, pointer, value], &[]);
+                }
+                _ => {
+                    let address = self.field(record, 16);
+                    self.b().store(pointer, address, eight());
+                }
+            }
         }
         self.use_record(array);
     }

@@ -121,10 +121,7 @@ fn recursive_body(
         value: sum,
         bound: 2.0 * SMALL,
     });
-    let owned = writer.scope.owned.split_off(0);
-    for pointer in owned {
-        writer.b().free(pointer);
-    }
+    writer.release_all();
     writer.b().ret(&[result]);
     (writer.function, writer.cost)
 }

@@ -3,7 +3,8 @@
 //! The limits are what keeps programs valid: an index is brought below the length of its array, a function is applied
 //! only to arguments in its domain, and sums and products are brought back to single digits before they grow.
 
-use ferrozyme_ir::Value;
+use super::owner::Shape;
+use ferrozyme_ir::{FunctionId, Value};
 
 /// How large a float may be that is stored, passed, returned, or enters a loop.
 pub(crate) const SMALL: f64 = 4.0;
@@ -67,14 +68,35 @@ pub(crate) struct Array {
     pub(crate) object: Option<u32>,
 }
 
+/// A structure that owns the memory behind its pointers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Owner {
+    pub(crate) slot: Value,
+    pub(crate) shape: Shape,
+}
+
+/// What is to be released where a region ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Owned {
+    /// Memory of the heap.
+    Memory(Value),
+    /// What an owner owns, perhaps by a function.
+    Contents {
+        slot: Value,
+        shape: Shape,
+        by: Option<FunctionId>,
+    },
+}
+
 /// Everything that may be used here.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Scope {
     pub(crate) floats: Vec<Float>,
     pub(crate) ints: Vec<Int>,
     pub(crate) arrays: Vec<Array>,
-    /// Memory to release where the region ends.
-    pub(crate) owned: Vec<Value>,
+    pub(crate) owners: Vec<Owner>,
+    /// What to release where the region ends.
+    pub(crate) owned: Vec<Owned>,
 }
 
 /// A position in a scope, to come back to at the end of a region.
@@ -83,7 +105,10 @@ pub(crate) struct Mark {
     floats: usize,
     ints: usize,
     arrays: usize,
+    owners: usize,
     owned: usize,
+    /// How many of the things to be released belonged to regions around the one that was left.
+    pub(crate) around: usize,
 }
 
 impl Scope {
@@ -93,15 +118,18 @@ impl Scope {
             floats: self.floats.len(),
             ints: self.ints.len(),
             arrays: self.arrays.len(),
+            owners: self.owners.len(),
             owned: self.owned.len(),
+            around: 0,
         }
     }
 
-    /// Forgets what came after a position; gives the memory that must be released there.
-    pub(crate) fn leave(&mut self, mark: Mark) -> Vec<Value> {
+    /// Forgets what came after a position; gives what must be released there.
+    pub(crate) fn leave(&mut self, mark: Mark) -> Vec<Owned> {
         self.floats.truncate(mark.floats);
         self.ints.truncate(mark.ints);
         self.arrays.truncate(mark.arrays);
+        self.owners.truncate(mark.owners);
         self.owned.split_off(mark.owned)
     }
 }

@@ -1,7 +1,7 @@
 //! Writes one function: keeps the place, the scope, and count of what was spent.
 
 use super::helper::Helper;
-use super::scope::{Array, Element, Float, Int, Mark, Scope};
+use super::scope::{Array, Element, Float, Int, Mark, Owned, Scope};
 use crate::feature::{Feature, Features};
 use crate::profile::Profile;
 use crate::random::Random;
@@ -61,6 +61,8 @@ pub(crate) struct Writer<'s, 'p> {
     pub(crate) limit: usize,
     /// Whether the function promises to write nothing that its caller sees.
     pub(crate) reads_only: bool,
+    /// How many of the things to be released belong to regions around this one.
+    pub(crate) region_owned: usize,
     location: Option<Location>,
 }
 
@@ -80,6 +82,7 @@ impl<'s, 'p> Writer<'s, 'p> {
             cost: 0,
             limit: 0,
             reads_only,
+            region_owned: 0,
             location: None,
         }
     }
@@ -155,13 +158,32 @@ impl<'s, 'p> Writer<'s, 'p> {
     pub(crate) fn enter(&mut self, region: Region) -> (Region, Mark) {
         self.depth += 1;
         let outer = std::mem::replace(&mut self.region, region);
-        (outer, self.scope.mark())
+        let mut mark = self.scope.mark();
+        mark.around = std::mem::replace(&mut self.region_owned, self.scope.owned.len());
+        (outer, mark)
     }
 
     /// Releases the region's memory. Its terminator must follow, after [`Writer::leave`].
     pub(crate) fn release(&mut self, mark: Mark) {
-        for pointer in self.scope.leave(mark) {
-            self.b().free(pointer);
+        self.region_owned = mark.around;
+        let owned = self.scope.leave(mark);
+        self.release_each(owned);
+    }
+
+    /// Releases all memory that is still there.
+    pub(crate) fn release_all(&mut self) {
+        let owned = std::mem::take(&mut self.scope.owned);
+        self.release_each(owned);
+    }
+
+    fn release_each(&mut self, owned: Vec<Owned>) {
+        for owned in owned {
+            match owned {
+                Owned::Memory(pointer) => {
+                    self.b().free(pointer);
+                }
+                Owned::Contents { slot, shape, by } => self.drop_owner(slot, shape, by),
+            }
         }
     }
 

@@ -18,7 +18,7 @@ pub(super) fn is_needed(section: &str, all: &[&str], main: &str) -> bool {
 }
 
 /// The parts of a module's text, one for each function, global, and so on.
-pub(super) fn sections(text: &str) -> Vec<&str> {
+pub(crate) fn sections(text: &str) -> Vec<&str> {
     let mut sections = Vec::new();
     let mut start = 0;
     let mut position = 0;

@@ -9,7 +9,7 @@ use super::sweeps::{reverse_sweep, seeds, spread};
 use super::{Experiment, Forward, Reverse, finite, refused, verified};
 use crate::inputs::{Argument, Inputs, datum, floats_of, new_machine, place, read};
 use crate::state::State;
-use ferrozyme_diff::{Activity, Request, differentiate_forward, differentiate_reverse};
+use ferrozyme_diff::{Activity, Choices, Request, differentiate_forward, differentiate_reverse};
 use ferrozyme_ir::interpret::{Datum, Fault, Pointer};
 use ferrozyme_ir::{FunctionId, Module};
 
@@ -113,6 +113,7 @@ impl Experiment<'_> {
             width: 1,
             discarded: Vec::new(),
             keep_order: false,
+            choices: Choices::default(),
         }
     }
 

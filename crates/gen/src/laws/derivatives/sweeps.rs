@@ -2,7 +2,7 @@
 
 use crate::inputs::{Argument, Inputs, datum, floats_of, new_machine, place, read};
 use crate::state::State;
-use ferrozyme_diff::{Activity, Request};
+use ferrozyme_diff::{Activity, Choices, Request};
 use ferrozyme_ir::interpret::{Datum, Fault, Pointer};
 use ferrozyme_ir::{FunctionId, Module};
 
@@ -24,6 +24,7 @@ pub(super) fn request(inputs: &Inputs, module: &Module, main: FunctionId, width:
         width,
         discarded: Vec::new(),
         keep_order: false,
+        choices: Choices::default(),
     }
 }
 
