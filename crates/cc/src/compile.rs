@@ -6,7 +6,8 @@ use crate::embed::Record;
 use crate::render;
 use crate::{Failure, Language};
 use ferrozyme_driver::{
-    Level, Library, Options, Relocation, Severity, Unit, UnitOptions, UnitRequests, compile_unit,
+    Level, Library, Options, Perturbation, Relocation, Severity, Unit, UnitOptions, UnitRequests,
+    compile_unit,
 };
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -329,6 +330,7 @@ pub(crate) fn driver_options(level: u8) -> Result<Options, Failure> {
         relocation: Relocation::PositionIndependent,
         explain: crate::explain::wanted()?,
         strict: false,
+        perturbation: Perturbation::of_environment().map_err(Failure::Message)?,
     })
 }
 

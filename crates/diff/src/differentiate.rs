@@ -9,7 +9,7 @@ use crate::augment::{Augmented, CalleeDerivative, Callees, Lists, SplitKey, Swee
 use crate::deferral::{self, ListKey, Manner};
 use crate::error::Error;
 use crate::given_memory;
-use crate::globals;
+use crate::globals::{self, Use};
 use crate::memory::Cells;
 use crate::objects::{Known, Objects, ObjectsCache};
 use crate::overwritten::find_overwritten;
@@ -19,8 +19,8 @@ use crate::reverse::{Forward, reverse};
 use crate::rules;
 use crate::tape::{self, Tape};
 use ferrozyme_ir::{
-    Alignment, Builder, Constant, Function, FunctionId, GlobalId, Module, Opcode, Param, Symbol,
-    Type, Value,
+    Alignment, Builder, Constant, Function, FunctionId, GlobalId, Module, Opcode, Param,
+    ParamFacts, Symbol, Type, Value,
 };
 use ferrozyme_opt::alias::Aliases;
 use rustc_hash::FxHashMap;
@@ -40,7 +40,53 @@ pub struct Split {
 /// # Errors
 /// If something active in it cannot be differentiated, or the request does not fit the function.
 pub fn differentiate_reverse(module: &mut Module, request: &Request) -> Result<FunctionId, Error> {
+    if request.choices.split && !request.results.contains(&Activity::Duplicated) {
+        let split = differentiate_split(module, request)?;
+        return Ok(join_split(module, split, request));
+    }
     Session::new(module).combined(request)
+}
+
+/// The two functions of split reverse mode as one, with the signature of combined reverse mode.
+fn join_split(module: &mut Module, split: Split, request: &Request) -> FunctionId {
+    let (augmented, reverse) = (
+        &module.functions[split.augmented],
+        &module.functions[split.reverse],
+    );
+    let given = augmented.params.len();
+    let seeds = reverse.params.len() - given - 1;
+    let mut params = augmented.params.clone();
+    params.extend(reverse.params[given..given + seeds].iter().cloned());
+    for param in &mut params {
+        // What lies in memory is needed between the two.
+        param.facts = ParamFacts {
+            noalias: param.facts.noalias,
+            align: param.facts.align,
+            range: param.facts.range,
+            layout: param.facts.layout.take(),
+            ..ParamFacts::default()
+        };
+    }
+    let (found, gradients) = (augmented.results.clone(), reverse.results.clone());
+    let kept = match request.primal {
+        true => request.results.len(),
+        false => 0,
+    };
+    let results: Vec<Type> = found[..kept].iter().chain(&gradients).copied().collect();
+    let name = module.fresh_name(&format!("{}.grad", module.functions[request.function].name));
+    let mut target = Function::define(name, params, results);
+    let arguments = target.arguments().to_vec();
+    let mut b = Builder::at_body(&mut target);
+    let forwards = b.call(split.augmented, &arguments[..given], &found);
+    let found = target.ops[forwards].results.to_vec();
+    let mut passed = arguments;
+    passed.extend(found.last());
+    let mut b = Builder::at_body(&mut target);
+    let backwards = b.call(split.reverse, &passed, &gradients);
+    let gradients = target.ops[backwards].results.to_vec();
+    let values: Vec<Value> = found[..kept].iter().chain(&gradients).copied().collect();
+    Builder::at_body(&mut target).ret(&values);
+    module.functions.push(target)
 }
 
 /// Makes the reverse derivative of a function as two functions.
@@ -173,7 +219,8 @@ impl Callees for Session<'_> {
     }
 
     fn shadow_of_global(&mut self, global: GlobalId) -> Result<Constant, Error> {
-        let (shadow, slots) = globals::add_shadow_global(self.module, global, &self.suffix)?;
+        let (shadow, slots) =
+            globals::add_shadow_global(self.module, global, &self.suffix, Use::Add)?;
         for slot in slots {
             let table = self.function_table(slot.function)?;
             globals::fill_slot(self.module, slot, Symbol::Global(table));

@@ -31,7 +31,7 @@ mod memory;
 mod sweep;
 
 use crate::error::Error;
-use crate::globals;
+use crate::globals::{self, Use};
 use crate::objects::ObjectsCache;
 use crate::request::{Activity, Request};
 use crate::search::Search;
@@ -346,7 +346,7 @@ impl Session<'_> {
             1 => self.suffix.clone(),
             _ => format!("{lane}.{}", self.suffix),
         };
-        let (shadow, slots) = globals::add_shadow_global(self.module, global, &suffix)?;
+        let (shadow, slots) = globals::add_shadow_global(self.module, global, &suffix, Use::Read)?;
         for slot in slots {
             let table = self.function_table(slot.function, caller);
             globals::fill_slot(self.module, slot, Symbol::Global(table));

@@ -28,6 +28,15 @@ pub(crate) struct FunctionSlot {
     pub function: FunctionId,
 }
 
+/// What a derivative does to the shadows of memory that the primal only reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Use {
+    /// It reads them too: forward mode does to shadows what the primal does to memory.
+    Read,
+    /// It adds to what is no address: reverse mode.
+    Add,
+}
+
 /// A suffix for shadows of globals that no variable of the module has yet.
 ///
 /// The shadow that one differentiation writes to is a global like any other to the next, which needs a shadow of it.
@@ -54,17 +63,19 @@ pub(crate) fn add_shadow_global(
     module: &mut Module,
     global: GlobalId,
     suffix: &str,
+    purpose: Use,
 ) -> Result<(GlobalId, Vec<FunctionSlot>), Error> {
     let mut slots = Vec::new();
     let mut unfinished = Vec::new();
-    let shadow = find_or_add(module, global, suffix, &mut unfinished)?;
+    let shadow = find_or_add(module, global, suffix, purpose, &mut unfinished)?;
     while let Some((primal, shadow)) = unfinished.pop() {
         let primal = module.globals[primal].relocations.clone();
         let mut relocations = Vec::with_capacity(primal.len());
         for (offset, symbol) in primal {
             let symbol = match symbol {
                 Symbol::Global(other) => {
-                    Symbol::Global(find_or_add(module, other, suffix, &mut unfinished)?)
+                    let other = find_or_add(module, other, suffix, purpose, &mut unfinished)?;
+                    Symbol::Global(other)
                 }
                 Symbol::Function(function) => {
                     slots.push(FunctionSlot {
@@ -92,6 +103,7 @@ fn find_or_add(
     module: &mut Module,
     global: GlobalId,
     suffix: &str,
+    purpose: Use,
     unfinished: &mut Vec<(GlobalId, GlobalId)>,
 ) -> Result<GlobalId, Error> {
     let primal = &module.globals[global];
@@ -129,7 +141,7 @@ fn find_or_add(
         bytes: Some(Vec::new()),
         relocations: Vec::new(),
         // A table of addresses stays one; derivatives may be added to anything else.
-        constant: primal.constant && !primal.relocations.is_empty(),
+        constant: primal.constant && (purpose == Use::Read || !primal.relocations.is_empty()),
         ..primal.clone()
     };
     let inactive = primal.inactive;
@@ -151,7 +163,7 @@ mod tests {
         suffix: &str,
         shadow_of_function: &mut dyn FnMut(&mut Module, FunctionId) -> Result<Symbol, Error>,
     ) -> Result<GlobalId, Error> {
-        let (shadow, slots) = add_shadow_global(module, global, suffix)?;
+        let (shadow, slots) = add_shadow_global(module, global, suffix, Use::Add)?;
         for slot in slots {
             let symbol = shadow_of_function(module, slot.function)?;
             fill_slot(module, slot, symbol);
@@ -206,7 +218,8 @@ mod tests {
         let mut module = parse_module("global @far: 8 bytes align 8 layout [ptr] external")
             .expect("the text is right");
         let far = module.global_named("far").expect("it is there");
-        let refused = add_shadow_global(&mut module, far, "shadow").expect_err("it has no shadow");
+        let refused =
+            add_shadow_global(&mut module, far, "shadow", Use::Add).expect_err("it has no shadow");
         assert!(refused.message.contains("@far"), "{refused}");
     }
 }

@@ -66,6 +66,8 @@ pub struct Choices {
     pub caching: Caching,
     /// Whether loops are differentiated at once where that is possible.
     pub at_once: bool,
+    /// Whether combined reverse mode is the two functions of split reverse mode, one after the other.
+    pub split: bool,
 }
 
 /// How the reverse sweep comes by values of the forward sweep where there is a choice.
@@ -85,6 +87,7 @@ impl Default for Choices {
         Choices {
             caching: Caching::Planned,
             at_once: true,
+            split: false,
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::enzyme::{Part, ValueRequest, count_iterations, forward_to, without_re
 use crate::explain::{show_locations, summarise};
 use crate::options::{Explain, Options, Stage};
 use crate::passing::{Passing, passing_of};
+use crate::perturbation::Perturbation;
 use crate::refusal::{Reasons, describe_refusal};
 use crate::report::{DerivativeReport, Diagnostic, Location};
 use crate::requests::{DERIVATIVE_PREFIX, FoundRequest, Interface};
@@ -69,6 +70,7 @@ pub(crate) fn derive(
         reasons,
         explain: options.explain.as_ref(),
         strict: options.strict,
+        perturbation: &options.perturbation,
         wrappers: HashMap::new(),
         splits: HashMap::new(),
         open: Vec::new(),
@@ -84,7 +86,11 @@ pub(crate) fn derive(
     let import = derivation.texts_of_roots(requests);
     derivation.optimise_all();
     derivation.describe_globals();
-    for request in requests {
+    let mut in_order: Vec<&FoundRequest> = requests.iter().collect();
+    if options.perturbation.reversed {
+        in_order.reverse();
+    }
+    for request in in_order {
         if let Err(found) = derivation.differentiate(request) {
             refusals.roots.push(root_symbol(request));
             if !refusals.problems.contains(&found) {
@@ -136,6 +142,7 @@ struct Derivation<'m> {
     explain: Option<&'m Explain>,
     /// Whether sums keep their order.
     strict: bool,
+    perturbation: &'m Perturbation,
     /// The derivatives made so far, by symbol.
     wrappers: HashMap<String, FunctionId>,
     /// Split derivatives, by the symbol of their root.
@@ -233,6 +240,7 @@ impl Derivation<'_> {
         }
         let options = OptimiseOptions {
             reorder: !self.strict,
+            inline: Some(self.perturbation.inline.in_loop_ir().into()),
             ..OptimiseOptions::default()
         };
         optimise_with(self.module, id, &options);
@@ -276,6 +284,7 @@ impl Derivation<'_> {
         }
         let asked = diff::Request {
             keep_order: self.strict,
+            choices: self.perturbation.choices,
             ..request.asked(root)
         };
         let globals = self.module.globals.len();

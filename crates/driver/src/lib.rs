@@ -26,6 +26,7 @@ pub mod inputs;
 mod opaque;
 pub mod options;
 mod passing;
+pub mod perturbation;
 mod pipeline;
 mod prepare;
 pub mod refusal;
@@ -40,6 +41,7 @@ mod wrap;
 
 pub use inputs::{Input, Inputs, Origin};
 pub use options::{Explain, Level, Options, Relocation, Stage};
+pub use perturbation::Perturbation;
 pub use pipeline::{check_toolchain, differentiate, has_derivatives};
 pub use report::{DerivativeReport, Diagnostic, Frame, Location, Report, Severity, Timing};
 pub use unit::{Library, Unit, UnitOptions, UnitRequests, compile_unit};

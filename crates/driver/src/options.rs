@@ -1,5 +1,6 @@
 //! What the link line and the user say about how derivatives are to be made.
 
+use crate::perturbation::Perturbation;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -18,6 +19,8 @@ pub struct Options {
     pub strict: bool,
     /// The texts that the report shall hold beside timings.
     pub explain: Option<Explain>,
+    /// What is done in another way than usual, without changing derivatives.
+    pub perturbation: Perturbation,
 }
 
 /// An optimisation level. `s` and `z` arrive as O2; the functions carry `optsize` and `minsize` themselves.

@@ -18,7 +18,8 @@ use crate::opaque::{
     demangle, is_inactive, is_inactive_global, is_opaque, may_write_constants, shown_from,
 };
 use crate::options::{Level, Options, Relocation, Stage};
-use crate::prepare::prepare;
+use crate::perturbation::Perturbation;
+use crate::prepare::{choose_inlining, prepare};
 use crate::refusal::{Reasons, describe_import_error};
 use crate::registrations::{Registration, RegistrationKind, RuleFunction};
 use crate::report::{DerivativeReport, Diagnostic, Report, Timing};
@@ -153,7 +154,9 @@ pub(crate) fn make_derivatives<'c>(
     mark_arrays(context, module);
     wrap_library_addresses(context, module);
     let machine = target_machine(&module.triple(), options).map_err(|problem| vec![problem])?;
-    prepare(module, &machine).map_err(|problem| vec![problem])?;
+    let perturbation = &options.perturbation;
+    choose_inlining(context, module, &gathered.requests, perturbation.inline);
+    prepare(module, &machine, perturbation).map_err(|problem| vec![problem])?;
     let changes = refuse_changes_in_formatting(context, module);
     if !changes.is_empty() {
         return Err(changes.into());
@@ -164,7 +167,8 @@ pub(crate) fn make_derivatives<'c>(
             break;
         }
         return_results(context, module, &mut gathered.registrations);
-        prepare(module, &machine).map_err(|problem| vec![problem])?;
+        choose_inlining(context, module, &gathered.requests, perturbation.inline);
+        prepare(module, &machine, perturbation).map_err(|problem| vec![problem])?;
     }
     follow_bits(context, module);
     let roots: Vec<String> = gathered.requests.iter().map(root_symbol).collect();
@@ -199,12 +203,14 @@ fn differentiate_prepared<'c>(
     clock: &mut Clock,
 ) -> Result<Derived, Refusals> {
     let module = gathered.module;
+    let perturbation = &options.perturbation;
     let outlined = outline_cold_code(context, module, &|function| {
-        is_opaque(&function.name(), function)
+        perturbation.in_line || is_opaque(&function.name(), function)
     });
     clock.lap("prepare");
 
-    let (mut loops, reasons) = bring_in(context, module, gathered, &outlined, choices)?;
+    let (mut loops, reasons) =
+        bring_in(context, module, gathered, &outlined, choices, perturbation)?;
     clock.lap("import");
     let derived = derive(
         &mut loops,
@@ -244,6 +250,7 @@ fn bring_in<'c>(
     gathered: &Gathered<'c>,
     outlined: &[Value<'c>],
     choices: &[Choice],
+    perturbation: &Perturbation,
 ) -> Result<(ir::Module, Reasons), Vec<Diagnostic>> {
     let roots: Vec<String> = gathered.requests.iter().map(root_symbol).collect();
     let mut names: Vec<&str> = roots.iter().map(String::as_str).collect();
@@ -259,6 +266,9 @@ fn bring_in<'c>(
         })
         .collect();
     names.extend(rules);
+    if perturbation.reversed {
+        names.reverse();
+    }
     let outlined: HashSet<String> = outlined.iter().map(|function| function.name()).collect();
     let of_rust = gathered
         .requests
@@ -293,7 +303,8 @@ fn bring_in<'c>(
         let large = ir::all_ops(function).len() > InlinePolicy::default().limit;
         let noinline =
             !does_nothing_but_compute(&loops, function) && (function.facts.noinline || large);
-        loops.functions[id].facts.noinline = noinline;
+        let apart = !perturbation.inline.considers(&function.name);
+        loops.functions[id].facts.noinline = noinline || apart;
     }
     for global in loops.globals.values_mut() {
         global.inactive |= is_inactive_global(&global.name);

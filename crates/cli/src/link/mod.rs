@@ -24,7 +24,8 @@ use crate::records::{self, Record};
 use crate::render;
 use cache::{Entry, Recorded};
 use ferrozyme_driver::{
-    Diagnostic, Inputs, Level, Options, Output, Report, Severity, Timing, differentiate,
+    Diagnostic, Inputs, Level, Options, Output, Perturbation, Report, Severity, Timing,
+    differentiate,
 };
 use files::{File, Kind, REQUEST};
 use inputs::LinkInputs;
@@ -181,6 +182,7 @@ fn options_of(line: &LinkLine) -> Result<Options, Vec<Diagnostic>> {
         relocation: line.relocation,
         strict: line.own.strict,
         explain: messages::explain_wanted(),
+        perturbation: Perturbation::of_environment().map_err(plain)?,
     })
 }
 

@@ -104,6 +104,7 @@ const OTHER_CHOICES: &[(&str, Choices)] = &[
         Choices {
             caching: Caching::Save,
             at_once: false,
+            split: false,
         },
     ),
     (
@@ -111,6 +112,7 @@ const OTHER_CHOICES: &[(&str, Choices)] = &[
         Choices {
             caching: Caching::Recompute,
             at_once: true,
+            split: true,
         },
     ),
 ];

@@ -8,12 +8,14 @@ use ferrozyme_ir::{FunctionId, Module};
 use ferrozyme_opt::{InlinePolicy, Inlining, OptimiseOptions, inline_calls};
 
 /// The ways to make a reverse derivative besides the usual one.
-const WAYS: [(Caching, bool); 5] = [
-    (Caching::Save, false),
-    (Caching::Recompute, true),
-    (Caching::Planned, false),
-    (Caching::Save, true),
-    (Caching::Recompute, false),
+const WAYS: [(Caching, bool, bool); 7] = [
+    (Caching::Save, false, false),
+    (Caching::Recompute, true, false),
+    (Caching::Planned, false, false),
+    (Caching::Save, true, false),
+    (Caching::Recompute, false, false),
+    (Caching::Save, true, true),
+    (Caching::Recompute, true, true),
 ];
 
 impl Experiment<'_> {
@@ -21,8 +23,12 @@ impl Experiment<'_> {
     pub(super) fn choices_agree(&self, gradient: &State, seed: u64) -> Result<(), Violation> {
         let law = Law::Choices;
         for way in [seed, seed / WAYS.len() as u64 + seed + 1] {
-            let (caching, at_once) = WAYS[(way % WAYS.len() as u64) as usize];
-            let choices = Choices { caching, at_once };
+            let (caching, at_once, split) = WAYS[(way % WAYS.len() as u64) as usize];
+            let choices = Choices {
+                caching,
+                at_once,
+                split,
+            };
             let reverse = self
                 .reverse_with(law, self.module, self.main, choices)
                 .map_err(|violation| under(&format!("{choices:?}"), violation))?;
