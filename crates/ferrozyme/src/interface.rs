@@ -9,6 +9,7 @@
 mod differentiable;
 mod known;
 mod layout;
+mod places;
 mod probe;
 mod registration;
 mod request;
@@ -23,7 +24,8 @@ pub use std::ptr::{null, read, write};
 pub use differentiable::{Differentiable, Mismatch};
 pub(crate) use known::empty_like;
 pub use layout::{Field, Layout};
-pub use probe::{MakeShadow, Probe, Unknown};
+pub use places::Places;
+pub use probe::{MakeShadow, NotePlaces, Probe, Unknown, may_be_same_type, require_owned};
 pub use registration::{
     __ferrozyme_inactive, __ferrozyme_inactive_reading, NEVER, Registration, cell, cells, keep,
     never_returns, slice, slice_mut, take,
@@ -33,5 +35,8 @@ pub use request::{
     start_gradient, start_of, unique_flag,
 };
 pub use restore::Restore;
-pub use shape::{Comparison, Names, check_lanes, check_seed, check_shape, lane, lane_mut};
+pub use shape::{
+    Comparison, Names, Noted, check_changes, check_lanes, check_seed, check_shape, lane, lane_mut,
+    note_changes,
+};
 pub use unused::{bytes_of, clear_unused};

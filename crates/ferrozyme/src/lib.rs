@@ -255,7 +255,8 @@ pub use ferrozyme_macros::autodiff_reverse;
 /// Fields may have any type. Those that are [`trait@Differentiable`] are described, and checked at every call of a derivative; of others the compiler finds out
 /// what it needs from how they are used. Type parameters get the bound `Differentiable`.
 ///
-/// - `#[differentiable(inactive)]` on a field: nobody wants its derivative, and a shadow has a clone of it. It can not be shared data (`Rc`, `&`), since the clone would be the same data.
+/// - `#[differentiable(inactive)]` on a field: nobody wants its derivative, and a shadow has a clone of it. It can not be shared data (`Rc`, `&`), since the clone would be the same data, nor a type that may
+///   hide such data: one without the derive, unless it is known from the standard library or smaller than a pointer. With `#[differentiable(inactive, unshared)]` you promise that there is none.
 /// - `#[differentiable(no_shadow)]` on the type: [`Shadow`] is not implemented. Nor is it for types that hold references or raw pointers.
 ///
 /// ```

@@ -9,7 +9,7 @@
 
 mod inside;
 mod shadow;
-mod shared;
+mod sharing;
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
@@ -28,7 +28,7 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
     check(input)?;
     let variants = variants(input)?;
     let mut items = inside::implementation(input, &variants);
-    let no_shadow = option(&input.attrs, "no_shadow")?;
+    let [no_shadow] = options(&input.attrs, ["no_shadow"])?;
     if !no_shadow && !variants.iter().any(shadow::borrows) {
         items.extend(shadow::implementation(input, &variants));
     }
@@ -72,6 +72,8 @@ struct Part<'a> {
     ty: &'a Type,
     /// The user says that it takes no part in derivatives.
     inactive: bool,
+    /// The user says that clones of it do not share its memory.
+    unshared: bool,
 }
 
 impl Part<'_> {
@@ -105,31 +107,36 @@ fn variants(input: &DeriveInput) -> Result<Vec<Form<'_>>> {
 
 fn parts(fields: &Fields) -> Result<Vec<Part<'_>>> {
     let parts = fields.members().zip(fields).map(|(member, field)| {
-        let inactive = option(&field.attrs, "inactive")?;
-        if inactive {
-            shared::refuse(&field.ty)?;
+        let [inactive, unshared] = options(&field.attrs, ["inactive", "unshared"])?;
+        if unshared && !inactive {
+            return Err(Error::new_spanned(
+                field,
+                "`unshared` says something of fields that are `inactive`\nhelp: write `#[differentiable(inactive, unshared)]`",
+            ));
         }
         Ok(Part {
             member,
             ty: &field.ty,
             inactive,
+            unshared,
         })
     });
     parts.collect()
 }
 
-/// Whether `#[differentiable(name)]` is there; anything else in such an attribute is an error.
-fn option(attributes: &[Attribute], name: &str) -> Result<bool> {
-    let mut found = false;
+/// Which of the names stand in `#[differentiable(…)]`; anything else in such an attribute is an error.
+fn options<const N: usize>(attributes: &[Attribute], names: [&str; N]) -> Result<[bool; N]> {
+    let mut found = [false; N];
     for attribute in attributes {
         if attribute.path().is_ident("differentiable") {
             attribute.parse_nested_meta(|meta| {
-                if !meta.path.is_ident(name) {
+                let Some(index) = names.iter().position(|name| meta.path.is_ident(name)) else {
                     return Err(meta.error(format!(
-                        "unknown option of Differentiable\nhelp: there is `#[differentiable({name})]` here"
+                        "unknown option of Differentiable\nhelp: there is `#[differentiable({})]` here",
+                        names[0]
                     )));
-                }
-                found = true;
+                };
+                found[index] = true;
                 Ok(())
             })?;
         }

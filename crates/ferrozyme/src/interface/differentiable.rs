@@ -1,6 +1,6 @@
 //! The trait of types that Ferrozyme knows the inside of.
 
-use super::Layout;
+use super::{Layout, Places};
 
 /// A type that Ferrozyme knows the inside of: which of its bytes are floats, what its pointers point to, and how large
 /// what it owns is.
@@ -71,6 +71,23 @@ pub unsafe trait Differentiable {
     /// and what is not in use (spare capacity, the bytes of other variants) becomes zero.
     #[doc(hidden)]
     fn fit(&self, _shadow: &mut Self) {}
+
+    /// Whether a clone may lead to the same memory as the value: by a pointer in its own bytes.
+    #[doc(hidden)]
+    const SHARES_0: bool = true;
+    /// The same, also by a pointer in memory that it owns. Each has its own constant, since a type may own values of itself.
+    #[doc(hidden)]
+    const SHARES_1: bool = true;
+    /// The same, one step further.
+    #[doc(hidden)]
+    const SHARES_2: bool = true;
+    /// The same, one more step further.
+    #[doc(hidden)]
+    const SHARES_3: bool = true;
+
+    /// Notes where memory that a shadow owns lies beside floats.
+    #[doc(hidden)]
+    fn places(&self, _places: &mut Places) {}
 }
 
 /// Where and how a shadow differs from what it shadows.

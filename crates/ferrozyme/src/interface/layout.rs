@@ -34,6 +34,51 @@ pub(super) const fn can_be_gradient(layout: *const Layout) -> bool {
     layout.is_null() || !has_pointer(layout) && has_float(layout)
 }
 
+/// Whether there may be pointers in a value itself.
+pub(super) const fn has_pointer_or_unknown(layout: *const Layout) -> bool {
+    // SAFETY: layouts are constants.
+    let layout = unsafe { &*layout };
+    let mut index = 0;
+    while index < layout.field_count {
+        // SAFETY: a layout points to as many fields as it says.
+        let field = unsafe { &*layout.fields.add(index) };
+        let here = matches!(field.kind, 0 | 4);
+        if here || field.kind == 5 && has_pointer_or_unknown(field.nested) {
+            return true;
+        }
+        index += 1;
+    }
+    false
+}
+
+/// Whether values of a layout are nothing but numbers and truth values.
+pub(super) const fn is_discrete(layout: *const Layout) -> bool {
+    !has_float(layout) && !has_pointer_or_unknown(layout)
+}
+
+/// Whether there may be floats in values of a layout, or in memory that they point to.
+pub(super) fn reaches_floats(layout: *const Layout) -> bool {
+    fn search(layout: *const Layout, depth: u32) -> bool {
+        if depth == 0 || has_float(layout) {
+            return true;
+        }
+        // SAFETY: layouts are constants.
+        let layout = unsafe { &*layout };
+        (0..layout.field_count).any(|index| {
+            // SAFETY: a layout points to as many fields as it says.
+            let field = unsafe { &*layout.fields.add(index) };
+            match (field.kind, field.pointee) {
+                (4, Some(pointee)) => search(pointee(), depth - 1),
+                (4, None) => true,
+                (5, _) => search(field.nested, depth),
+                _ => false,
+            }
+        })
+    }
+    // What is not decided by then counts as floats.
+    search(layout, 6)
+}
+
 const fn has_pointer(layout: *const Layout) -> bool {
     // SAFETY: layouts are constants.
     let layout = unsafe { &*layout };
@@ -50,7 +95,7 @@ const fn has_pointer(layout: *const Layout) -> bool {
 }
 
 /// Unknown bytes may be floats.
-const fn has_float(layout: *const Layout) -> bool {
+pub(super) const fn has_float(layout: *const Layout) -> bool {
     // SAFETY: layouts are constants.
     let layout = unsafe { &*layout };
     let mut index = 0;

@@ -4,12 +4,17 @@
 //! hold. So `Probe::<T>::LAYOUT` is the layout where `T` has one, and the trait's null everywhere else, also in generic
 //! code. It has to be written out where `T` is known: behind a generic parameter only that parameter's bounds count.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::marker::PhantomData;
+use std::mem::{Discriminant, discriminant};
 use std::panic::RefUnwindSafe;
+use std::path::PathBuf;
 use std::ptr::null;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use super::{Differentiable, Layout, Mismatch};
+use super::{Differentiable, Layout, Mismatch, Places};
 use crate::Shadow;
 
 /// Ask as `Probe::<T>::LAYOUT`, with [`Unknown`] in scope.
@@ -17,6 +22,9 @@ pub struct Probe<T: ?Sized>(PhantomData<T>);
 
 /// Makes a shadow of the same type.
 pub type MakeShadow<T> = fn(&T) -> T;
+
+/// Notes the places in a shadow.
+pub type NotePlaces<T> = fn(&T, &mut Places);
 
 /// The answers where nothing is known.
 pub trait Unknown {
@@ -42,6 +50,22 @@ pub trait Unknown {
     const COMPARE: fn(&Self::Target, &Self::Target) -> Result<(), Mismatch> = |_, _| Ok(());
     /// Makes a shadow fit for a function that changes the value.
     const FIT: fn(&Self::Target, &mut Self::Target) = |_, _| {};
+    /// Notes where memory that a shadow owns lies beside floats.
+    const PLACES: NotePlaces<Self::Target> = |_, _| {};
+    /// Whether a clone may share memory with the value; see [`Differentiable`].
+    const SHARES_0: bool = true;
+    /// See [`Differentiable`].
+    const SHARES_1: bool = true;
+    /// See [`Differentiable`].
+    const SHARES_2: bool = true;
+    /// See [`Differentiable`].
+    const SHARES_3: bool = true;
+    /// Whether trait objects have the same type in a shadow, as far as their size tells.
+    const SAME_TYPES: fn(&Self::Target, &Self::Target) -> bool = |_, _| true;
+    /// The variant of an enum, as a number; those of the elements of a slice together.
+    const VARIANTS: fn(&Self::Target) -> u64 = |_| 0;
+    /// The variants of the elements of a vector together.
+    const ELEMENT_VARIANTS: fn(&Self::Target) -> u64 = |_| 0;
     /// Makes a value of the same shape out of zeros.
     const SHADOW: Option<MakeShadow<Self::Target>> = None;
     /// The length of a slice or vector, even if nothing is known of its elements; 0 for everything else.
@@ -65,7 +89,125 @@ impl<T: ?Sized + Differentiable> Probe<T> {
     pub const COMPARE: fn(&T, &T) -> Result<(), Mismatch> = T::compare;
     /// See [`Unknown`].
     pub const FIT: fn(&T, &mut T) = T::fit;
+    /// See [`Unknown`].
+    pub const PLACES: NotePlaces<T> = T::places;
+    /// See [`Unknown`].
+    pub const SHARES_0: bool = T::SHARES_0;
+    /// See [`Unknown`].
+    pub const SHARES_1: bool = T::SHARES_1;
+    /// See [`Unknown`].
+    pub const SHARES_2: bool = T::SHARES_2;
+    /// See [`Unknown`].
+    pub const SHARES_3: bool = T::SHARES_3;
 }
+
+/// Types of the standard library whose layout is not known, but who owns what is in them.
+macro_rules! owners {
+    ($([$($parameter:ident),*] $type:ty [$($owned:ident)*];)*) => {$(
+        impl<$($parameter),*> Probe<$type> where $($owned: Differentiable),* {
+            /// See [`Unknown`].
+            pub const SHARES_0: bool = false;
+            /// See [`Unknown`].
+            pub const SHARES_1: bool = false $(|| $owned::SHARES_0)*;
+            /// See [`Unknown`].
+            pub const SHARES_2: bool = false $(|| $owned::SHARES_1)*;
+            /// See [`Unknown`].
+            pub const SHARES_3: bool = false $(|| $owned::SHARES_2)*;
+        }
+    )*};
+}
+
+owners! {
+    [K, V, S] HashMap<K, V, S> [K V];
+    [K, V] BTreeMap<K, V> [K V];
+    [K, S] HashSet<K, S> [K];
+    [K] BTreeSet<K> [K];
+    [] PathBuf [];
+    [] Duration [];
+    [] Instant [];
+}
+
+/// Stops the compilation where a clone of an inactive field may lead to the memory of the value.
+pub const fn require_owned<T>(shares: bool) {
+    // What is smaller than a pointer holds none.
+    assert!(
+        !shares || size_of::<T>() < size_of::<usize>(),
+        "an inactive field must not share its memory with clones of it: a shadow has a clone, and derivatives would be added to the value itself. \
+         Of this field's type it is not known that it does not: derive `Differentiable` for it if it is a type of yours, \
+         say `#[differentiable(inactive, unshared)]` if clones have memory of their own, or pass this data as a `Const` argument"
+    );
+}
+
+impl<T> Probe<T> {
+    /// See [`Unknown`].
+    pub const VARIANTS: fn(&T) -> u64 = variant_of::<T>;
+}
+
+impl<T> Probe<[T]> {
+    /// See [`Unknown`].
+    pub const VARIANTS: fn(&[T]) -> u64 = variants_of::<T>;
+}
+
+impl<T> Probe<Vec<T>> {
+    /// See [`Unknown`].
+    pub const ELEMENT_VARIANTS: fn(&Vec<T>) -> u64 = |values| variants_of(values);
+}
+
+/// The variant of an enum as a number; the same for all values of any other type.
+fn variant_of<T>(value: &T) -> u64 {
+    let variant: Discriminant<T> = discriminant(value);
+    let bytes = size_of::<Discriminant<T>>().min(8);
+    let mut number = 0;
+    // SAFETY: what tells the variant is a number of as many bytes.
+    unsafe {
+        (&raw const variant)
+            .cast::<u8>()
+            .copy_to_nonoverlapping((&raw mut number).cast::<u8>(), bytes);
+    }
+    number
+}
+
+fn variants_of<T>(values: &[T]) -> u64 {
+    let together = |before: u64, value: &T| {
+        let sum = before.wrapping_add(variant_of(value)).wrapping_add(1);
+        sum.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    };
+    values.iter().fold(0, together)
+}
+
+/// Whether two trait objects may be of one type: whether they are of the same size. Tables of methods are not compared, since a type may have several.
+pub fn may_be_same_type<T: ?Sized>(value: &T, shadow: &T) -> bool {
+    let is_object = std::any::type_name::<T>().starts_with("dyn ");
+    !is_object
+        || size_of_val(value) == size_of_val(shadow) && align_of_val(value) == align_of_val(shadow)
+}
+
+/// Whether trait objects behind pointers may be of the same types.
+macro_rules! objects {
+    ($($pointer:ty)*) => {$(
+        impl<T: ?Sized> Probe<$pointer> {
+            /// See [`Unknown`].
+            pub const SAME_TYPES: fn(&$pointer, &$pointer) -> bool =
+                |value, shadow| may_be_same_type::<T>(value, shadow);
+        }
+
+        impl<T: ?Sized> Probe<[$pointer]> {
+            /// See [`Unknown`].
+            pub const SAME_TYPES: fn(&[$pointer], &[$pointer]) -> bool = |values, shadows| {
+                let mut pairs = values.iter().zip(shadows);
+                pairs.all(|(value, shadow)| may_be_same_type::<T>(value, shadow))
+            };
+        }
+
+        impl<T: ?Sized> Probe<Vec<$pointer>> {
+            /// See [`Unknown`].
+            pub const SAME_TYPES: fn(&Vec<$pointer>, &Vec<$pointer>) -> bool =
+                |values, shadows| (Probe::<[$pointer]>::SAME_TYPES)(values, shadows);
+        }
+    )*};
+}
+
+objects! { Box<T> Rc<T> Arc<T> &T &mut T }
 
 impl<T: Shadow<Shadow = T>> Probe<T> {
     /// See [`Unknown`].

@@ -1,6 +1,7 @@
 //! Checks that shadows have the shape of what they shadow, at every call of a derivative.
 
-use super::Mismatch;
+use super::places::{check_places, places_of};
+use super::{Mismatch, NotePlaces, Places, may_be_same_type};
 
 /// How to compare values of a type with their shadows, as far as it is known.
 pub struct Comparison<T: ?Sized> {
@@ -10,6 +11,29 @@ pub struct Comparison<T: ?Sized> {
     pub compare: fn(&T, &T) -> Result<(), Mismatch>,
     /// The length of a slice or vector.
     pub length: fn(&T) -> usize,
+    /// Whether trait objects in it may have the types of those that they shadow.
+    pub same_types: fn(&T, &T) -> bool,
+    /// The variant of an enum of which nothing is known, and those of elements, as numbers.
+    pub variants: [fn(&T) -> u64; 2],
+}
+
+impl<T: ?Sized> Comparison<T> {
+    fn variants_of(&self, value: &T) -> [u64; 2] {
+        self.variants.map(|variants| variants(value))
+    }
+
+    /// Where a shadow differs from a value.
+    fn mismatch(&self, value: &T, shadow: &T) -> Result<(), Mismatch> {
+        Mismatch::lengths((self.length)(value), (self.length)(shadow))?;
+        (self.compare)(value, shadow)?;
+        if !(self.same_types)(value, shadow) || !may_be_same_type(value, shadow) {
+            return Err(Mismatch::new("a trait object", "one of another type"));
+        }
+        match self.variants_of(value) == self.variants_of(shadow) {
+            true => Ok(()),
+            false => Err(Mismatch::new("one variant", "another variant")),
+        }
+    }
 }
 
 /// What a message about a shadow says: the primal's name, the argument's and the shadow's.
@@ -32,7 +56,12 @@ pub fn check_shape<T: ?Sized>(
     names: &'static Names,
 ) {
     let lengths = ((comparison.length)(value), (comparison.length)(shadow));
-    if lengths.0 != lengths.1 || !(comparison.same_shape)(value, shadow) {
+    if lengths.0 != lengths.1
+        || !(comparison.same_shape)(value, shadow)
+        || !(comparison.same_types)(value, shadow)
+        || !may_be_same_type(value, shadow)
+        || comparison.variants_of(value) != comparison.variants_of(shadow)
+    {
         refuse(&comparison, value, shadow, names);
     }
 }
@@ -69,6 +98,59 @@ pub fn check_seed<T>(comparison: Comparison<T>, result: &T, seed: &T, primal: &'
     }
 }
 
+/// What is noted of an argument before a derivative in reverse mode that may change it.
+pub struct Noted {
+    places: Places,
+    length: usize,
+    variants: [u64; 2],
+}
+
+/// Notes what [`check_changes`] asks for.
+#[inline]
+pub fn note_changes<T: ?Sized>(
+    comparison: Comparison<T>,
+    note: NotePlaces<T>,
+    value: &T,
+    shadow: &T,
+) -> Noted {
+    Noted {
+        places: places_of(note, shadow),
+        length: (comparison.length)(value),
+        variants: comparison.variants_of(value),
+    }
+}
+
+/// Panics if a function has changed an argument in a way that leaves gradients where nobody looks for them, or took for a seed what was none.
+#[inline]
+#[track_caller]
+pub fn check_changes<T: ?Sized>(
+    before: &Noted,
+    comparison: Comparison<T>,
+    note: NotePlaces<T>,
+    value: &T,
+    shadow: &T,
+    names: &'static Names,
+) {
+    check_places(&before.places, note, shadow, names);
+    let same_length = (comparison.length)(value) == before.length;
+    if same_length && comparison.variants_of(value) != before.variants {
+        refuse_variant(names);
+    }
+}
+
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn refuse_variant(names: &Names) -> ! {
+    let Names {
+        primal, argument, ..
+    } = names;
+    panic!(
+        "argument `{argument}` of `{primal}` has become another variant, and what lay in the unused bytes of its shadow was taken for a seed: \
+         derive `Differentiable` for its type; gradients are not to be used"
+    );
+}
+
 #[cold]
 #[inline(never)]
 #[track_caller]
@@ -87,10 +169,7 @@ fn refuse_seed(compared: Result<(), Mismatch>, primal: &str) -> ! {
 #[inline(never)]
 #[track_caller]
 fn refuse<T: ?Sized>(comparison: &Comparison<T>, value: &T, shadow: &T, names: &Names) -> ! {
-    let lengths = ((comparison.length)(value), (comparison.length)(shadow));
-    let found =
-        Mismatch::lengths(lengths.0, lengths.1).and_then(|()| (comparison.compare)(value, shadow));
-    let Err(mismatch) = found else {
+    let Err(mismatch) = comparison.mismatch(value, shadow) else {
         unreachable!("shapes that differ differ somewhere");
     };
     let Names {

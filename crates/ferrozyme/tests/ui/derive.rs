@@ -26,19 +26,9 @@ struct OtherWrongOption {
 }
 
 #[derive(Differentiable)]
-struct Shared {
+struct Promise {
+    #[differentiable(unshared)]
     float: f64,
-    #[differentiable(inactive)]
-    data: Option<std::rc::Rc<Vec<f64>>>,
-}
-
-#[derive(Differentiable)]
-struct Borrowed<'a> {
-    float: f64,
-    #[differentiable(inactive)]
-    name: &'static str,
-    #[differentiable(inactive)]
-    data: &'a [f64],
 }
 
 fn main() {}

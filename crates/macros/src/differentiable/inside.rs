@@ -7,13 +7,14 @@ use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote};
 use syn::{DeriveInput, Type};
 
-use super::{Form, Part, with_bounds};
+use super::{Form, Part, sharing, with_bounds};
 
 pub(super) fn implementation(input: &DeriveInput, forms: &[Form]) -> TokenStream {
     let name = &input.ident;
     let bounded = with_bounds(&input.generics, |_| quote!(::ferrozyme::Differentiable));
     let (parameters, _, clause) = bounded.split_for_impl();
     let (_, arguments, _) = input.generics.split_for_impl();
+    let import = import();
     let fields = layout_fields(forms);
     let all = || forms.iter().flat_map(|form| &form.parts);
     let frozen = all().map(|part| {
@@ -27,18 +28,20 @@ pub(super) fn implementation(input: &DeriveInput, forms: &[Form]) -> TokenStream
         let probe = probe(part.ty);
         quote!(&& #probe::FLAT)
     });
+    let shares = sharing::constants(forms);
+    let owned = sharing::checks(forms);
+    let early = sharing::early_checks(&input.generics, forms);
+    let places = places(forms);
     let same_shape = same_shape(forms);
     let compare = compare(forms);
     let fit = fit(forms);
-    let import = quote! {
-        #[allow(unused_imports)]
-        use ::ferrozyme::__private::Unknown as _;
-    };
     quote! {
+        #early
         #[automatically_derived]
         unsafe impl #parameters ::ferrozyme::Differentiable for #name #arguments #clause {
             const LAYOUT: &'static ::ferrozyme::__private::Layout = {
                 #import
+                #owned
                 &::ferrozyme::__private::Layout::new::<Self>(const { &[#(#fields),*] })
             };
             const FROZEN: bool = {
@@ -49,6 +52,13 @@ pub(super) fn implementation(input: &DeriveInput, forms: &[Form]) -> TokenStream
                 #import
                 !#has_variants #(#flat)*
             };
+            #shares
+            #[inline]
+            #[allow(unused_variables, unreachable_patterns, clippy::all)]
+            fn places(&self, places: &mut ::ferrozyme::__private::Places) {
+                #import
+                #places
+            }
             #[inline]
             #[allow(unused_variables, unreachable_patterns, clippy::all)]
             fn same_shape(&self, shadow: &Self) -> bool {
@@ -69,7 +79,15 @@ pub(super) fn implementation(input: &DeriveInput, forms: &[Form]) -> TokenStream
     }
 }
 
-fn probe(ty: &Type) -> TokenStream {
+/// What probes need in scope.
+pub(super) fn import() -> TokenStream {
+    quote! {
+        #[allow(unused_imports)]
+        use ::ferrozyme::__private::Unknown as _;
+    }
+}
+
+pub(super) fn probe(ty: &Type) -> TokenStream {
     quote!(::ferrozyme::__private::Probe::<#ty>)
 }
 
@@ -132,7 +150,7 @@ fn same_shape(forms: &[Form]) -> TokenStream {
         let (value, shadow, pairs) = pair(form);
         let questions = pairs.iter().map(|(part, value, shadow)| {
             let probe = probe(part.ty);
-            quote!(&& (#probe::SAME_SHAPE)(#value, #shadow))
+            quote!(&& (#probe::SAME_SHAPE)(#value, #shadow) && (#probe::SAME_TYPES)(#value, #shadow))
         });
         quote!((#value, #shadow) => true #(#questions)*,)
     });
@@ -152,6 +170,10 @@ fn compare(forms: &[Form]) -> TokenStream {
             let step = part.step();
             quote! {
                 if let ::core::result::Result::Err(mismatch) = (#probe::COMPARE)(#value, #shadow) {
+                    return ::core::result::Result::Err(mismatch.inside(#step));
+                }
+                if !(#probe::SAME_TYPES)(#value, #shadow) {
+                    let mismatch = ::ferrozyme::__private::Mismatch::new("a trait object", "one of another type");
                     return ::core::result::Result::Err(mismatch.inside(#step));
                 }
             }
@@ -182,6 +204,23 @@ fn compare(forms: &[Form]) -> TokenStream {
                 ::core::result::Result::Err(::ferrozyme::__private::Mismatch::new(name(self), name(shadow)))
             }
         }
+    }
+}
+
+fn places(forms: &[Form]) -> TokenStream {
+    let arms = forms.iter().map(|form| {
+        let (value, _, pairs) = pair(form);
+        let steps = pairs.iter().enumerate().map(|(index, (part, value, _))| {
+            let probe = probe(part.ty);
+            quote!(places.step(#index, |places| (#probe::PLACES)(#value, places));)
+        });
+        quote!(#value => { #(#steps)* })
+    });
+    quote! {
+        places.inside(Self::LAYOUT, |places| match self {
+            #(#arms)*
+            _ => {}
+        });
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::mem::MaybeUninit;
 
-use crate::interface::{Differentiable, Field, Layout, Mismatch};
+use crate::interface::{Differentiable, Field, Layout, Mismatch, Places};
 
 const WORD: usize = size_of::<usize>();
 
@@ -55,6 +55,15 @@ unsafe impl<T: Differentiable> Differentiable for Vec<T> {
     const LAYOUT: &'static Layout = &Layout::new::<Vec<T>>(known(const { &fields_of!(Vec<T>, T) }));
     const FROZEN: bool = true;
     const FLAT: bool = false;
+    const SHARES_0: bool = false;
+    const SHARES_1: bool = T::SHARES_0;
+    const SHARES_2: bool = T::SHARES_1;
+    const SHARES_3: bool = T::SHARES_2;
+
+    #[inline]
+    fn places(&self, places: &mut Places) {
+        places.memory(T::LAYOUT, self.iter(), self.as_ptr().addr(), T::places);
+    }
 
     #[inline]
     fn same_shape(&self, shadow: &Vec<T>) -> bool {
@@ -91,6 +100,10 @@ unsafe impl Differentiable for String {
         &Layout::new::<String>(known(const { &fields_of!(String, u8) }));
     const FROZEN: bool = true;
     const FLAT: bool = true;
+    const SHARES_0: bool = false;
+    const SHARES_1: bool = false;
+    const SHARES_2: bool = false;
+    const SHARES_3: bool = false;
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@ use std::ptr::NonNull;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::interface::{Differentiable, Field, Layout, Mismatch};
+use crate::interface::layout::is_discrete;
+use crate::interface::{Differentiable, Field, Layout, Mismatch, Places};
 
 /// The fields of a pointer to `T`: its address, and behind it the length if `T` is a slice.
 const fn pointer_fields<T: ?Sized + Differentiable>() -> [Field; 2] {
@@ -33,6 +34,15 @@ macro_rules! pointers {
 pointers! {
     &T {
         const FLAT: bool = T::FLAT;
+        // Numbers and text that several look at have no derivative to be added to them.
+        const SHARES_0: bool = !is_discrete(T::LAYOUT);
+        const SHARES_1: bool = !is_discrete(T::LAYOUT);
+        const SHARES_2: bool = !is_discrete(T::LAYOUT);
+        const SHARES_3: bool = !is_discrete(T::LAYOUT);
+        #[inline]
+        fn places(&self, places: &mut Places) {
+            places.pointee::<T>(self);
+        }
         #[inline]
         fn same_shape(&self, shadow: &Self) -> bool {
             T::same_shape(self, shadow)
@@ -43,6 +53,10 @@ pointers! {
     }
     &mut T {
         const FLAT: bool = T::FLAT;
+        #[inline]
+        fn places(&self, places: &mut Places) {
+            places.pointee::<T>(self);
+        }
         #[inline]
         fn same_shape(&self, shadow: &Self) -> bool {
             T::same_shape(self, shadow)
@@ -56,6 +70,14 @@ pointers! {
     }
     Box<T> {
         const FLAT: bool = T::FLAT;
+        const SHARES_0: bool = false;
+        const SHARES_1: bool = T::SHARES_0;
+        const SHARES_2: bool = T::SHARES_1;
+        const SHARES_3: bool = T::SHARES_2;
+        #[inline]
+        fn places(&self, places: &mut Places) {
+            places.pointee::<T>(self);
+        }
         #[inline]
         fn same_shape(&self, shadow: &Self) -> bool {
             T::same_shape(self, shadow)
@@ -80,6 +102,10 @@ macro_rules! counted {
             const LAYOUT: &'static Layout = &Layout::new::<$type<T>>(const { &[Field::opaque_pointer(0)] });
             const FROZEN: bool = true;
             const FLAT: bool = T::FLAT;
+            const SHARES_0: bool = !is_discrete(T::LAYOUT);
+            const SHARES_1: bool = !is_discrete(T::LAYOUT);
+            const SHARES_2: bool = !is_discrete(T::LAYOUT);
+            const SHARES_3: bool = !is_discrete(T::LAYOUT);
 
             #[inline]
             fn same_shape(&self, shadow: &Self) -> bool {
@@ -88,6 +114,16 @@ macro_rules! counted {
 
             fn compare(&self, shadow: &Self) -> Result<(), Mismatch> {
                 T::compare(self, shadow)
+            }
+
+            fn fit(&self, shadow: &mut Self) {
+                // SAFETY: nobody looks at the shadow while a derivative runs, and none of it is taken away or moved here.
+                T::fit(self, unsafe { &mut *$type::as_ptr(shadow).cast_mut() });
+            }
+
+            #[inline]
+            fn places(&self, places: &mut Places) {
+                places.pointee::<T>(self);
             }
         }
     )*};

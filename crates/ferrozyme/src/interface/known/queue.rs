@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::mem::MaybeUninit;
 
-use crate::interface::{Differentiable, Field, Layout, Mismatch};
+use crate::interface::{Differentiable, Field, Layout, Mismatch, Places};
 
 const WORDS: usize = 4;
 
@@ -93,6 +93,17 @@ unsafe impl<T: Differentiable> Differentiable for VecDeque<T> {
         &Layout::new::<VecDeque<T>>(const { &[Field::unknown(0, size_of::<VecDeque<T>>())] });
     const FROZEN: bool = true;
     const FLAT: bool = false;
+    const SHARES_0: bool = false;
+    const SHARES_1: bool = T::SHARES_0;
+    const SHARES_2: bool = T::SHARES_1;
+    const SHARES_3: bool = T::SHARES_2;
+
+    fn places(&self, places: &mut Places) {
+        let ring = Ring::of(self);
+        let (slots, first) = ring.map_or((0, 0), |ring| (ring.slots.addr(), ring.first));
+        places.memory(T::LAYOUT, self.iter(), slots, T::places);
+        places.ring(first, self.len(), self.capacity());
+    }
 
     #[inline]
     fn same_shape(&self, shadow: &VecDeque<T>) -> bool {

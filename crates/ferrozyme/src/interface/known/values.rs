@@ -1,11 +1,12 @@
 //! Scalars, and what is made of values side by side: arrays, tuples, cells, options.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 use std::mem::{MaybeUninit, offset_of};
 
+use crate::interface::layout::has_pointer_or_unknown;
 use crate::interface::unused::{bytes_of, clear_unused};
-use crate::interface::{Differentiable, Field, Layout, Mismatch};
+use crate::interface::{Differentiable, Field, Layout, Mismatch, Places};
 
 macro_rules! scalars {
     ($($type:ty => $field:expr;)*) => {$(
@@ -14,6 +15,10 @@ macro_rules! scalars {
             const LAYOUT: &'static Layout = &Layout::new::<$type>(const { &[$field] });
             const FROZEN: bool = true;
             const FLAT: bool = true;
+            const SHARES_0: bool = false;
+            const SHARES_1: bool = false;
+            const SHARES_2: bool = false;
+            const SHARES_3: bool = false;
         }
     )*};
 }
@@ -42,6 +47,10 @@ unsafe impl<T: ?Sized> Differentiable for PhantomData<T> {
     const LAYOUT: &'static Layout = &Layout::new::<()>(&[]);
     const FROZEN: bool = true;
     const FLAT: bool = true;
+    const SHARES_0: bool = false;
+    const SHARES_1: bool = false;
+    const SHARES_2: bool = false;
+    const SHARES_3: bool = false;
 }
 
 // SAFETY: the layout of a slice is that of its elements.
@@ -50,6 +59,19 @@ unsafe impl<T: Differentiable> Differentiable for [T] {
     const ELEMENTS: &'static Layout = T::ELEMENTS;
     const FROZEN: bool = T::FROZEN;
     const FLAT: bool = false;
+    const SHARES_0: bool = T::SHARES_0;
+    const SHARES_1: bool = T::SHARES_1;
+    const SHARES_2: bool = T::SHARES_2;
+    const SHARES_3: bool = T::SHARES_3;
+
+    #[inline]
+    fn places(&self, places: &mut Places) {
+        if const { has_pointer_or_unknown(T::LAYOUT) } {
+            for (index, item) in self.iter().enumerate() {
+                places.step(index, |places| item.places(places));
+            }
+        }
+    }
 
     #[inline]
     fn same_shape(&self, shadow: &[T]) -> bool {
@@ -88,6 +110,10 @@ unsafe impl Differentiable for str {
     const FROZEN: bool = true;
     // What a text says has no derivative, so its shadow may be any text.
     const FLAT: bool = true;
+    const SHARES_0: bool = false;
+    const SHARES_1: bool = false;
+    const SHARES_2: bool = false;
+    const SHARES_3: bool = false;
 }
 
 // SAFETY: an array is its elements one after the other.
@@ -97,6 +123,15 @@ unsafe impl<T: Differentiable, const N: usize> Differentiable for [T; N] {
     const ELEMENTS: &'static Layout = T::ELEMENTS;
     const FROZEN: bool = T::FROZEN;
     const FLAT: bool = T::FLAT;
+    const SHARES_0: bool = T::SHARES_0;
+    const SHARES_1: bool = T::SHARES_1;
+    const SHARES_2: bool = T::SHARES_2;
+    const SHARES_3: bool = T::SHARES_3;
+
+    #[inline]
+    fn places(&self, places: &mut Places) {
+        places.inside(Self::LAYOUT, |places| self[..].places(places));
+    }
 
     #[inline]
     fn same_shape(&self, shadow: &[T; N]) -> bool {
@@ -121,6 +156,17 @@ macro_rules! tuples {
             });
             const FROZEN: bool = true $(&& $type::FROZEN)*;
             const FLAT: bool = true $(&& $type::FLAT)*;
+            const SHARES_0: bool = false $(|| $type::SHARES_0)*;
+            const SHARES_1: bool = false $(|| $type::SHARES_1)*;
+            const SHARES_2: bool = false $(|| $type::SHARES_2)*;
+            const SHARES_3: bool = false $(|| $type::SHARES_3)*;
+
+            #[inline]
+            fn places(&self, _places: &mut Places) {
+                _places.inside(Self::LAYOUT, |_places| {
+                    $(_places.step($index, |places| self.$index.places(places));)*
+                });
+            }
 
             #[inline]
             fn same_shape(&self, _shadow: &Self) -> bool {
@@ -158,13 +204,60 @@ tuples! {
     (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11)
 }
 
-// SAFETY: a cell is represented as what it holds.
-unsafe impl<T: Differentiable> Differentiable for Cell<T> {
-    const LAYOUT: &'static Layout = T::LAYOUT;
-    const ELEMENTS: &'static Layout = T::ELEMENTS;
-    const FROZEN: bool = false;
-    // What a cell holds can not be looked at without taking it out.
-    const FLAT: bool = true;
+/// What is in a cell, for as long as it is looked at.
+///
+/// Only code of this crate looks, or code that it derives, and does not get at the cell by another way.
+macro_rules! content {
+    ($cell:expr) => {
+        // SAFETY: see above: nothing changes what is in the cell meanwhile.
+        unsafe { &*$cell.as_ptr() }
+    };
+}
+
+macro_rules! cells {
+    ($($type:ident { $($items:tt)* })*) => {$(
+        // SAFETY: each says itself why its layout is right.
+        unsafe impl<T: Differentiable> Differentiable for $type<T> {
+            $($items)*
+            const FROZEN: bool = false;
+            const FLAT: bool = T::FLAT;
+            const SHARES_0: bool = T::SHARES_0;
+            const SHARES_1: bool = T::SHARES_1;
+            const SHARES_2: bool = T::SHARES_2;
+            const SHARES_3: bool = T::SHARES_3;
+
+            #[inline]
+            fn same_shape(&self, shadow: &$type<T>) -> bool {
+                T::FLAT || content!(self).same_shape(content!(shadow))
+            }
+
+            fn compare(&self, shadow: &$type<T>) -> Result<(), Mismatch> {
+                content!(self).compare(content!(shadow))
+            }
+
+            fn fit(&self, shadow: &mut $type<T>) {
+                content!(self).fit(shadow.get_mut());
+            }
+
+            #[inline]
+            fn places(&self, places: &mut Places) {
+                content!(self).places(places);
+            }
+        }
+    )*};
+}
+
+cells! {
+    // A cell is represented as what it holds.
+    Cell {
+        const LAYOUT: &'static Layout = T::LAYOUT;
+        const ELEMENTS: &'static Layout = T::ELEMENTS;
+    }
+    // Nothing is said of the bytes: beside the value there is a count of borrows.
+    RefCell {
+        const LAYOUT: &'static Layout =
+            &Layout::new::<RefCell<T>>(const { &[Field::unknown(0, size_of::<RefCell<T>>())] });
+    }
 }
 
 // SAFETY: see `option_fields`.
@@ -177,6 +270,17 @@ unsafe impl<T: Differentiable> Differentiable for Option<T> {
     );
     const FROZEN: bool = T::FROZEN;
     const FLAT: bool = false;
+    const SHARES_0: bool = T::SHARES_0;
+    const SHARES_1: bool = T::SHARES_1;
+    const SHARES_2: bool = T::SHARES_2;
+    const SHARES_3: bool = T::SHARES_3;
+
+    #[inline]
+    fn places(&self, places: &mut Places) {
+        if let Some(value) = self {
+            value.places(places);
+        }
+    }
 
     #[inline]
     fn same_shape(&self, shadow: &Option<T>) -> bool {
@@ -210,6 +314,18 @@ unsafe impl<T: Differentiable, E: Differentiable> Differentiable for Result<T, E
         &Layout::new::<Result<T, E>>(const { &[Field::unknown(0, size_of::<Result<T, E>>())] });
     const FROZEN: bool = T::FROZEN && E::FROZEN;
     const FLAT: bool = false;
+    const SHARES_0: bool = T::SHARES_0 || E::SHARES_0;
+    const SHARES_1: bool = T::SHARES_1 || E::SHARES_1;
+    const SHARES_2: bool = T::SHARES_2 || E::SHARES_2;
+    const SHARES_3: bool = T::SHARES_3 || E::SHARES_3;
+
+    #[inline]
+    fn places(&self, places: &mut Places) {
+        match self {
+            Ok(value) => places.step(0, |places| value.places(places)),
+            Err(error) => places.step(1, |places| error.places(places)),
+        }
+    }
 
     #[inline]
     fn same_shape(&self, shadow: &Result<T, E>) -> bool {

@@ -1,10 +1,10 @@
 //! Checks of shadows' shapes, before anything is computed.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 use syn::Type;
 
-use super::Lane;
+use super::{Lane, local};
 use crate::autodiff::check::is_plain;
 use crate::autodiff::function::Function;
 use crate::autodiff::signature::{Argument, Derivative};
@@ -19,9 +19,78 @@ pub(super) fn comparison(target: &Type) -> TokenStream {
                 same_shape: #probe::SAME_SHAPE,
                 compare: #probe::COMPARE,
                 length: #probe::LENGTH,
+                same_types: #probe::SAME_TYPES,
+                variants: match #probe::LAYOUT.is_null() {
+                    true => [#probe::VARIANTS, #probe::ELEMENT_VARIANTS],
+                    false => [|_| 0; 2],
+                },
             }
         }
     }
+}
+
+/// What messages about a shadow call it and its argument.
+fn names(primal: &str, argument: &str, shadow: &str) -> TokenStream {
+    quote! {
+        const {
+            &::ferrozyme::__private::Names {
+                primal: concat!(module_path!(), #primal),
+                argument: #argument,
+                shadow: #shadow,
+            }
+        }
+    }
+}
+
+/// What is noted of an argument that reverse mode may change, before the request, and what is checked after it.
+///
+/// `value` and `shadow` are the slots, which hold references.
+pub(super) fn changes(
+    function: &Function,
+    argument: &Argument,
+    (value, shadow): (&Ident, &Ident),
+    number: usize,
+) -> Option<(TokenStream, TokenStream)> {
+    let Type::Reference(reference) = &argument.ty else {
+        return None;
+    };
+    if reference.mutability.is_none() || is_plain(&argument.ty) {
+        return None;
+    }
+    let private = quote!(::ferrozyme::__private);
+    let target = &*reference.elem;
+    let name = argument.name.to_string();
+    let primal = format!("::{}", function.signature.ident);
+    let names = names(&primal, &name, &argument.shadows[number].to_string());
+    let noted = local(&format!("{shadow}_before"), number);
+    let comparison = comparison(target);
+    let note = quote! {
+        let #noted = {
+            #[allow(unused_imports)]
+            use #private::Unknown as _;
+            #private::note_changes::<#target>(
+                #comparison,
+                #private::Probe::<#target>::PLACES,
+                &**#value,
+                &**#shadow,
+            )
+        };
+    };
+    let check = quote! {
+        {
+            #[allow(unused_imports)]
+            use #private::Unknown as _;
+            #private::check_changes::<#target>(
+                &#noted,
+                #comparison,
+                #private::Probe::<#target>::PLACES,
+                &**#value,
+                &**#shadow,
+                #names,
+            );
+        }
+    };
+    Some((note, check))
 }
 
 /// Checks the shadows of a lane, and gives vectors in them the capacity of those that they shadow.
@@ -44,15 +113,7 @@ pub(super) fn checks(function: &Function, derivative: &Derivative, lane: Lane) -
         let argument_name = name.to_string();
         for shadow in lane.shadows(argument) {
             let shadow_name = shadow.to_string();
-            let names = quote! {
-                const {
-                    &#private::Names {
-                        primal: concat!(module_path!(), #primal),
-                        argument: #argument_name,
-                        shadow: #shadow_name,
-                    }
-                }
-            };
+            let names = names(&primal, &argument_name, &shadow_name);
             let probe = quote!(#private::Probe::<#target>);
             let comparison = comparison(target);
             if kind.is_flat() {

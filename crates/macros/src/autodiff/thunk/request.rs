@@ -4,7 +4,7 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote};
 use syn::Type;
 
-use super::checks::comparison;
+use super::checks::{changes, comparison};
 use super::descriptor::{descriptor, only_and_both, shim};
 use super::{Lane, local};
 use crate::autodiff::activity::{Kind, Mode};
@@ -25,6 +25,7 @@ pub(super) fn request(
     let mut slots = Vec::new();
     let mut pointers = Vec::new();
     let mut gradients = Vec::new();
+    let mut checks = TokenStream::new();
 
     for (index, argument) in derivative.arguments.iter().enumerate() {
         let Argument { ty, kind, .. } = argument;
@@ -48,6 +49,14 @@ pub(super) fn request(
             let slot = local(&format!("shadow_{index}"), number);
             slots.push(quote!(let mut #slot = #private::ManuallyDrop::new(#shadow);));
             pointers.push(quote!(&raw mut #slot as *mut #private::c_void));
+            let at = local("slot", index);
+            if derivative.mode == Mode::Reverse
+                && !kind.is_flat()
+                && let Some((note, check)) = changes(function, argument, (&at, &slot), number)
+            {
+                slots.push(note);
+                checks.extend(check);
+            }
         }
         if *kind == Kind::Active {
             let slot = local("gradient", index);
@@ -70,7 +79,6 @@ pub(super) fn request(
 
     let result = Ident::new("result", Span::mixed_site());
     let mut tangents = Vec::new();
-    let mut checks = TokenStream::new();
     if let Some(Outcome { ty, kind, seed }) = &derivative.outcome {
         slots.push(quote!(let mut #result = #private::MaybeUninit::<#ty>::uninit();));
         pointers.push(quote!(&raw mut #result as *mut #private::c_void));

@@ -1,0 +1,176 @@
+//! Where things lie in a shadow, before and after a derivative in reverse mode has run.
+//!
+//! The gradient of a float ends where the float was when the function was called, and that of memory behind a pointer stays in that memory, wherever the function puts
+//! the pointer. For a value that is nothing but floats, or nothing but pointers, either makes sense. An element that holds both, and changes places with others (`sort`,
+//! `swap`, `insert`), would end up with half of its gradient. So the places of pointers beside floats are noted before the call, and compared after it.
+//!
+//! The same goes for the ring of a `VecDeque`: where it wraps around and grows, elements change their slots.
+
+use super::layout::{has_float, has_pointer_or_unknown, reaches_floats};
+use super::{Differentiable, Layout, Names};
+
+/// The places of pointers and rings in a shadow.
+#[derive(Default)]
+pub struct Places {
+    /// The way from the argument to where the search is, as a number.
+    path: u64,
+    /// Whether there are floats in the element that the search is in.
+    beside_floats: bool,
+    /// The addresses of memory that is owned beside floats, and the ways to its owners.
+    memory: Vec<(usize, u64)>,
+    rings: Vec<RingPlace>,
+}
+
+/// Where a ring is in its memory.
+#[derive(Clone, Copy)]
+struct RingPlace {
+    /// The way to it.
+    path: u64,
+    /// The slot of its first element.
+    first: usize,
+    /// How many elements it has.
+    length: usize,
+    /// How many slots.
+    capacity: usize,
+}
+
+impl Places {
+    /// Goes into a value whose bytes have this layout; what is noted there may lie beside floats of it.
+    #[inline]
+    pub fn inside(&mut self, layout: &'static Layout, search: impl FnOnce(&mut Places)) {
+        let before = self.beside_floats;
+        self.beside_floats |= has_float(layout);
+        search(self);
+        self.beside_floats = before;
+    }
+
+    /// Goes one step on the way, to a part of the same value.
+    #[inline]
+    pub fn step(&mut self, number: usize, search: impl FnOnce(&mut Places)) {
+        let before = self.path;
+        // A polynomial with an odd factor tells ways apart.
+        self.path = before
+            .wrapping_add(number as u64 + 1)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        search(self);
+        self.path = before;
+    }
+
+    /// Notes memory that the present place leads to, and goes on to the elements in it.
+    #[inline]
+    pub fn memory<'a, T: 'a>(
+        &mut self,
+        elements: &'static Layout,
+        items: impl ExactSizeIterator<Item = &'a T>,
+        address: usize,
+        note: fn(&T, &mut Places),
+    ) {
+        if self.beside_floats && items.len() != 0 && reaches_floats(elements) {
+            self.memory.push((address, self.path));
+        }
+        if has_pointer_or_unknown(elements) {
+            let before = std::mem::replace(&mut self.beside_floats, false);
+            for (index, item) in items.enumerate() {
+                self.step(index, |places| note(item, places));
+            }
+            self.beside_floats = before;
+        }
+    }
+
+    /// Notes the memory of one value that the present place leads to, and goes on to it.
+    #[inline]
+    pub fn pointee<T: ?Sized + Differentiable>(&mut self, value: &T) {
+        if self.beside_floats && size_of_val(value) != 0 && reaches_floats(T::LAYOUT) {
+            let address = (&raw const *value).cast::<u8>().addr();
+            self.memory.push((address, self.path));
+        }
+        if has_pointer_or_unknown(T::LAYOUT) {
+            let before = std::mem::replace(&mut self.beside_floats, false);
+            self.step(0, |places| value.places(places));
+            self.beside_floats = before;
+        }
+    }
+
+    /// Notes where a ring is.
+    pub fn ring(&mut self, first: usize, length: usize, capacity: usize) {
+        self.rings.push(RingPlace {
+            path: self.path,
+            first,
+            length,
+            capacity,
+        });
+    }
+
+    /// Whether memory that was noted is in another place now.
+    fn has_moved(&self, after: &Places) -> bool {
+        if self.memory == after.memory {
+            return false;
+        }
+        let mut before = self.memory.clone();
+        before.sort_unstable();
+        after.memory.iter().any(|&(address, path)| {
+            let found = before.binary_search_by_key(&address, |entry| entry.0);
+            found.is_ok_and(|index| before[index].1 != path)
+        })
+    }
+
+    /// Whether elements of a ring may be in other slots than before because it grew.
+    fn has_turned(&self, after: &Places) -> bool {
+        after.rings.iter().any(|ring| {
+            let before = self.rings.iter().find(|before| before.path == ring.path);
+            before.is_some_and(|before| {
+                let wrapped = before.first + before.length > before.capacity;
+                ring.capacity != before.capacity
+                    && before.length != 0
+                    && (wrapped || ring.first != before.first)
+            })
+        })
+    }
+}
+
+/// The places in a shadow.
+#[inline]
+pub(super) fn places_of<T: ?Sized>(note: fn(&T, &mut Places), shadow: &T) -> Places {
+    let mut places = Places::default();
+    note(shadow, &mut places);
+    places
+}
+
+/// Panics if elements of a shadow have changed places in a way that parts their gradient.
+#[inline]
+#[track_caller]
+pub(super) fn check_places<T: ?Sized>(
+    before: &Places,
+    note: fn(&T, &mut Places),
+    shadow: &T,
+    names: &'static Names,
+) {
+    let after = places_of(note, shadow);
+    if before.has_moved(&after) {
+        refuse(
+            names,
+            "elements that hold floats beside memory of their own have changed places (`sort`, `swap`, `insert`, …): \
+             the gradient of the floats lies where they were, and that of the memory has moved with it",
+            "",
+        );
+    }
+    if before.has_turned(&after) {
+        refuse(
+            names,
+            "a `VecDeque` has grown whose elements wrapped around in its memory, so that gradients lie where its elements were",
+            ", or give the queue room enough from the start",
+        );
+    }
+}
+
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn refuse(names: &Names, what: &str, also: &str) -> ! {
+    let Names {
+        primal, argument, ..
+    } = names;
+    panic!(
+        "argument `{argument}` of `{primal}`: {what}. Let the function work on a copy{also}; gradients are not to be used"
+    );
+}

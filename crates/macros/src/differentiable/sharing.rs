@@ -1,0 +1,85 @@
+//! Inactive fields must not share what they refer to with others.
+//!
+//! A shadow has a clone of an inactive field. Where the clone leads to the same memory as the field, derivatives that reach floats there would be
+//! added to the value itself. Whether it may is a property of types: constants of `Differentiable` say it, step by step from what is in a value itself to what it owns, since a
+//! type may own values of itself.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::visit_mut::VisitMut;
+use syn::{GenericParam, Generics, Lifetime, Type};
+
+use super::inside::{import, probe};
+use super::{Form, Part};
+
+/// How many steps are asked.
+const STEPS: usize = 4;
+
+fn parts<'a>(forms: &'a [Form]) -> impl Iterator<Item = &'a Part<'a>> {
+    forms.iter().flat_map(|form| &form.parts)
+}
+
+/// The constants that say whether clones of the type share memory with it.
+pub(super) fn constants(forms: &[Form]) -> TokenStream {
+    let import = import();
+    let constants = (0..STEPS).map(|step| {
+        let name = format_ident!("SHARES_{step}");
+        // What the user promises of an inactive field holds for it here, too.
+        let asked = parts(forms).filter(|part| !part.unshared);
+        let fields = asked.map(|part| {
+            let (probe, ty) = (probe(part.ty), part.ty);
+            quote! {
+                || #probe::#name && ::core::mem::size_of::<#ty>() >= ::core::mem::size_of::<usize>()
+            }
+        });
+        quote!(const #name: bool = { #import false #(#fields)* };)
+    });
+    constants.collect()
+}
+
+/// Stops the compilation if an inactive field may share memory with its clones. To stand in a constant of the type.
+pub(super) fn checks(forms: &[Form]) -> TokenStream {
+    checks_of(forms, |ty| ty)
+}
+
+/// The same as an item of its own, which also `cargo check` looks at; nothing for generic types.
+pub(super) fn early_checks(generics: &Generics, forms: &[Form]) -> TokenStream {
+    let is_lifetime = |parameter: &GenericParam| matches!(parameter, GenericParam::Lifetime(_));
+    let checks = checks_of(forms, |mut ty| {
+        AnyLifetime.visit_type_mut(&mut ty);
+        ty
+    });
+    if !generics.params.iter().all(is_lifetime) || checks.is_empty() {
+        return TokenStream::new();
+    }
+    let import = import();
+    quote! {
+        const _: () = {
+            #import
+            #checks
+        };
+    }
+}
+
+fn checks_of(forms: &[Form], prepare: impl Fn(Type) -> Type) -> TokenStream {
+    let asked = parts(forms).filter(|part| part.inactive && !part.unshared);
+    let checks = asked.map(|part| {
+        let ty = prepare(part.ty.clone());
+        let probe = probe(&ty);
+        let shares = (0..STEPS).map(|step| format_ident!("SHARES_{step}"));
+        quote_spanned! { part.ty.span() =>
+            ::ferrozyme::__private::require_owned::<#ty>(false #(|| #probe::#shares)*);
+        }
+    });
+    checks.collect()
+}
+
+/// How long something lives does not matter to the question.
+struct AnyLifetime;
+
+impl VisitMut for AnyLifetime {
+    fn visit_lifetime_mut(&mut self, lifetime: &mut Lifetime) {
+        *lifetime = Lifetime::new("'static", Span::call_site());
+    }
+}
