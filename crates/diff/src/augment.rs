@@ -26,6 +26,7 @@ use crate::memory::{self, Cells};
 use crate::objects::{Class, Contradiction, Kind, Objects, Source, ValueKind};
 use crate::request::Activity;
 use crate::rules::{self, Rule};
+use crate::search::{Search, follows_rules, forget_accesses};
 use crate::shadowing::is_own_shadow;
 use crate::unions;
 use ferrozyme_ir::entity::packed_option::PackedOption;
@@ -346,7 +347,8 @@ pub(crate) fn augment(
         arguments,
     };
     augmenter.find_given();
-    augmenter.forget_false_facts();
+    let follows_rules = follows_rules(&mut Search::default(), augmenter.callees.module(), function);
+    augmenter.forget_false_facts(follows_rules);
     augmenter.add_shadow_parameters();
     augmenter.visit(body)?;
     Ok(augmenter.augmented)
@@ -633,12 +635,15 @@ impl Augmenter<'_> {
     }
 
     /// Forgets what is true of the primal but not of the forward sweep, which makes a tape that may hold addresses.
-    fn forget_false_facts(&mut self) {
+    fn forget_false_facts(&mut self, follows_rules: bool) {
         let function = self.function();
         function.facts.memory = MemoryEffect::Any;
         function.facts.willreturn = false;
         for param in &mut function.params {
             param.facts.nocapture = false;
+            if follows_rules {
+                forget_accesses(param);
+            }
             // What the primal leaves behind may be of interest for the derivative.
             param.facts.discarded = false;
         }

@@ -251,6 +251,8 @@ fn entry_fields(key: &ListKey) -> &'static [&'static str] {
 }
 
 /// The function that puts off a release: it takes the list, the memory, and what else an entry consists of.
+///
+/// It keeps the memory's address, and says so: whoever works off the list releases the memory, and nobody may read it after that.
 pub(crate) fn defer_function(module: &mut Module, key: &ListKey) -> FunctionId {
     let fields = entry_fields(key);
     let name = [

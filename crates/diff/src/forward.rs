@@ -34,7 +34,7 @@ use crate::error::Error;
 use crate::globals::{self, Use};
 use crate::objects::ObjectsCache;
 use crate::request::{Activity, Request};
-use crate::search::Search;
+use crate::search::{Search, follows_rules, forget_accesses};
 use ferrozyme_ir::{
     Alignment, Constant, Function, FunctionId, Global, GlobalId, Layout, MemoryEffect, Module,
     Opcode, Param, Symbol, Type, Value, verify_function,
@@ -94,7 +94,8 @@ pub fn differentiate_forward(module: &mut Module, request: &Request) -> Result<F
         derivatives: Vec::new(),
         by_key: FxHashMap::default(),
         by_function: FxHashMap::default(),
-        runs_other_code: Search::default(),
+        calls_pointers: Search::default(),
+        follows_rules: Search::default(),
         layouts_matter: Search::default(),
     };
     let layouts = vec![None; request.args.len()];
@@ -145,7 +146,9 @@ struct Session<'m> {
     derivatives: Vec<Derivative>,
     by_key: FxHashMap<Key, usize>,
     by_function: FxHashMap<FunctionId, Vec<usize>>,
-    runs_other_code: Search,
+    calls_pointers: Search,
+    /// Which functions run code of rules.
+    follows_rules: Search,
     layouts_matter: Search,
 }
 
@@ -159,7 +162,8 @@ impl Session<'_> {
         if let Some(&index) = self.by_key.get(&key) {
             return self.derivatives[index].id;
         }
-        let other_code = self.does_run_other_code(key.function);
+        let follows_rules = follows_rules(&mut self.follows_rules, self.module, key.function);
+        let other_code = follows_rules || self.calls_pointers(key.function);
         let primal = &self.module.functions[key.function];
         let width = self.width();
         let mut params = Vec::new();
@@ -185,6 +189,9 @@ impl Session<'_> {
         if other_code {
             declared.facts.memory = MemoryEffect::Any;
             declared.facts.willreturn = false;
+        }
+        if follows_rules {
+            declared.params.iter_mut().for_each(forget_accesses);
         }
         let id = self.module.functions.push(declared);
         let index = self.derivatives.len();
@@ -354,23 +361,12 @@ impl Session<'_> {
         Ok(Constant::Global(shadow))
     }
 
-    /// Whether the derivative of a function may run code that the facts about the function do not cover: a rule's, or that
-    /// behind a pointer.
-    fn does_run_other_code(&mut self, function: FunctionId) -> bool {
-        let facts = &self.module.functions[function].facts;
-        if facts.memory == MemoryEffect::Any && !facts.willreturn {
-            // There is nothing to lose.
-            return false;
-        }
-        self.runs_other_code
-            .reaches(self.module, function, |id, op| {
-                op.opcode == Opcode::CallIndirect
-                    || self
-                        .module
-                        .rules
-                        .get(&id)
-                        .is_some_and(|rule| rule.forward.is_some())
-            })
+    /// Whether a function may run code behind a pointer, of whose derivative the facts about the function say nothing.
+    fn calls_pointers(&mut self, function: FunctionId) -> bool {
+        let search = &mut self.calls_pointers;
+        search.reaches(self.module, function, |_, op| {
+            op.opcode == Opcode::CallIndirect
+        })
     }
 
     /// Whether the derivative of a function depends on what the memory behind its arguments holds, beyond what the types of

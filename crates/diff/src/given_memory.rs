@@ -82,7 +82,8 @@ impl Action {
     }
 }
 
-/// Shadows are taken as numbers here: nothing is read or written through them. What only knows addresses has no derivative.
+/// Shadows are taken as numbers here, which are kept: nothing is read or written through them, but nothing says so, since an optimiser that believes that no pointer is
+/// kept may move what the release of the memory must come after. What only knows addresses has no derivative.
 const RUNTIME: &str = "
     func @ferrozyme.register.find(%register: ptr nocapture, %key: i64) -> (ptr) inactive noinline {
       %room_at = offset %register, 2 * 8
@@ -133,7 +134,7 @@ const RUNTIME: &str = "
       free %old
       return
     }
-    func @ferrozyme.register.add(%register: ptr nocapture, %shadow: ptr readonly writeonly nocapture) inactive noinline {
+    func @ferrozyme.register.add(%register: ptr nocapture, %shadow: ptr) inactive noinline {
       %used_at = offset %register, 1 * 8
       %room_at = offset %register, 2 * 8
       %used = load i64 %used_at align 8
@@ -158,7 +159,7 @@ const RUNTIME: &str = "
       }
       return
     }
-    func @ferrozyme.register.is_given(%register: ptr nocapture, %shadow: ptr readonly writeonly nocapture) -> (i1) inactive noinline {
+    func @ferrozyme.register.is_given(%register: ptr nocapture, %shadow: ptr) -> (i1) inactive noinline {
       %room_at = offset %register, 2 * 8
       %room = load i64 %room_at align 8
       %any = icmp ne i64 %room, 0
@@ -174,7 +175,7 @@ const RUNTIME: &str = "
       }
       return %given
     }
-    func @ferrozyme.register.remove(%register: ptr nocapture, %shadow: ptr readonly writeonly nocapture) inactive noinline {
+    func @ferrozyme.register.remove(%register: ptr nocapture, %shadow: ptr) inactive noinline {
       %given = call @ferrozyme.register.is_given(%register, %shadow)
       if %given {
         yield

@@ -20,7 +20,7 @@ use crate::augment::{Augmented, CallStep, CallTarget, Step};
 use crate::memory;
 use crate::plan::{Decision, Plan, Reload, active_operands, live_regions, offset_chain};
 use crate::rules::{self, Primal};
-use crate::tape::{Tape, count_elements, iteration_number, linear_index, trip_count};
+use crate::tape::{Bounds, Tape, count_elements, iteration_number, linear_index, trip_count};
 use crate::unions;
 use crate::usage::{Choice, Condition, Test, Usage, Usages};
 use ferrozyme_ir::entity::{EntityRef, SecondaryMap};
@@ -1163,9 +1163,12 @@ impl Mirror<'_, '_> {
     /// Where a row starts that ends before an index.
     fn start_of_row(&mut self, saving: Op, end: Value) -> Value {
         let nest = self.forward.tape.loops[&saving].nest.clone();
-        let bounds: Vec<[Value; 3]> = nest
+        let bounds: Vec<Bounds> = nest
             .iter()
-            .map(|&op| [0, 1, 2].map(|k| self.lookup(self.source.ops[op].operands[k])))
+            .map(|&op| {
+                let values = [0, 1, 2].map(|k| self.lookup(self.source.ops[op].operands[k]));
+                Bounds::unconditional(values)
+            })
             .collect();
         let (_, row) = count_elements(&mut self.b, &bounds);
         self.b.binary(Opcode::Sub, end, row)

@@ -1,7 +1,26 @@
 //! Looks for operations in a function and in all that it calls.
 
-use ferrozyme_ir::{FunctionId, Module, OpData, Payload, returning_ops};
+use ferrozyme_ir::{FunctionId, Module, OpData, Param, Payload, returning_ops};
 use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Whether a function has a rule, or something that it calls has: then its derivative runs code of which the facts about the function, that were found from bodies, say nothing.
+pub(crate) fn follows_rules(search: &mut Search, module: &Module, function: FunctionId) -> bool {
+    let has_rule = |id: &FunctionId| module.rules.contains_key(id);
+    !module.rules.is_empty()
+        && (has_rule(&function)
+            || search.reaches(
+                module,
+                function,
+                |_, op| matches!(&op.payload, Payload::Callee(callee) if has_rule(callee)),
+            ))
+}
+
+/// Takes back what is said of the pointers that a function is given.
+pub(crate) fn forget_accesses(param: &mut Param) {
+    param.facts.nocapture = false;
+    param.facts.readonly = false;
+    param.facts.writeonly = false;
+}
 
 /// A search for operations in functions and all that they call, directly or not, which remembers where it found none.
 #[derive(Default)]

@@ -2,7 +2,8 @@
 //!
 //! - A value outside loops stays a value. Out of a branch it comes as one more result of the `if`.
 //! - A value in a nest of counted loops whose trip counts are known before the nest goes into an array with one element for each
-//!   iteration; all arrays that one loop needs are one allocation before the outermost loop of the nest.
+//!   iteration; all arrays that one loop needs are one allocation before the outermost loop of the nest. A loop in a branch runs as often as its bounds say only where the
+//!   branch is taken: what is asked must be known before the nest as well, and makes the trip count 0 where the branch is not.
 //! - Where the trip counts of such a nest depend on the counter of the counted loop around it (a triangle), the rows lie one behind
 //!   the other in one allocation; a loop before adds up how many there will be.
 //! - A value in a general loop goes into a buffer of records, one for each iteration, which doubles when it is full.
@@ -88,6 +89,47 @@ impl LoopStorage {
             _ => memory,
         };
         b.offset(array, index, ty.bytes() as i64)
+    }
+}
+
+/// A counted loop over which an array extends.
+struct NestLoop {
+    op: Op,
+    /// What must hold in the loop around it, within the nest, for it to be met at all.
+    conditions: Vec<Condition>,
+}
+
+impl NestLoop {
+    fn new(op: Op) -> NestLoop {
+        NestLoop {
+            op,
+            conditions: Vec::new(),
+        }
+    }
+}
+
+/// The condition of a branch.
+#[derive(Clone, Copy)]
+struct Condition {
+    value: Value,
+    /// Whether the branch is taken where the value is true.
+    holds: bool,
+}
+
+/// The bounds of a loop of a nest, and under which conditions it is met.
+pub(crate) struct Bounds {
+    /// From, to, step.
+    values: [Value; 3],
+    conditions: Vec<Condition>,
+}
+
+impl Bounds {
+    /// Those of a loop that is met in any case.
+    pub(crate) fn unconditional(values: [Value; 3]) -> Bounds {
+        Bounds {
+            values,
+            conditions: Vec::new(),
+        }
     }
 }
 
@@ -411,35 +453,62 @@ impl Saver<'_> {
     }
 
     /// The loops from the outermost down to `op` over which an array can extend: counted, with bounds known before
-    /// the first.
-    fn nest_of(&self, op: Op) -> Vec<Op> {
-        let mut nest = vec![op];
-        let mut region = self
-            .structure
-            .region_of(op)
-            .expect("a loop stands in a region");
-        while let Some(outer) = self.saving_loop(region) {
+    /// the first, and so are the conditions of the branches in between.
+    fn nest_of(&self, op: Op) -> Vec<NestLoop> {
+        let mut nest = vec![NestLoop::new(op)];
+        while let Some((outer, conditions)) = self.surrounding_loop(nest[0].op) {
             if self.function.ops[outer].opcode != Opcode::For {
                 break;
             }
             let body = self.function.ops[outer].regions[0];
-            let known_before = nest.iter().all(|&inner| {
-                self.function.ops[inner].operands[..3].iter().all(|&bound| {
-                    self.structure
-                        .region_of_value(self.function, bound)
-                        .is_none_or(|region| !self.structure.is_within(region, body))
-                })
+            nest[0].conditions = conditions;
+            let mut known = nest.iter().flat_map(|inner| {
+                let conditions = inner.conditions.iter().map(|condition| condition.value);
+                self.bounds(inner.op).into_iter().chain(conditions)
+            });
+            let known_before = known.all(|value| {
+                self.structure
+                    .region_of_value(self.function, value)
+                    .is_none_or(|region| !self.structure.is_within(region, body))
             });
             if !known_before {
+                nest[0].conditions = Vec::new();
                 break;
             }
-            nest.insert(0, outer);
-            region = self
-                .structure
-                .region_of(outer)
-                .expect("a loop stands in a region");
+            nest.insert(0, NestLoop::new(outer));
         }
         nest
+    }
+
+    /// The innermost loop around a loop that is reversed later, with the conditions under which control comes from there to here; none if nothing tells them.
+    fn surrounding_loop(&self, op: Op) -> Option<(Op, Vec<Condition>)> {
+        let mut conditions = Vec::new();
+        let mut region = self.structure.region_of(op)?;
+        while !self.is_complete(region) {
+            let holder = self.structure.op_of(region)?;
+            if matches!(self.function.ops[holder].opcode, Opcode::For | Opcode::Loop) {
+                return Some((holder, conditions));
+            }
+            conditions.extend(self.condition_of(holder, region)?);
+            region = self.structure.region_of(holder)?;
+        }
+        None
+    }
+
+    /// What must hold for a branch to be taken: nothing if all others stop the program. None if it is no simple condition.
+    #[allow(clippy::option_option, reason = "there may be nothing that must hold")]
+    fn condition_of(&self, holder: Op, branch: Region) -> Option<Option<Condition>> {
+        let data = &self.function.ops[holder];
+        let mut others = data.regions.iter().filter(|&&other| other != branch);
+        if others.all(|&other| self.function.ends_in_trap(other)) {
+            return Some(None);
+        }
+        (data.opcode == Opcode::If).then(|| {
+            Some(Condition {
+                value: data.operands[0],
+                holds: data.regions[0] == branch,
+            })
+        })
     }
 
     fn bounds(&self, op: Op) -> [Value; 3] {
@@ -467,7 +536,14 @@ impl Saver<'_> {
 
     fn save_in_arrays(&mut self, op: Op, values: &[Value]) {
         let nest = self.nest_of(op);
-        let bounds: Vec<[Value; 3]> = nest.iter().map(|&op| self.bounds(op)).collect();
+        let mut bounds: Vec<Bounds> = nest
+            .iter()
+            .map(|part| Bounds {
+                values: self.bounds(part.op),
+                conditions: part.conditions.clone(),
+            })
+            .collect();
+        let nest: Vec<Op> = nest.into_iter().map(|part| part.op).collect();
         let widths: Vec<u64> = values
             .iter()
             .map(|&v| self.function.ty(v).bytes())
@@ -488,7 +564,7 @@ impl Saver<'_> {
         // What is differentiated at once can use the same memory in each iteration.
         let shared = match rows {
             Some(_) => nest[0],
-            None => self.outermost_sharing(nest[0], &bounds),
+            None => self.outermost_sharing(nest[0], &mut bounds),
         };
         let (counts, row) = self.build_before(shared, |b| count_elements(b, &bounds));
         let outermost = rows.unwrap_or(shared);
@@ -498,7 +574,7 @@ impl Saver<'_> {
         };
         let memory = self.build_before(outermost, |b| {
             let width = b.i64(record as i64);
-            let bytes = b.binary(Opcode::Mul, total, width);
+            let bytes = limited_product(b, total, width);
             let memory = b.alloc(bytes, Alignment::new(16).expect("a power of two"), false);
             b.function.set_name(memory, "saved");
             memory
@@ -544,39 +620,54 @@ impl Saver<'_> {
     }
 
     /// The outermost operation before which memory for a nest can be allocated that all its executions share: the nest itself, or one
-    /// that is differentiated at once, outside of which the nest's bounds are known.
-    fn outermost_sharing(&self, nest: Op, bounds: &[[Value; 3]]) -> Op {
+    /// that is differentiated at once, outside of which the nest's bounds are known. Conditions under which the nest is met there join those of its first loop.
+    fn outermost_sharing(&self, nest: Op, bounds: &mut [Bounds]) -> Op {
         let mut found = nest;
+        let mut conditions: Vec<Condition> = Vec::new();
         let mut region = self.structure.region_of(nest);
         while let Some(inner) = region {
             let Some(holder) = self.structure.op_of(inner) else {
                 break;
             };
-            let known = bounds.iter().flatten().all(|&bound| {
-                let home = self.structure.region_of_value(self.function, bound);
+            let is_loop = matches!(self.function.ops[holder].opcode, Opcode::For | Opcode::Loop);
+            if !is_loop {
+                match self.condition_of(holder, inner) {
+                    Some(condition) => conditions.extend(condition),
+                    None => break,
+                }
+            }
+            let asked = bounds.iter().flat_map(|bounds| {
+                let conditions = bounds.conditions.iter().map(|condition| condition.value);
+                bounds.values.into_iter().chain(conditions)
+            });
+            let mut all = asked.chain(conditions.iter().map(|condition| condition.value));
+            let known = all.all(|value| {
+                let home = self.structure.region_of_value(self.function, value);
                 home.is_none_or(|home| !self.structure.is_within(home, inner))
             });
             if !known || !self.at_once.ops.contains(&holder) {
                 break;
             }
-            if matches!(self.function.ops[holder].opcode, Opcode::For | Opcode::Loop) {
+            if is_loop {
                 found = holder;
+                bounds[0].conditions.append(&mut conditions);
             }
             region = self.structure.region_of(holder);
         }
         found
     }
 
-    /// The counted loop right around a nest, if the nest's bounds can be computed from its counter before it runs.
-    fn rows_around(&self, nest: Op, bounds: &[[Value; 3]]) -> Option<Op> {
+    /// The counted loop right around a nest without branches, if the nest's bounds can be computed from its counter before it runs.
+    fn rows_around(&self, nest: Op, bounds: &[Bounds]) -> Option<Op> {
         let region = self.structure.region_of(nest)?;
         let around = self.structure.op_of(region)?;
         let computable = self.function.ops[around].opcode == Opcode::For
             && !self.is_complete(region)
-            && bounds
-                .iter()
-                .flatten()
-                .all(|&bound| self.is_computable(bound, region, MAX_BOUND_OPERATIONS));
+            && bounds.iter().all(|bounds| {
+                let mut values = bounds.values.into_iter();
+                bounds.conditions.is_empty()
+                    && values.all(|bound| self.is_computable(bound, region, MAX_BOUND_OPERATIONS))
+            });
         computable.then_some(around)
     }
 
@@ -601,12 +692,12 @@ impl Saver<'_> {
     }
 
     /// Builds, before a loop, the sum over its iterations of how many elements a nest within it has.
-    fn count_rows(&mut self, around: Op, bounds: &[[Value; 3]]) -> Value {
+    fn count_rows(&mut self, around: Op, bounds: &[Bounds]) -> Value {
         let [from, to, step] = self.bounds(around);
         let region = self.function.ops[around].regions[0];
         let counter = self.function.regions[region].args[0];
         let mut repeated = FxHashSet::default();
-        for &bound in bounds.iter().flatten() {
+        for bound in bounds.iter().flat_map(|bounds| bounds.values) {
             self.collect_slice(bound, region, &mut repeated);
         }
         self.build_before(around, |b| {
@@ -618,14 +709,17 @@ impl Saver<'_> {
             );
             b.inside(body, |b| {
                 let mut known = FxHashMap::from_iter([(counter, here)]);
-                let bounds: Vec<[Value; 3]> = bounds
+                let bounds: Vec<Bounds> = bounds
                     .iter()
                     .map(|bounds| {
-                        bounds.map(|bound| compute_again(b, &repeated, bound, &mut known))
+                        let values = bounds.values;
+                        Bounds::unconditional(
+                            values.map(|bound| compute_again(b, &repeated, bound, &mut known)),
+                        )
                     })
                     .collect();
                 let (_, row) = count_elements(b, &bounds);
-                let next = b.binary(Opcode::Add, sum, row);
+                let next = limited_sum(b, sum, row);
                 b.yields(&[next]);
             });
             b.function.result(op)
@@ -740,15 +834,53 @@ impl Saver<'_> {
 }
 
 /// The trip counts of the loops of a nest, and their product.
-pub(crate) fn count_elements(b: &mut Builder<'_>, bounds: &[[Value; 3]]) -> (Vec<Value>, Value) {
+pub(crate) fn count_elements(b: &mut Builder<'_>, bounds: &[Bounds]) -> (Vec<Value>, Value) {
+    let zero = b.i64(0);
     let counts: Vec<Value> = bounds
         .iter()
-        .map(|&[from, to, step]| trip_count(b, from, to, step))
+        .map(|bounds| {
+            let [from, to, step] = bounds.values;
+            let count = trip_count(b, from, to, step);
+            let conditions = bounds.conditions.iter();
+            conditions.fold(count, |count, condition| match condition.holds {
+                true => b.select(condition.value, count, zero),
+                false => b.select(condition.value, zero, count),
+            })
+        })
         .collect();
     let product = counts[1..].iter().fold(counts[0], |product, &count| {
-        b.binary(Opcode::Mul, product, count)
+        limited_product(b, product, count)
     });
     (counts, product)
+}
+
+/// The product of two numbers that are not negative. Where it would not fit into an `i64` it is more than half of the largest: no memory has that size, so that whoever asks for
+/// it is told, instead of getting a few bytes because the product wraps around.
+fn limited_product(b: &mut Builder<'_>, factor: Value, by: Value) -> Value {
+    let most = match b.function.int_of(by) {
+        Some(by) => b.i64(i64::MAX / i64::try_from(by.max(1)).unwrap_or(i64::MAX)),
+        None => {
+            let (largest, one) = (b.i64(i64::MAX), b.i64(1));
+            let by = b.binary(Opcode::Umax, by, one);
+            b.binary(Opcode::Udiv, largest, by)
+        }
+    };
+    let fits = match (b.function.int_of(factor), b.function.int_of(most)) {
+        (Some(factor), Some(most)) => factor <= most,
+        _ => false,
+    };
+    let factor = match fits {
+        true => factor,
+        false => b.binary(Opcode::Umin, factor, most),
+    };
+    b.binary(Opcode::Mul, factor, by)
+}
+
+/// The sum of two numbers that are not negative, or the largest `i64` if it would not fit.
+fn limited_sum(b: &mut Builder<'_>, a: Value, other: Value) -> Value {
+    let sum = b.binary(Opcode::Add, a, other);
+    let largest = b.i64(i64::MAX);
+    b.binary(Opcode::Umin, sum, largest)
 }
 
 /// Repeats those of the operations that lead to a value.

@@ -1,6 +1,6 @@
 //! Makes derivatives as directives and command lines ask for them.
 
-use crate::check::verify_module;
+use crate::check::{check_facts, verify_module};
 use crate::signature::Signature;
 use ferrozyme_diff::{Request, differentiate_forward, differentiate_reverse, differentiate_split};
 use ferrozyme_ir::{FunctionId, Module, print};
@@ -84,11 +84,13 @@ pub fn derive(
         module.functions[function].name.clone_from(name);
     }
     verify_module(module).map_err(|error| format!("after differentiation {error}"))?;
+    check_facts(module)?;
     if !signature.raw {
         for &function in &derivative.added {
             ferrozyme_opt::optimise(module, function);
         }
         verify_module(module).map_err(|error| format!("after optimisation {error}"))?;
+        check_facts(module)?;
     }
     Ok(derivative)
 }

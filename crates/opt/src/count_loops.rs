@@ -63,6 +63,8 @@ enum Count {
         extra: i64,
         /// Whether the loop can end by other means than its condition, so that a distance below 1 must be kept apart.
         stops: bool,
+        /// Whether a test around the loop says that the distance is not 0. Where it is, and the count is computed ahead of the test, there are no turns.
+        apart: bool,
     },
     /// The turns of `for from to to step step`, but at least 1.
     AtLeastOne { from: Value, to: Limit, step: i128 },
@@ -99,6 +101,8 @@ enum Count {
         turns: Symbolic,
         /// Whether nothing proves that it is at least 1, and the loop can end by other means than its condition.
         doubtful: bool,
+        /// As for `Wrapping`.
+        apart: bool,
     },
 }
 
@@ -297,6 +301,7 @@ impl Finder<'_, '_> {
                     down,
                     extra,
                     stops: self.body_stops(op),
+                    apart: !growing.before && self.are_apart_at(op, from, to),
                 });
             }
             _ => return None,
@@ -390,6 +395,7 @@ impl Finder<'_, '_> {
             return None;
         }
         let distance = pointers.offset(to).sub(&pointers.offset(from))?;
+        let apart = !growing.before && self.is_tested_at(op, &distance);
         let turns = distance.divide_exactly(i64::try_from(growing.step).ok()?)?;
         let turns = turns.plus(i64::from(growing.before))?;
         if !self.aliases.indices().can_emit(&turns)
@@ -414,13 +420,31 @@ impl Finder<'_, '_> {
         Some(Count::Known {
             turns,
             doubtful: !proven && self.body_stops(op),
+            apart,
         })
     }
 
     /// Whether a test around an operation says that a value is not 0.
     fn is_nonzero_at(&self, op: Op, value: Value) -> bool {
+        let value = self.aliases.indices().exact_expression(value);
+        self.is_tested_at(op, &value)
+    }
+
+    /// Whether a test around an operation says that a value is not a limit.
+    fn are_apart_at(&self, op: Op, value: Value, limit: Limit) -> bool {
+        let indices = self.aliases.indices();
+        let distance = indices
+            .exact_expression(limit.value)
+            .plus(limit.plus)
+            .and_then(|limit| limit.sub(&indices.exact_expression(value)));
+        distance.is_some_and(|distance| self.is_tested_at(op, &distance))
+    }
+
+    /// Whether a test around an operation says that an expression is not 0.
+    fn is_tested_at(&self, op: Op, expression: &Symbolic) -> bool {
         let function = self.aliases.function();
         let structure = self.aliases.indices().structure();
+        let opposite = expression.scale(-1);
         let mut region = structure.region_of(op);
         for _ in 0..8 {
             let Some(inner) = region else { return false };
@@ -436,17 +460,30 @@ impl Finder<'_, '_> {
                     Payload::IntPredicate(IntPredicate::Eq) => Some(data.regions[1]),
                     _ => None,
                 };
-                let compared = &function.ops[compare].operands;
-                if wanted == Some(inner)
-                    && compared[0] == value
-                    && function.int_of(compared[1]) == Some(0)
-                {
-                    return true;
+                if wanted == Some(inner) {
+                    let compared = &function.ops[compare].operands;
+                    let difference = self.distance_between(compared[0], compared[1]);
+                    if difference.is_some()
+                        && (difference.as_ref() == Some(expression) || difference == opposite)
+                    {
+                        return true;
+                    }
                 }
             }
             region = structure.region_of(holder);
         }
         false
+    }
+
+    /// The difference of two integers, or the bytes between two pointers into one object.
+    fn distance_between(&self, left: Value, right: Value) -> Option<Symbolic> {
+        let (indices, pointers) = (self.aliases.indices(), self.aliases.pointers());
+        if !self.aliases.function().ty(left).is_ptr() {
+            let [left, right] = [left, right].map(|value| indices.exact_expression(value));
+            return left.sub(&right);
+        }
+        let same = pointers.root(left) == pointers.root(right);
+        same.then(|| pointers.offset(left).sub(&pointers.offset(right)))?
     }
 
     /// What is added to the object's address to get to a pointer that the loop's condition depends on: by the promise that no
@@ -563,6 +600,7 @@ fn build_count(builder: &mut Builder<'_>, count: &Count) -> Option<Value> {
             down,
             extra,
             stops,
+            apart,
         } => {
             let ty = builder.ty(from);
             let to = build_limit(builder, to);
@@ -573,6 +611,9 @@ fn build_count(builder: &mut Builder<'_>, count: &Count) -> Option<Value> {
                 }
                 let extra = builder.i64(extra);
                 return Some(builder.binary(Opcode::Add, span, extra));
+            }
+            if apart {
+                return Some(without_sign(builder, span));
             }
             // Taken one less, the distance lies between 0 and 2^width - 1.
             let less = builder.function.int(ty, i128::from(extra) - 1);
@@ -677,10 +718,17 @@ fn build_count(builder: &mut Builder<'_>, count: &Count) -> Option<Value> {
             let whole = builder.binary(Opcode::Udiv, rest, by);
             Some(builder.binary(Opcode::Add, whole, one))
         }
-        Count::Known { turns, doubtful } => {
+        Count::Known {
+            turns,
+            doubtful,
+            apart,
+        } => {
             let turns = turns.emit(builder)?;
             if !doubtful {
                 return Some(turns);
+            }
+            if *apart {
+                return Some(without_sign(builder, turns));
             }
             let ones = builder.i64(-1);
             let less = builder.binary(Opcode::Add, turns, ones);
@@ -689,14 +737,23 @@ fn build_count(builder: &mut Builder<'_>, count: &Count) -> Option<Value> {
     }
 }
 
+/// A number without sign as an `i64`, but no more than the largest of these.
+fn without_sign(builder: &mut Builder<'_>, number: Value) -> Value {
+    limited_without_sign(builder, number, i64::MAX)
+}
+
+fn limited_without_sign(builder: &mut Builder<'_>, number: Value, most: i64) -> Value {
+    if builder.ty(number) == Type::I64 {
+        let most = builder.i64(most);
+        builder.binary(Opcode::Umin, number, most)
+    } else {
+        builder.cast(Opcode::Zext, number, Type::I64)
+    }
+}
+
 /// One more than a number without sign, but no more than the largest `i64`.
 fn one_more_without_sign(builder: &mut Builder<'_>, less: Value) -> Value {
-    let less = if builder.ty(less) == Type::I64 {
-        let most = builder.i64(i64::MAX - 1);
-        builder.binary(Opcode::Umin, less, most)
-    } else {
-        builder.cast(Opcode::Zext, less, Type::I64)
-    };
+    let less = limited_without_sign(builder, less, i64::MAX - 1);
     let one = builder.i64(1);
     builder.binary(Opcode::Add, less, one)
 }
@@ -895,6 +952,51 @@ mod tests {
                     %q = add i64 %o, 1
                     %r = icmp ne i64 %q, %n
                     yield %q
+                  }
+                  return
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn what_a_test_keeps_away_counts_as_no_turns() {
+        check(
+            count_loops,
+            r#"func @f(%a: i64, %n: i64) {
+               %same = icmp eq i64 %a, %n
+               if %same {
+                 yield
+               } else {
+                 %h = loop with (%i: i64 = %a) {
+                   %b = icmp eq i64 %i, 100
+                   if %b { trap "too long" }
+                   %j = add i64 %i, 1
+                   %r = icmp ne i64 %j, %n
+                   again %r, %j
+                 }
+                 yield
+               }
+               return
+             }"#,
+            expect![[r#"
+                func @f(%a: i64, %n: i64) {
+                  %same = icmp eq i64 %a, %n
+                  if %same {
+                    yield
+                  } else {
+                    %0 = sub i64 %n, %a
+                    %1 = umin i64 %0, 9223372036854775807
+                    %h = for %2: i64 = 0 to %1 step 1 with (%i: i64 = %a) {
+                      %b = icmp eq i64 %i, 100
+                      if %b {
+                        trap "too long"
+                      }
+                      %j = add i64 %i, 1
+                      %r = icmp ne i64 %j, %n
+                      yield %j
+                    }
+                    yield
                   }
                   return
                 }

@@ -25,22 +25,17 @@ pub fn infer_effects(module: &mut Module, id: FunctionId) -> usize {
         if function.body.is_none() {
             return 0;
         }
-        let aliases = Aliases::new(module, function);
-        let memory = memory_effect(module, &aliases);
-        let kept = kept_parameters(&aliases);
-        let returns = !all_ops(function)
-            .into_iter()
-            .any(|op| behaviour_of(module, function, op).stops);
+        let effects = Effects::of(module, &Aliases::new(module, function));
         let mut changes = 0;
-        if memory < function.facts.memory {
-            function.facts.memory = memory;
+        if effects.memory() < function.facts.memory {
+            function.facts.memory = effects.memory();
             changes += 1;
         }
-        if returns && !function.facts.willreturn {
+        if effects.returns && !function.facts.willreturn {
             function.facts.willreturn = true;
             changes += 1;
         }
-        for (param, kept) in function.params.iter_mut().zip(kept) {
+        for (param, kept) in function.params.iter_mut().zip(effects.kept) {
             if param.ty == Type::PTR && !kept && !param.facts.nocapture {
                 param.facts.nocapture = true;
                 changes += 1;
@@ -51,25 +46,63 @@ pub fn infer_effects(module: &mut Module, id: FunctionId) -> usize {
 }
 
 /// What the operations of a function do to memory that its callers can see.
-fn memory_effect(module: &Module, aliases: &Aliases<'_>) -> MemoryEffect {
-    let function = aliases.function();
-    let (mut reads, mut writes) = (Reach::Own, Reach::Own);
-    let mut allocates = false;
-    for op in all_ops(function) {
-        // Whoever is called to stop the program does so out of sight.
-        if function.ops[op].opcode == Opcode::Trap {
-            continue;
+pub(crate) struct Effects {
+    reads: Reach,
+    writes: Reach,
+    allocates: bool,
+    /// For each parameter, whether a copy of it may be left behind.
+    pub(crate) kept: Vec<bool>,
+    /// Whether it always returns.
+    pub(crate) returns: bool,
+}
+
+impl Effects {
+    /// Finds them from a function's body.
+    pub(crate) fn of(module: &Module, aliases: &Aliases<'_>) -> Effects {
+        let function = aliases.function();
+        let ops = all_ops(function);
+        let (mut reads, mut writes) = (Reach::Own, Reach::Own);
+        let mut allocates = false;
+        for &op in &ops {
+            // Whoever is called to stop the program does so out of sight.
+            if function.ops[op].opcode == Opcode::Trap {
+                continue;
+            }
+            allocates |= behaviour_of(module, function, op).allocates;
+            reads = reads.max(reach(module, aliases, &aliases.reads(op), false));
+            writes = writes.max(reach(module, aliases, &aliases.writes(op), true));
         }
-        allocates |= behaviour_of(module, function, op).allocates;
-        reads = reads.max(reach(module, aliases, &aliases.reads(op), false));
-        writes = writes.max(reach(module, aliases, &aliases.writes(op), true));
+        Effects {
+            reads,
+            writes,
+            allocates,
+            kept: kept_parameters(aliases),
+            returns: !ops
+                .into_iter()
+                .any(|op| behaviour_of(module, function, op).stops),
+        }
     }
-    match (reads, writes) {
-        // New memory is other memory each time.
-        (Reach::Own, Reach::Own) if !allocates => MemoryEffect::None,
-        (_, Reach::Own) if !allocates => MemoryEffect::Read,
-        (Reach::Own | Reach::Arguments, Reach::Own | Reach::Arguments) => MemoryEffect::Args,
-        _ => MemoryEffect::Any,
+
+    /// The narrowest description that covers them.
+    pub(crate) fn memory(&self) -> MemoryEffect {
+        use MemoryEffect::*;
+        [None, Read, Args]
+            .into_iter()
+            .find(|&effect| self.are_within(effect))
+            .unwrap_or(Any)
+    }
+
+    /// Whether a description covers them.
+    pub(crate) fn are_within(&self, effect: MemoryEffect) -> bool {
+        match effect {
+            // New memory is other memory each time.
+            MemoryEffect::None => {
+                self.reads == Reach::Own && self.writes == Reach::Own && !self.allocates
+            }
+            MemoryEffect::Read => self.writes == Reach::Own && !self.allocates,
+            MemoryEffect::Args => self.reads <= Reach::Arguments && self.writes <= Reach::Arguments,
+            MemoryEffect::Any => true,
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 mod alike;
 mod behaviour;
 mod carried;
+mod check_facts;
 mod copy_operations;
 mod count_loops;
 mod cse;
@@ -46,6 +47,7 @@ pub use behaviour::{Behaviour, Behaviours, behaviour_of, is_plain_loop};
 pub use carried::{
     add_carried, add_yielded, first_carried, first_initial, first_yielded, remove_results, yielded,
 };
+pub use check_facts::check_facts;
 pub use count_loops::count_loops;
 pub use cse::{is_commutative, merge_common_subexpressions};
 pub use dce::remove_dead_code;

@@ -169,6 +169,16 @@ pub fn perform(session: &mut Session, directive: &Directive) -> Result<Output, S
     }
 }
 
+/// What functions declare and their bodies do not keep, if there is anything.
+pub fn check_facts(module: &Module) -> Result<(), String> {
+    let problems = ferrozyme_opt::check_facts(module).into_iter();
+    let problems: Vec<String> = problems.map(|(_, problem)| problem).collect();
+    match problems.is_empty() {
+        true => Ok(()),
+        false => Err(problems.join("\n")),
+    }
+}
+
 /// The complaints of the verifier, if it has any.
 pub fn verify_module(module: &Module) -> Result<(), String> {
     verify::verify_module(module).map_err(|errors| {

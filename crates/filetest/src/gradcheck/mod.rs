@@ -142,6 +142,7 @@ fn differentiate_once(
     let split = differentiate_split(&mut derivatives, request)
         .map_err(|error| format!("split mode: {error}"))?;
     crate::check::verify_module(&derivatives)?;
+    crate::check::check_facts(&derivatives)?;
     Ok(Derivatives {
         stage,
         module: derivatives,

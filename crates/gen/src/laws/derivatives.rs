@@ -18,6 +18,7 @@ use ferrozyme_diff::{
     differentiate_split,
 };
 use ferrozyme_ir::{FunctionId, Module, verify_module};
+use ferrozyme_opt::check_facts;
 use sweeps::{forward_sweep, request, reverse_sweep, split_sweep};
 
 /// How many tangents the law of widths carries at once.
@@ -238,7 +239,7 @@ impl Experiment<'_> {
         let request = request(self.inputs, &module, main, 1);
         let derivative = differentiate_forward(&mut module, &request)
             .map_err(|error| refused(law, "forward mode", &error))?;
-        verified(law, &module, derivative)?;
+        verified(law, self.module, &module, derivative)?;
         let tangent = self.tangent(law, "the forward derivative", &module, derivative)?;
         Ok(Forward {
             module,
@@ -267,7 +268,7 @@ impl Experiment<'_> {
         };
         let derivative = differentiate_reverse(&mut module, &request)
             .map_err(|error| refused(law, "reverse mode", &error))?;
-        verified(law, &module, derivative)?;
+        verified(law, self.module, &module, derivative)?;
         let gradient = self.gradient(law, "the reverse derivative", &module, derivative)?;
         Ok(Reverse {
             module,
@@ -344,7 +345,7 @@ impl Experiment<'_> {
         let request = request(self.inputs, &module, self.main, WIDTH);
         let derivative = differentiate_forward(&mut module, &request)
             .map_err(|error| refused(law, "forward mode of several tangents", &error))?;
-        verified(law, &module, derivative)?;
+        verified(law, self.module, &module, derivative)?;
         let mut directions = vec![self.v.clone()];
         directions.extend_from_slice(more);
         let point = &self.inputs.state;
@@ -375,7 +376,7 @@ impl Experiment<'_> {
         let request = request(self.inputs, &module, self.main, 1);
         let split = differentiate_split(&mut module, &request)
             .map_err(|error| refused(law, "split reverse mode", &error))?;
-        verified(law, &module, split.augmented)?;
+        verified(law, self.module, &module, split.augmented)?;
         let point = &self.inputs.state;
         let sweep = split_sweep(
             &module,
@@ -393,7 +394,7 @@ impl Experiment<'_> {
         };
         let combined = differentiate_reverse(&mut module, &request)
             .map_err(|error| refused(law, "reverse mode that keeps the order of sums", &error))?;
-        verified(law, &module, combined)?;
+        verified(law, self.module, &module, combined)?;
         let what = "the derivative that keeps the order of sums";
         let in_order = self.gradient(law, what, &module, combined)?;
         if !sweep.gradient.same_bits(&in_order) {
@@ -426,7 +427,7 @@ impl Experiment<'_> {
         let law = Law::OptimisedForward;
         let mut module = forward.module.clone();
         finish_module(&mut module);
-        verified(law, &module, forward.derivative)?;
+        verified(law, self.module, &module, forward.derivative)?;
         let what = "the optimised forward derivative";
         let tangent = self.tangent(law, what, &module, forward.derivative)?;
         self.close(law, "the tangent", &forward.tangent, &tangent)
@@ -436,7 +437,7 @@ impl Experiment<'_> {
         let law = Law::OptimisedReverse;
         let mut module = reverse.module.clone();
         finish_module(&mut module);
-        verified(law, &module, reverse.derivative)?;
+        verified(law, self.module, &module, reverse.derivative)?;
         let what = "the optimised reverse derivative";
         let gradient = self.gradient(law, what, &module, reverse.derivative)?;
         self.close(law, "the gradient", &reverse.gradient, &gradient)
@@ -452,7 +453,7 @@ impl Experiment<'_> {
         let derivative = differentiate_reverse(&mut module, &request)
             .map_err(|error| refused(law, "reverse mode", &error))?;
         optimise_module(&mut module);
-        verified(law, &module, derivative)?;
+        verified(law, self.module, &module, derivative)?;
         let point = &self.inputs.state;
         let (_, gradient) = reverse_sweep(&module, derivative, self.inputs, point, &self.u)
             .map_err(|fault| Violation::fault(law, "the reverse derivative fails", &fault))?;
@@ -490,10 +491,25 @@ fn refused(law: Law, what: &str, error: &Error) -> Violation {
     Violation::new(law, kind, format!("{what} refuses: {error}"))
 }
 
-fn verified(law: Law, module: &Module, derivative: FunctionId) -> Result<(), Violation> {
+/// A derivative verifies, and what its functions declare follows from their bodies, if that is so of the program's: what a program is told of its functions may be more.
+fn verified(
+    law: Law,
+    program: &Module,
+    module: &Module,
+    derivative: FunctionId,
+) -> Result<(), Violation> {
     let name = &module.functions[derivative].name;
     verify_module(module)
-        .map_err(|errors| Violation::invalid(law, &format!("the derivative @{name}"), &errors))
+        .map_err(|errors| Violation::invalid(law, &format!("the derivative @{name}"), &errors))?;
+    if !check_facts(program).is_empty() {
+        return Ok(());
+    }
+    let made = program.functions.len() as u32;
+    let mut problems = check_facts(module).into_iter();
+    match problems.find(|(id, _)| id.as_u32() >= made) {
+        Some((_, problem)) => Err(Violation::new(law, Kind::Invalid, problem)),
+        None => Ok(()),
+    }
 }
 
 fn finite(law: Law, what: &str, state: &State) -> Result<(), Violation> {

@@ -7,11 +7,15 @@ use super::body::Body;
 use crate::allocation::{AllocationFunction, c_function};
 use crate::block::Block;
 use crate::opcode::{AtomicOperation, IntPredicate, Opcode as Llvm, Ordering};
+use crate::stop::call_stop;
 use crate::types::Type;
 use crate::value::Value;
 
 /// What `malloc` aligns to on 64-bit machines.
 const MALLOC_ALIGNMENT: u64 = 16;
+
+/// What is shown where there is no memory.
+const OUT_OF_MEMORY: &str = "Ferrozyme: a derivative asked for more memory than there is, for its tape or the shadows of what the program allocates\n";
 
 /// Whether a family is C's allocator.
 fn is_of_c(family: &str) -> bool {
@@ -334,9 +338,8 @@ impl<'c> Body<'_, '_, 'c> {
         let block = self.new_block("out_of_memory");
         let here = self.exporter.builder.block();
         self.exporter.builder.at_end(block);
-        if let Some(trap) = self.exporter.into.intrinsic("llvm.trap", &[]) {
-            self.exporter.builder.call_function(trap, &[]);
-        }
+        let (context, into) = (self.exporter.context, self.exporter.into);
+        call_stop(context, into, &self.exporter.builder, OUT_OF_MEMORY);
         self.exporter.builder.unreachable();
         self.exporter.builder.at_end(here);
         self.out_of_memory = Some(block);

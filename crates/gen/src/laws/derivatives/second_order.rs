@@ -26,7 +26,7 @@ impl Experiment<'_> {
         let request = self.second_request(&module, reverse.derivative, Activity::Active);
         let derivative = differentiate_forward(&mut module, &request)
             .map_err(|error| refused(law, "forward over reverse mode", &error))?;
-        verified(law, &module, derivative)?;
+        verified(law, self.module, &module, derivative)?;
         let product = |direction: &State| {
             self.sweep_forward_over_reverse(&module, derivative, direction)
                 .map_err(|fault| Violation::fault(law, "forward over reverse fails", &fault))
@@ -60,7 +60,7 @@ impl Experiment<'_> {
         let request = self.second_request(&module, forward.derivative, Activity::Const);
         let derivative = differentiate_reverse(&mut module, &request)
             .map_err(|error| refused(law, "reverse over forward mode", &error))?;
-        verified(law, &module, derivative)?;
+        verified(law, self.module, &module, derivative)?;
         let product = self
             .sweep_reverse_over_forward(&module, derivative)
             .map_err(|fault| Violation::fault(law, "reverse over forward fails", &fault))?;
@@ -79,7 +79,7 @@ impl Experiment<'_> {
         let request = self.second_request(&module, reverse.derivative, Activity::Active);
         let derivative = differentiate_reverse(&mut module, &request)
             .map_err(|error| refused(law, "reverse over reverse mode", &error))?;
-        verified(law, &module, derivative)?;
+        verified(law, self.module, &module, derivative)?;
         let product = self
             .sweep_reverse_over_reverse(&module, derivative, w)
             .map_err(|fault| Violation::fault(law, "reverse over reverse fails", &fault))?;
