@@ -17,12 +17,13 @@ use crate::request::Activity;
 use crate::rules::{self, Rule};
 use crate::search::Search;
 use crate::shadowing::{find_shadowed, may_hold_floats};
+use crate::statics::Assumption;
 use ferrozyme_ir::entity::EntitySet;
 use ferrozyme_ir::{
     Constant, Function, FunctionId, GlobalId, MemoryEffect, Module, Op, OpData, Opcode, Payload,
     Region, Symbol, Value, returning_ops,
 };
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The result of the analysis for one function.
 pub struct Activities {
@@ -142,19 +143,33 @@ pub enum Numbers {
     Unchecked,
 }
 
-/// Analyses a function.
+/// What the activity of a function depends on, beside the program.
+pub(crate) struct Question<'a> {
+    pub(crate) function: FunctionId,
+    pub(crate) args: &'a [Activity],
+    pub(crate) results: &'a [Activity],
+    pub(crate) giver: Giver,
+    pub(crate) numbers: Numbers,
+}
+
+/// Analyses a function, and takes note of globals that are assumed to hold constants and do not.
 ///
 /// # Errors
 /// If something active cannot be differentiated.
-pub fn analyse_activity(
+pub(crate) fn analyse_activity(
     module: &Module,
-    function: FunctionId,
     objects: &Objects,
-    args: &[Activity],
-    results: &[Activity],
-    giver: Giver,
-    numbers: Numbers,
+    question: &Question<'_>,
+    assumption: &mut Assumption,
 ) -> Result<Activities, Error> {
+    let &Question {
+        function,
+        args,
+        results,
+        giver,
+        numbers,
+    } = question;
+    let assumed = &assumption.constant.clone();
     let mut analysis = Analysis {
         module,
         function: &module.functions[function],
@@ -165,7 +180,17 @@ pub fn analyse_activity(
         given: FxHashSet::default(),
         constant: Vec::new(),
         numbers,
-        calls_on_globals: find_calls_on_globals(module, &module.functions[function]),
+        calls_on_globals: find_calls_on_globals(module, &module.functions[function], &|global| {
+            may_carry_derivatives(module, global)
+        }),
+        calls_on_assumed: match assumed.is_empty() {
+            true => FxHashSet::default(),
+            false => find_calls_on_globals(module, &module.functions[function], &|global| {
+                assumed.contains(&global)
+            }),
+        },
+        assumed,
+        stored_to_constants: FxHashSet::default(),
         changed: false,
     };
     analysis.seed(args, results);
@@ -185,6 +210,7 @@ pub fn analyse_activity(
             analysis.use_backwards(op);
         }
     });
+    assumption.refuted.extend(analysis.find_varied_statics());
     let mut activities = analysis.conclude();
     analysis.shadow_what_others_expect(&mut activities, args, results);
     analysis.report_problems(&ops, &activities, args)?;
@@ -257,6 +283,11 @@ struct Analysis<'a> {
     numbers: Numbers,
     /// Calls that may reach floats in globals.
     calls_on_globals: FxHashSet<Op>,
+    /// Calls that may reach globals that are assumed to hold constants. Those that are given something with a derivative must be looked into.
+    calls_on_assumed: FxHashSet<Op>,
+    assumed: &'a FxHashSet<GlobalId>,
+    /// Memory declared to carry no derivatives in which something is stored that depends on active inputs.
+    stored_to_constants: FxHashSet<Class>,
     changed: bool,
 }
 
@@ -367,7 +398,13 @@ impl Analysis<'_> {
     }
 
     fn mark_varied_class(&mut self, class: Class) {
-        if self.is_never_written(class) || !self.varied.classes.insert(class) {
+        if self.is_never_written(class) {
+            if self.objects.is_written(class) {
+                self.stored_to_constants.insert(class);
+            }
+            return;
+        }
+        if !self.varied.classes.insert(class) {
             return;
         }
         self.changed = true;
@@ -526,15 +563,7 @@ impl Analysis<'_> {
         if access.inactive {
             return;
         }
-        let varied = data.operands.iter().enumerate().any(|(index, &arg)| {
-            self.varied.values.contains(arg)
-                || (access.reads(index)
-                    && self
-                        .reachable(arg)
-                        .iter()
-                        .any(|class| self.varied.classes.contains(class)))
-        });
-        if !varied && !self.calls_on_globals.contains(&op) {
+        if !self.is_given_varied(op, &access) && !self.calls_on_globals.contains(&op) {
             return;
         }
         for &result in &data.results {
@@ -548,6 +577,55 @@ impl Analysis<'_> {
                 self.mark_varied_class(class);
             }
         }
+    }
+
+    /// Whether an argument of a call, or memory that it may read through one, depends on active inputs.
+    fn is_given_varied(&self, op: Op, access: &Access) -> bool {
+        let operands = self.function.ops[op].operands.iter().enumerate();
+        operands.into_iter().any(|(index, &arg)| {
+            self.varied.values.contains(arg)
+                || (access.reads(index)
+                    && self
+                        .reachable(arg)
+                        .iter()
+                        .any(|class| self.varied.classes.contains(class)))
+        })
+    }
+
+    /// Whether a call may reach floats in globals that carry derivatives, or put something with a derivative into one of which it is assumed that it holds constants.
+    fn is_call_on_globals(&self, op: Op) -> bool {
+        let may_store = || {
+            let access = Access::of_call(self.module, self.function, op);
+            !access.inactive && access.memory.writes() && self.is_given_varied(op, &access)
+        };
+        self.calls_on_globals.contains(&op) || self.calls_on_assumed.contains(&op) && may_store()
+    }
+
+    /// The globals that are assumed to hold constants, and in which, or behind which, something is stored that depends on active inputs.
+    fn find_varied_statics(&self) -> FxHashSet<GlobalId> {
+        let mut found = FxHashSet::default();
+        for class in self.objects.classes() {
+            let assumed = self
+                .objects
+                .sources(class)
+                .filter_map(|source| match source {
+                    Source::Global(global) if self.assumed.contains(&global) => Some(global),
+                    _ => None,
+                });
+            let assumed: Vec<GlobalId> = assumed.collect();
+            let varies = || {
+                reachable_from(self.objects, class)
+                    .into_iter()
+                    .any(|class| {
+                        self.varied.classes.contains(&class)
+                            || self.stored_to_constants.contains(&class)
+                    })
+            };
+            if !assumed.is_empty() && varies() {
+                found.extend(assumed);
+            }
+        }
+        found
     }
 
     /// The memory that a call may write through one of its arguments, and what it may leave behind there.
@@ -662,7 +740,7 @@ impl Analysis<'_> {
                 .iter()
                 .any(|class| self.useful.classes.contains(class))
         });
-        if !useful && !self.calls_on_globals.contains(&op) {
+        if !useful && !self.is_call_on_globals(op) {
             return;
         }
         for (index, &arg) in data.operands.iter().enumerate() {
@@ -720,7 +798,12 @@ impl Analysis<'_> {
             calculations: calculations.collect(),
             active_classes,
             shadowed,
-            calls_on_globals: self.calls_on_globals.clone(),
+            calls_on_globals: self
+                .calls_on_globals
+                .union(&self.calls_on_assumed)
+                .copied()
+                .filter(|&op| self.is_call_on_globals(op))
+                .collect(),
         };
         loop {
             let before = activities.shadowed.len();
@@ -813,14 +896,22 @@ fn may_carry_derivatives(module: &Module, global: GlobalId) -> bool {
     !global.constant && !global.inactive && may_hold_floats
 }
 
-/// The calls of a function whose callees may read or write floats in globals, themselves or by what they call.
+/// The calls of a function whose callees may read or write floats in globals that are wanted, themselves or by what they call.
 ///
 /// Code behind pointers may do so too, if there are such globals at all.
-fn find_calls_on_globals(module: &Module, function: &Function) -> FxHashSet<Op> {
+fn find_calls_on_globals(
+    module: &Module,
+    function: &Function,
+    wanted: &dyn Fn(GlobalId) -> bool,
+) -> FxHashSet<Op> {
+    let leads_there = leading_to(module, wanted);
+    if leads_there.is_empty() {
+        return FxHashSet::default();
+    }
     let names_global = |code: &Function, operands: &[Value]| {
         operands.iter().any(|&operand| {
             matches!(code.constant_of(operand), Some(Constant::Global(global))
-                if may_lead_to_derivatives(module, *global))
+                if leads_there.contains(global))
         })
     };
     let ops = returning_ops(function);
@@ -841,27 +932,34 @@ fn find_calls_on_globals(module: &Module, function: &Function) -> FxHashSet<Op> 
     let mut found = calls(&mut Search::default(), &|id, data| {
         names_global(&module.functions[id], &data.operands)
     });
-    let any = module
-        .globals
-        .keys()
-        .any(|global| may_lead_to_derivatives(module, global));
-    if any {
-        found.extend(calls(&mut Search::default(), &|_, data| {
-            data.opcode == Opcode::CallIndirect
-        }));
-        let indirect = |op: &Op| function.ops[*op].opcode == Opcode::CallIndirect;
-        found.extend(ops.into_iter().filter(indirect));
-    }
+    found.extend(calls(&mut Search::default(), &|_, data| {
+        data.opcode == Opcode::CallIndirect
+    }));
+    let indirect = |op: &Op| function.ops[*op].opcode == Opcode::CallIndirect;
+    found.extend(ops.into_iter().filter(indirect));
     found
 }
 
-/// Whether a global may hold values with derivatives, or addresses of others that may.
-fn may_lead_to_derivatives(module: &Module, global: GlobalId) -> bool {
-    may_carry_derivatives(module, global)
-        || module.globals[global]
-            .relocations
-            .iter()
-            .any(|(_, symbol)| matches!(symbol, Symbol::Global(_)))
+/// The globals that are wanted, and those that hold addresses of such.
+fn leading_to(module: &Module, wanted: &dyn Fn(GlobalId) -> bool) -> FxHashSet<GlobalId> {
+    let mut found: FxHashSet<GlobalId> = module.globals.keys().filter(|&id| wanted(id)).collect();
+    let mut pending: Vec<GlobalId> = found.iter().copied().collect();
+    let mut named_by: FxHashMap<GlobalId, Vec<GlobalId>> = FxHashMap::default();
+    for (id, global) in module.globals.iter() {
+        for (_, symbol) in &global.relocations {
+            if let Symbol::Global(other) = symbol {
+                named_by.entry(*other).or_default().push(id);
+            }
+        }
+    }
+    while let Some(global) = pending.pop() {
+        for &id in named_by.get(&global).into_iter().flatten() {
+            if found.insert(id) {
+                pending.push(id);
+            }
+        }
+    }
+    found
 }
 
 /// All that pointers in a class lead to: the class itself only if it is among that, as the nodes of a tree are.

@@ -472,7 +472,10 @@ impl Augmenter<'_> {
                         args.get(index) == Some(&Activity::Duplicated)
                             && unions.get(index) != Some(&true)
                     }
-                    Source::Global(global) => !self.callees.module().globals[global].constant,
+                    Source::Global(global) => {
+                        let global = &self.callees.module().globals[global];
+                        !global.constant && !global.inactive
+                    }
                     Source::External(_) | Source::Address(_) => true,
                     _ => false,
                 };

@@ -4,7 +4,7 @@
 //! forward sweep returns a tape, which the reverse sweep consumes. Calls inside a differentiated function are always split,
 //! since everything between the two happens in the meantime; so recursion needs nothing more.
 
-use crate::activity::{Activities, Giver, Numbers, analyse_activity};
+use crate::activity::{Activities, Giver, Numbers, Question, analyse_activity};
 use crate::augment::{Augmented, CalleeDerivative, Callees, Lists, SplitKey, Sweep, augment};
 use crate::deferral::{self, ListKey, Manner};
 use crate::error::Error;
@@ -17,6 +17,7 @@ use crate::plan::{Decision, Plan, Surroundings, plan};
 use crate::request::{Activity, Choices, Request};
 use crate::reverse::{Forward, reverse};
 use crate::rules;
+use crate::statics::{Assumption, assume_constants};
 use crate::tape::{self, Tape};
 use ferrozyme_ir::{
     Alignment, Builder, Constant, Function, FunctionId, GlobalId, Module, Opcode, Param,
@@ -44,7 +45,9 @@ pub fn differentiate_reverse(module: &mut Module, request: &Request) -> Result<F
         let split = differentiate_split(module, request)?;
         return Ok(join_split(module, split, request));
     }
-    Session::new(module).combined(request)
+    assume_constants(module, |module, assumption| {
+        Session::new(module, assumption).combined(request)
+    })
 }
 
 /// The two functions of split reverse mode as one, with the signature of combined reverse mode.
@@ -94,8 +97,6 @@ fn join_split(module: &mut Module, split: Split, request: &Request) -> FunctionI
 /// # Errors
 /// If something active in it cannot be differentiated, or the request does not fit the function.
 pub fn differentiate_split(module: &mut Module, request: &Request) -> Result<Split, Error> {
-    let mut session = Session::new(module);
-    session.check(request)?;
     let key = SplitKey {
         function: request.function,
         args: request.args.clone(),
@@ -105,7 +106,11 @@ pub fn differentiate_split(module: &mut Module, request: &Request) -> Result<Spl
         unions: vec![false; request.args.len()],
         lists: Lists::Heap,
     };
-    let derivative = session.split_for(key)?;
+    let derivative = assume_constants(module, |module, assumption| {
+        let mut session = Session::new(module, assumption);
+        session.check(request)?;
+        session.split_for(key.clone())
+    })?;
     Ok(Split {
         augmented: derivative.augmented,
         reverse: derivative.reverse,
@@ -124,9 +129,7 @@ pub(crate) struct Study {
 /// # Errors
 /// If something active in it cannot be differentiated, or the request does not fit the function.
 pub(crate) fn study_reverse(module: &mut Module, request: &Request) -> Result<Study, Error> {
-    let mut session = Session::new(module);
-    session.check(request)?;
-    session.study(&SplitKey {
+    let key = SplitKey {
         function: request.function,
         args: request.args.clone(),
         results: request.results.clone(),
@@ -134,12 +137,18 @@ pub(crate) fn study_reverse(module: &mut Module, request: &Request) -> Result<St
         layouts: vec![None; request.args.len()],
         unions: vec![false; request.args.len()],
         lists: Lists::Stack,
+    };
+    assume_constants(module, |module, assumption| {
+        let mut session = Session::new(module, assumption);
+        session.check(request)?;
+        session.study(&key)
     })
 }
 
 /// One request, with all the derivatives of callees that it takes.
 struct Session<'m> {
     module: &'m mut Module,
+    assumption: &'m mut Assumption,
     /// The function that is asked about, once that is known to make sense.
     asked: Option<FunctionId>,
     /// What shadows of globals are called behind the global's name.
@@ -230,11 +239,12 @@ impl Callees for Session<'_> {
 }
 
 impl<'m> Session<'m> {
-    fn new(module: &'m mut Module) -> Session<'m> {
+    fn new(module: &'m mut Module, assumption: &'m mut Assumption) -> Session<'m> {
         Session {
             suffix: globals::fresh_suffix(module, "shadow"),
             tables: FxHashMap::default(),
             module,
+            assumption,
             asked: None,
             objects: ObjectsCache::new(),
             splits: FxHashMap::default(),
@@ -291,12 +301,15 @@ impl<'m> Session<'m> {
         };
         let activities = analyse_activity(
             self.module,
-            key.function,
             &objects,
-            &key.args,
-            &key.results,
-            giver,
-            Numbers::Checked,
+            &Question {
+                function: key.function,
+                args: &key.args,
+                results: &key.results,
+                giver,
+                numbers: Numbers::Checked,
+            },
+            self.assumption,
         )?;
         let overwritten = find_overwritten(
             self.module,

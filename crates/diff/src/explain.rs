@@ -1,12 +1,13 @@
 //! The analyses and the caching plan as text, for people who want to know what is saved and why.
 
-use crate::activity::{Activities, Giver, Numbers, analyse_activity};
+use crate::activity::{Activities, Giver, Numbers, Question, analyse_activity};
 use crate::augment::Step;
 use crate::differentiate::{Study, study_reverse};
 use crate::error::Error;
 use crate::objects::{Objects, ObjectsCache};
 use crate::plan::{Decision, Plan, Reason};
 use crate::request::{Activity, Request};
+use crate::statics::assume_constants;
 use ferrozyme_ir::{Function, Module, Names, Op, Opcode, Region, Value, all_ops, print_op_with};
 use ferrozyme_opt::indices::Indices;
 use ferrozyme_opt::symbolic::Symbolic;
@@ -22,15 +23,20 @@ pub fn explain_activity(module: &Module, request: &Request) -> Result<String, Er
         .check(function, false)
         .map_err(|message| Error::of_function(function, message, "see the function's signature"))?;
     let objects = Objects::analyse(module, request.function, &mut ObjectsCache::new(), None);
-    let activities = analyse_activity(
-        module,
-        request.function,
-        &objects,
-        &request.args,
-        &request.results,
-        Giver::User,
-        Numbers::Checked,
-    )?;
+    let activities = assume_constants(&mut module.clone(), |module, assumption| {
+        analyse_activity(
+            module,
+            &objects,
+            &Question {
+                function: request.function,
+                args: &request.args,
+                results: &request.results,
+                giver: Giver::User,
+                numbers: Numbers::Checked,
+            },
+            assumption,
+        )
+    })?;
     let names = Names::of(function);
     let mut text = heading("activity", function, request);
     write_memory(&mut text, &objects, &activities);

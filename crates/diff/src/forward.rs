@@ -35,6 +35,7 @@ use crate::globals::{self, Use};
 use crate::objects::ObjectsCache;
 use crate::request::{Activity, Request};
 use crate::search::{Search, follows_rules, forget_accesses};
+use crate::statics::{Assumption, assume_constants};
 use ferrozyme_ir::{
     Alignment, Constant, Function, FunctionId, Global, GlobalId, Layout, MemoryEffect, Module,
     Opcode, Param, Symbol, Type, Value, verify_function,
@@ -86,9 +87,21 @@ pub fn differentiate_forward(module: &mut Module, request: &Request) -> Result<F
     if module.functions[request.function].body.is_some() {
         ferrozyme_opt::infer_facts(module, request.function);
     }
+    assume_constants(module, |module, assumption| {
+        make(module, request, assumption)
+    })
+}
+
+/// Makes the derivative that a request asks for, which fits the function.
+fn make(
+    module: &mut Module,
+    request: &Request,
+    assumption: &mut Assumption,
+) -> Result<FunctionId, Error> {
     let mut session = Session {
         suffix: globals::fresh_suffix(module, &format!("forward.{}.shadow", request.width)),
         module,
+        assumption,
         width: request.width,
         objects: ObjectsCache::new(),
         derivatives: Vec::new(),
@@ -137,6 +150,7 @@ struct Derivative {
 /// One request, with all the derivatives of callees that it takes.
 struct Session<'m> {
     module: &'m mut Module,
+    assumption: &'m mut Assumption,
     /// What shadows of globals are called behind the global's name.
     suffix: String,
     width: u32,

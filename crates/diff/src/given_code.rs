@@ -71,7 +71,8 @@ fn given_code(module: &Module, objects: &Objects, request: &Request) -> FxHashSe
     let is_given = |class: &Class| {
         objects.sources(*class).any(|source| match source {
             Source::Param(index) => request.args.get(index as usize) == Some(&Activity::Duplicated),
-            Source::Global(id) => !module.globals[id].constant,
+            // That of globals which start without derivatives in every call is looked at where it is known whether it takes part (`report_shared_globals`).
+            Source::Global(id) => !module.globals[id].constant && !module.globals[id].shared,
             _ => false,
         })
     };

@@ -26,7 +26,7 @@ mod tape;
 mod unions;
 mod usage;
 
-pub use activity::{Activities, Giver, Numbers, analyse_activity};
+pub use activity::{Activities, Giver, Numbers};
 pub use differentiate::{Split, differentiate_reverse, differentiate_split};
 pub use error::{Caller, Error};
 pub use explain::{explain_activity, explain_plan};

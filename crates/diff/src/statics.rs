@@ -1,9 +1,11 @@
-//! Globals that the code at hand never writes hold constants, as far as its derivatives are concerned.
+//! Globals that hold constants, as far as derivatives of the code at hand are concerned.
 //!
-//! Tables and configurations are such globals: the program fills them before, and the differentiated functions only read them. Nobody
-//! can look at the shadow of a global, so there is no reason to have one unless something with a derivative may be stored there.
+//! Tables and configurations are such globals: the program fills them before, and the differentiated functions only read them
+//! ([`infer_inactive_globals`]), or they fill them with constants themselves, the first time that they look ([`assume_constants`]: `LazyLock`, caches of what the processor
+//! can do, seeds of hash functions). Nobody can look at the shadow of a global, so there is no reason to have one unless something with a derivative may be stored there.
 
 use crate::activity::reachable_from;
+use crate::error::Error;
 use crate::objects::{Objects, ObjectsCache, Source};
 use ferrozyme_ir::{FunctionId, GlobalId, Module};
 use rustc_hash::FxHashSet;
@@ -47,6 +49,52 @@ pub fn infer_inactive_globals(module: &mut Module) {
     for global in candidates {
         if !written.contains(&global) {
             module.globals[global].inactive = true;
+        }
+    }
+}
+
+/// The globals that are assumed to hold constants while something is differentiated, and what becomes of that.
+#[derive(Default)]
+pub(crate) struct Assumption {
+    /// They are declared inactive.
+    pub(crate) constant: FxHashSet<GlobalId>,
+    /// Those of them in which something was found that depends on active inputs.
+    pub(crate) refuted: FxHashSet<GlobalId>,
+}
+
+/// Differentiates under the assumption that globals which start without derivatives in every call ([`Global::shared`](ferrozyme_ir::Global)) hold constants.
+/// Where something that depends on active inputs turns out to be stored in one, or behind a pointer in one, all is done again without that assumption.
+pub(crate) fn assume_constants<T>(
+    module: &mut Module,
+    mut attempt: impl FnMut(&mut Module, &mut Assumption) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let mut assumption = Assumption {
+        constant: module
+            .globals
+            .iter()
+            .filter(|(_, global)| global.shared && !global.constant && !global.inactive)
+            .map(|(id, _)| id)
+            .collect(),
+        refuted: FxHashSet::default(),
+    };
+    loop {
+        if assumption.constant.is_empty() {
+            return attempt(module, &mut assumption);
+        }
+        let untouched = module.clone();
+        for &global in &assumption.constant {
+            module.globals[global].inactive = true;
+        }
+        let result = attempt(module, &mut assumption);
+        for &global in &assumption.constant {
+            module.globals[global].inactive = false;
+        }
+        if assumption.refuted.is_empty() {
+            return result;
+        }
+        *module = untouched;
+        for global in assumption.refuted.drain() {
+            assumption.constant.remove(&global);
         }
     }
 }

@@ -141,3 +141,20 @@ impl<'a> Field<'a> {
         );
     }
 }
+
+/// Checks the gradient and the tangents of a `fn(&[f64]) -> f64`, made by the function interface, at a point.
+#[macro_export]
+macro_rules! check_function {
+    ($function:expr, $point:expr) => {
+        $crate::Field::new(stringify!($function), $function)
+            .reverse(|x, dx, seed| {
+                let (value, gradient) = ferrozyme::value_and_grad($function, x);
+                for (dx, entry) in dx.iter_mut().zip(gradient) {
+                    *dx += seed * entry;
+                }
+                value
+            })
+            .forward(|x, v| ferrozyme::jvp($function, x, v))
+            .check($point)
+    };
+}

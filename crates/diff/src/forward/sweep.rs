@@ -5,7 +5,7 @@
 
 use super::companions::{Companions, Lanes};
 use super::{Key, Session};
-use crate::activity::{Activities, Giver, Numbers, analyse_activity};
+use crate::activity::{Activities, Giver, Numbers, Question, analyse_activity};
 use crate::error::Error;
 use crate::objects::{Bytes, Class, Kind, Known, Objects};
 use crate::request::Activity;
@@ -52,15 +52,18 @@ pub(super) fn differentiate(session: &mut Session<'_>, index: usize) -> Result<F
     );
     let activities = analyse_activity(
         session.module,
-        key.function,
         &objects,
-        &key.args,
-        &key.results,
-        match index {
-            0 => Giver::User,
-            _ => Giver::Call,
+        &Question {
+            function: key.function,
+            args: &key.args,
+            results: &key.results,
+            giver: match index {
+                0 => Giver::User,
+                _ => Giver::Call,
+            },
+            numbers: Numbers::Unchecked,
         },
-        Numbers::Unchecked,
+        session.assumption,
     )?;
     let primal = &session.module.functions[key.function];
     let shadowed = objects
