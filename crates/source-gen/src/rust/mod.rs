@@ -32,7 +32,7 @@ pub fn generate(seed: u64) -> Program {
         (50, Interface::Slice),
         (15, Interface::Floats),
         (15, Interface::Output),
-        (12, Interface::Vector),
+        (12, Interface::InPlace),
         (8, Interface::Closure),
     ]);
     let root = writer.root(interface, inputs);
@@ -58,8 +58,8 @@ enum Interface {
     Floats,
     /// `(x: &[f64], y: &mut [f64])`.
     Output,
-    /// `(x: &mut Vec<f64>) -> f64`.
-    Vector,
+    /// `(x: &mut [f64]) -> f64`.
+    InPlace,
     /// A closure given to `grad` and `jvp`.
     Closure,
 }
@@ -105,7 +105,7 @@ pub fn tangent(x: &[f64], dx: &[f64]) -> (f64, f64) {
 }
 "
             .to_owned(),
-            Interface::Vector => "
+            Interface::InPlace => "
 pub fn value(x: &[f64]) -> f64 { root(&mut x.to_vec()) }
 pub fn gradient(x: &[f64]) -> (f64, Vec<f64>) {
     let (mut x, mut d) = (x.to_vec(), vec![0.0; x.len()]);
@@ -162,11 +162,11 @@ impl Writer {
                     "x: &[f64], y: &mut [f64])".to_owned(),
                 )
             }
-            Interface::Vector => {
-                bind("(*x)".into(), Type::Vec(Box::new(Type::Float)), true);
+            Interface::InPlace => {
+                bind("(*x)".into(), slice(), true);
                 (
                     "Duplicated, Active|Dual, Dual".to_owned(),
-                    "x: &mut Vec<f64>) -> f64".to_owned(),
+                    "x: &mut [f64]) -> f64".to_owned(),
                 )
             }
             Interface::Closure => {
@@ -179,8 +179,8 @@ impl Writer {
         self.scope.result = returns.then_some(Type::Float);
         if !matches!(interface, Interface::Floats) {
             for index in 0..inputs {
-                // The vector may have lost its elements meanwhile.
-                if !matches!(interface, Interface::Vector) && index < 2 {
+                // Those that are changed are reached by the slice alone.
+                if !matches!(interface, Interface::InPlace) && index < 2 {
                     bind_place(self, format!("x[{index}]"));
                 }
             }
