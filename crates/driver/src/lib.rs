@@ -35,6 +35,7 @@ mod report;
 mod requests;
 mod root;
 mod rules;
+mod text;
 mod trim;
 mod unit;
 mod wrap;

@@ -26,6 +26,7 @@ use crate::report::{DerivativeReport, Diagnostic, Report, Timing};
 use crate::requests::Interface;
 use crate::root::{build_root, root_symbol};
 use crate::rules::return_results;
+use crate::text::refuse_numbers_from_text;
 use ferrozyme_ir as ir;
 use ferrozyme_llvm::export::{ExportOptions, export};
 use ferrozyme_llvm::import::{ImportOptions, import};
@@ -157,9 +158,14 @@ pub(crate) fn make_derivatives<'c>(
     let perturbation = &options.perturbation;
     choose_inlining(context, module, &gathered.requests, perturbation.inline);
     prepare(module, &machine, perturbation).map_err(|problem| vec![problem])?;
-    let changes = refuse_changes_in_formatting(context, module);
-    if !changes.is_empty() {
-        return Err(changes.into());
+    let mut refused = refuse_changes_in_formatting(context, module);
+    refused.extend(refuse_numbers_from_text(
+        context,
+        module,
+        &gathered.requests,
+    ));
+    if !refused.is_empty() {
+        return Err(refused.into());
     }
     let mut choices = Vec::new();
     for _ in 0..MAX_ROUNDS {

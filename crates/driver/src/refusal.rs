@@ -12,8 +12,8 @@ use crate::requests::{FoundRequest, Interface};
 use crate::root::root_symbol;
 use ferrozyme_diff as diff;
 use ferrozyme_ir::{self as ir, Module, Opcode};
-use ferrozyme_llvm::SourcePlace;
 use ferrozyme_llvm::import::{ImportError, MovedOut};
+use ferrozyme_llvm::{Context, SourcePlace, Value};
 use std::collections::{HashMap, HashSet};
 
 /// Why functions with a body are only declared in the Loop IR, by name.
@@ -471,6 +471,17 @@ fn locations(places: &[SourcePlace]) -> Vec<Location> {
             column: place.column,
         })
         .collect()
+}
+
+/// The place of an instruction that says most to the user.
+pub(crate) fn place_of<'c>(
+    context: &'c Context,
+    instruction: Value<'c>,
+    request: &FoundRequest,
+) -> Option<Location> {
+    let places = locations(&instruction.source_places(context));
+    let chosen = choose(&places, Some(request))?;
+    places.into_iter().nth(chosen)
 }
 
 /// Which of the places says most to the user: the innermost one in code of their own, or in a dependency, or at all.

@@ -307,6 +307,34 @@ fn shrink(v: &mut Vec<f64>) -> f64 {
     sum
 }
 
+/// What is cut off has no gradient here, and what is left goes to the smaller memory.
+#[test]
+fn vectors_shrink() {
+    #[autodiff_reverse(d_first, Duplicated, Active)]
+    fn first(v: &mut Vec<f64>) -> f64 {
+        v.truncate(1);
+        v.shrink_to_fit();
+        v[0] * v[0]
+    }
+    #[autodiff_reverse(d_half, Duplicated, Active)]
+    fn half(v: &mut Vec<f64>) -> f64 {
+        v.truncate(v.len() / 2);
+        v.shrink_to_fit();
+        v.iter().map(|x| x * x).sum()
+    }
+    for room in [2, 5] {
+        let mut v = Vec::with_capacity(room);
+        v.extend([3.0, 2.0]);
+        let (mut dv, mut w) = (shadow_of(&v), v.clone());
+        assert_eq!(d_first(&mut v, &mut dv, 1.0), 9.0);
+        assert_eq!((v, dv), (vec![3.0], vec![6.0]));
+        w.extend([1.0, 1.0]);
+        let mut dw = shadow_of(&w);
+        assert_eq!(d_half(&mut w, &mut dw, 1.0), 13.0);
+        assert_eq!((w, dw), (vec![3.0, 2.0], vec![6.0, 4.0]));
+    }
+}
+
 #[autodiff_reverse(d_pop, Duplicated, Active)]
 fn pop(rows: &mut Vec<Vec<f64>>) -> f64 {
     rows.pop().map_or(0.0, |row| row.iter().sum())

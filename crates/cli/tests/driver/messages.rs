@@ -451,6 +451,64 @@ fn numbers_that_change_while_formatting_are_refused() {
     }
 }
 
+const TEXT: &str = "
+use ferrozyme::grad;
+
+fn round(x: &[f64]) -> f64 {
+    let text = format!(\"{:.3}\", x[0]);
+    text.parse::<f64>().unwrap() * x[1]
+}
+
+fn main() {
+    println!(\"{:?}\", grad(round, &[1.3, 0.7]));
+}
+";
+
+const TEXT_ONE_WAY: &str = "
+use ferrozyme::grad;
+
+fn printed(x: &[f64]) -> f64 {
+    println!(\"{:.3}\", x[0]);
+    x[0] * x[1]
+}
+
+fn parsed(x: &[f64]) -> f64 {
+    let text = std::hint::black_box(\"2.5\");
+    text.parse::<f64>().unwrap() * x[1]
+}
+
+fn main() {
+    println!(\"{:?} {:?}\", grad(printed, &[1.5, 0.5]), grad(parsed, &[1.5, 0.5]));
+}
+";
+
+#[test]
+fn numbers_that_go_through_text_are_refused() {
+    let project = Project::program("text", TEXT);
+    for profile in ["dev", "release"] {
+        let run = project.ferrozyme(&["build", "--profile", profile]);
+        let errors = run.expect_failure();
+        for part in [
+            "error: a number that is written as text and read again would have no derivative, and this function does both",
+            "src/main.rs:6:",
+            "note: a number is written as text at",
+            "src/main.rs:5",
+            "help: pass numbers on as numbers",
+        ] {
+            assert!(errors.contains(part), "{profile}: {part}\n{errors}");
+        }
+    }
+    let project = Project::program("one_way", TEXT_ONE_WAY);
+    for profile in ["dev", "release"] {
+        let run = project.ferrozyme(&["run", "--profile", profile]);
+        let output = run.expect_success();
+        assert!(
+            output.contains("[0.5, 1.5] [0.0, 2.5]"),
+            "{profile}: {output}"
+        );
+    }
+}
+
 #[test]
 fn types_that_attributes_cannot_serve_are_refused() {
     let programs = [

@@ -1,0 +1,124 @@
+//! Numbers that become text, and text that becomes numbers, in one differentiated function.
+//!
+//! Writing text has no derivative, and what is read from text counts as constant. Each is right by itself: a program prints what it computes, or reads a table. Where a
+//! function does both, a number may come back from its own text, and would have lost its derivative on the way without a word. What text goes where is not followed, so both in one
+//! function are refused.
+
+use crate::opaque::demangle;
+use crate::refusal::place_of;
+use crate::report::{Diagnostic, Location};
+use crate::requests::FoundRequest;
+use crate::root::root_symbol;
+use ferrozyme_llvm::{Context, Module, Opcode, TypeKind, Value, ValueKind};
+use std::collections::HashSet;
+
+/// Functions of C that write text into memory.
+const WRITING: &[&str] = &[
+    "__snprintf_chk",
+    "__sprintf_chk",
+    "asprintf",
+    "gcvt",
+    "snprintf",
+    "sprintf",
+];
+
+/// Functions of C that read numbers from text in memory.
+const READING: &[&str] = &[
+    "__isoc23_sscanf",
+    "__isoc99_sscanf",
+    "atof",
+    "sscanf",
+    "strtod",
+    "strtof",
+];
+
+/// Says which of the roots of requests both write floats as text and read floats from text.
+pub(crate) fn refuse_numbers_from_text<'c>(
+    context: &'c Context,
+    module: Module<'c>,
+    requests: &[FoundRequest],
+) -> Vec<Diagnostic> {
+    let mut problems = Vec::new();
+    let mut seen_places = HashSet::new();
+    for request in requests {
+        let Some(root) = module.function(&root_symbol(request)) else {
+            continue;
+        };
+        let Some((writes, reads)) = find_both(root) else {
+            continue;
+        };
+        if seen_places.insert(reads) {
+            let mut problem = Diagnostic {
+                location: place_of(context, reads, request),
+                construct: Some("a number is read from text here".to_owned()),
+                remedy: Some(
+                    "pass numbers on as numbers; read constants outside of the differentiated function, or format there"
+                        .to_owned(),
+                ),
+                ..Diagnostic::error("a number that is written as text and read again would have no derivative, and this function does both")
+            };
+            if let Some(Location { file, line, .. }) = place_of(context, writes, request) {
+                let note = format!("a number is written as text at {file}:{line}");
+                problem.notes.push(note);
+            }
+            problems.push(problem);
+        }
+    }
+    problems
+}
+
+/// An instruction that writes floats as text, and one that reads them, in what a root reaches.
+fn find_both(root: Value<'_>) -> Option<(Value<'_>, Value<'_>)> {
+    let (mut writes, mut reads) = (None, None);
+    let mut work = vec![root];
+    let mut seen: HashSet<Value<'_>> = work.iter().copied().collect();
+    while let Some(function) = work.pop() {
+        for instruction in function.instructions() {
+            for operand in instruction.operands() {
+                if operand.kind() != ValueKind::Function {
+                    continue;
+                }
+                let name = operand.name();
+                if writes.is_none() && writes_floats(instruction, &name) {
+                    writes = Some(instruction);
+                }
+                if reads.is_none() && reads_floats(&name) {
+                    reads = Some(instruction);
+                }
+                if !operand.is_declaration() && seen.insert(operand) {
+                    work.push(operand);
+                }
+            }
+        }
+        if let (Some(writes), Some(reads)) = (writes, reads) {
+            return Some((writes, reads));
+        }
+    }
+    None
+}
+
+/// Whether an instruction that names a function has it write floats as text.
+fn writes_floats(instruction: Value<'_>, name: &str) -> bool {
+    if WRITING.contains(&name) {
+        let is_float = |argument: &Value<'_>| {
+            matches!(argument.ty().kind(), TypeKind::Float | TypeKind::Double)
+        };
+        return instruction.is_call() && instruction.arguments().iter().any(is_float);
+    }
+    let path = demangle(name);
+    // Formatting is given the method for each thing that it writes.
+    (instruction.is(Opcode::Store) || instruction.is_call())
+        && (path.starts_with("<f64 as core::fmt::")
+            || path.starts_with("<f32 as core::fmt::")
+            || path.starts_with("core::fmt::float::"))
+}
+
+fn reads_floats(name: &str) -> bool {
+    if READING.contains(&name) {
+        return true;
+    }
+    let path = demangle(name);
+    path.starts_with("core::num::") && path.split("::").any(|part| part.starts_with("dec2flt"))
+        || path.starts_with("<f64 as core::str::traits::FromStr>")
+        || path.starts_with("<f32 as core::str::traits::FromStr>")
+}

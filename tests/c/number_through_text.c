@@ -1,0 +1,16 @@
+// refused: error: a number that is written as text and read again would have no derivative, and this function does both
+#include <stdio.h>
+#include <stdlib.h>
+
+double __enzyme_autodiff(void *, ...);
+
+double rounded(double x) {
+  char text[32];
+  snprintf(text, sizeof text, "%.3f", x);
+  return strtod(text, 0) * x; // here
+}
+
+int main(void) {
+  printf("%g\n", __enzyme_autodiff((void *)rounded, 1.3));
+  return 0;
+}
