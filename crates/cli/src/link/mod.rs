@@ -10,6 +10,7 @@
 //!            link line with the modules rewritten and the derivatives added ──▶ the real linker (real.rs)
 //! ```
 
+pub mod allocator;
 pub mod archive;
 pub mod bitcode;
 pub mod cache;
@@ -49,8 +50,9 @@ pub fn run(arguments: &[OsString]) -> i32 {
 
 fn try_run(arguments: &[OsString]) -> Result<i32, Vec<Diagnostic>> {
     let start = Instant::now();
-    let line = line::parse(arguments).map_err(plain)?;
+    let mut line = line::parse(arguments).map_err(plain)?;
     let user_files = files::read_user_files(&line).map_err(plain)?;
+    allocator::replace_allocator_shim(&mut line, &user_files)?;
     if !files::mention_requests(&user_files) {
         let bitcode = files::hold_bitcode(&user_files);
         drop(user_files);

@@ -2,6 +2,7 @@
 
 use super::line::{LinkLine, write_response};
 use super::target_folder;
+use ferrozyme_driver::Level;
 use std::ffi::{OsStr, OsString};
 use std::io::{ErrorKind, Write};
 use std::os::unix::process::CommandExt;
@@ -118,6 +119,9 @@ fn complete(line: &LinkLine, arguments: &[OsString]) -> Vec<OsString> {
     if line.level.is_none() {
         add_option("--lto-O0".into());
     }
+    for option in as_in_rustc(line.level) {
+        add_option(option.into());
+    }
     if line.flavour.as_deref() != Some("lld")
         && !bare
         && let Some(folder) = line.own.sysroot.as_deref().and_then(lld_folder)
@@ -128,6 +132,22 @@ fn complete(line: &LinkLine, arguments: &[OsString]) -> Vec<OsString> {
         arguments.push("-fuse-ld=lld".into());
     }
     arguments
+}
+
+/// The options with which lld makes the code of bitcode that rustc would have made of it.
+pub fn as_in_rustc(level: Option<Level>) -> [&'static str; 3] {
+    let code_generation = match level.unwrap_or(Level::O0) {
+        Level::O0 => "--lto-CGO0",
+        Level::O1 => "--lto-CGO1",
+        Level::O2 => "--lto-CGO2",
+        Level::O3 => "--lto-CGO3",
+    };
+    // What is never reached does not run into whatever stands behind it; calls that do not return are believed.
+    [
+        code_generation,
+        "-mllvm=-trap-unreachable",
+        "-mllvm=-no-trap-after-noreturn",
+    ]
 }
 
 struct Prepared {

@@ -3,6 +3,7 @@
 //! Whoever links a static library is a C linker, which reads no bitcode. So all modules of bitcode are linked into one object (`ld.lld -r`), which takes
 //! their place; the standard library's members are machine code already and stay.
 
+use super::allocator::is_allocator_shim;
 use super::archive;
 use super::bitcode::is_bitcode;
 use super::files::{self, Kind};
@@ -61,13 +62,18 @@ pub fn finish(line: &LinkLine) -> Result<(), Vec<Diagnostic>> {
                 .filter(|(index, _)| inputs.place(*index).member == Some(number))
                 .map(|(_, bytes)| bytes.as_slice())
                 .next();
-            objects.push(write(format!("{number}.o"), replaced.unwrap_or(bytes))?);
+            let mut object = write(format!("{number}.o"), replaced.unwrap_or(bytes))?;
+            if is_allocator_shim(bytes) {
+                let compiled = compile_bitcode(line, &[object], folder.path())?;
+                object = write("allocator.o".to_owned(), &compiled)?;
+            }
+            objects.push(object);
         }
     }
     if let Some(output) = &output {
         objects.push(write("derivatives.o".to_owned(), &output.object)?);
     }
-    let combined = link_objects(line, &objects, folder.path())?;
+    let combined = compile_bitcode(line, &objects, folder.path())?;
 
     let name = file.path.file_stem().unwrap_or_default().to_string_lossy();
     let name = format!("{}.ferrozyme.o", name.trim_start_matches("lib"));
@@ -89,7 +95,7 @@ pub fn finish(line: &LinkLine) -> Result<(), Vec<Diagnostic>> {
 }
 
 /// Links objects of bitcode and machine code into one object of machine code.
-fn link_objects(
+pub(super) fn compile_bitcode(
     line: &LinkLine,
     objects: &[OsString],
     folder: &Path,
@@ -111,6 +117,7 @@ fn link_objects(
     command
         .arg("-r")
         .arg(format!("--plugin-opt={level}"))
+        .args(real::as_in_rustc(line.level))
         .arg("-o")
         .arg(&combined)
         .args(objects);
@@ -125,7 +132,7 @@ fn link_objects(
         return Err(vec![Diagnostic {
             notes: vec![errors.trim().to_owned()],
             ..Diagnostic::error(format!(
-                "rust-lld could not link the static library (exit code {})",
+                "rust-lld could not make machine code of bitcode (exit code {})",
                 real::exit_code(output.status)
             ))
         }]);

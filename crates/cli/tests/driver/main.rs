@@ -10,5 +10,6 @@ mod explain;
 mod install;
 mod kinds;
 mod messages;
+mod ordinary;
 mod project;
 mod workspace;
