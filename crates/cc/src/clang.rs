@@ -2,7 +2,7 @@
 
 use crate::{Failure, Language};
 use std::ffi::{OsStr, OsString};
-use std::process::Command;
+use std::process::{Command, ExitStatus, Output};
 
 /// The release of LLVM that the driver can exchange bitcode with.
 const LLVM: u32 = 22;
@@ -62,21 +62,39 @@ impl Clang {
 
     /// Runs clang.
     pub(crate) fn run(&self, arguments: Vec<OsString>) -> Result<(), Failure> {
+        let status = self.command(&arguments).status();
+        succeeded(status.map_err(|error| self.cannot_run(&error))?)
+    }
+
+    /// Runs clang and keeps what it says.
+    pub(crate) fn output(&self, arguments: &[OsString]) -> Result<Output, Failure> {
+        let output = self.command(arguments).output();
+        output.map_err(|error| self.cannot_run(&error))
+    }
+
+    fn command(&self, arguments: &[OsString]) -> Command {
         let mut command = Command::new(&self.program);
         if self.language == Language::Cpp {
             command.arg("--driver-mode=g++");
         }
-        let status = command.args(arguments).status().map_err(|error| {
-            Failure::Message(format!(
-                "{} cannot be run: {error}",
-                self.program.to_string_lossy()
-            ))
-        })?;
-        match status.code() {
-            Some(0) => Ok(()),
-            // Ended by a signal.
-            code => Err(Failure::Status(code.unwrap_or(1))),
-        }
+        command.args(arguments);
+        command
+    }
+
+    fn cannot_run(&self, error: &std::io::Error) -> Failure {
+        Failure::Message(format!(
+            "{} cannot be run: {error}",
+            self.program.to_string_lossy()
+        ))
+    }
+}
+
+/// Whether clang ended as it should.
+pub(crate) fn succeeded(status: ExitStatus) -> Result<(), Failure> {
+    match status.code() {
+        Some(0) => Ok(()),
+        // Ended by a signal.
+        code => Err(Failure::Status(code.unwrap_or(1))),
     }
 }
 

@@ -10,6 +10,7 @@ use ferrozyme_driver::{
     compile_unit,
 };
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Compiles all sources; gives the object of each, in order.
@@ -129,8 +130,34 @@ impl Compilation<'_> {
         });
         command.extend(["-o".into(), object.clone().into()]);
         command.extend(["-x".into(), "ir".into(), changed.into()]);
-        self.clang.run(command)?;
+        match unit.requests {
+            UnitRequests::Made => self.compile_derivatives(command)?,
+            _ => self.clang.run(command)?,
+        }
         Ok(object)
+    }
+
+    /// Compiles a unit with derivatives in it, around what LLVM 22 does wrong with them: without masked loops, and, where the vectoriser of straight code leaves something malformed that clang does not get
+    /// over, without that.
+    fn compile_derivatives(&self, mut command: Vec<OsString>) -> Result<(), Failure> {
+        let option = ferrozyme_llvm::NO_MASKED_LOOPS.to_string_lossy();
+        let before = [
+            "-mllvm".into(),
+            option.into_owned().into(),
+            "-fno-crash-diagnostics".into(),
+        ];
+        command.splice(0..0, before);
+        let output = self.clang.output(&command)?;
+        if !output.status.success() {
+            let mut again = command;
+            again.insert(0, "-fno-slp-vectorize".into());
+            if self.clang.output(&again)?.status.success() {
+                return Ok(());
+            }
+        }
+        // What it says is of interest only if it is the last word.
+        let _ = std::io::stderr().write_all(&output.stderr);
+        crate::clang::succeeded(output.status)
     }
 
     /// Bodies of library functions that the unit calls.

@@ -3,22 +3,22 @@
 use crate::options::Level;
 use crate::report::Diagnostic;
 use crate::requests::DERIVATIVE_PREFIX;
+use ferrozyme_llvm::compile::optimise_checked;
 use ferrozyme_llvm::{Linkage, Module, PassOptions, TargetMachine, Visibility};
 
-/// Makes everything but the derivatives private, optimises, and drops what is not needed.
-pub(crate) fn optimise_derivatives(
-    module: Module<'_>,
+/// Makes everything but the derivatives private, optimises, and drops what is not needed. The result takes the module's place.
+pub(crate) fn optimise_derivatives<'c>(
+    module: Module<'c>,
     machine: &TargetMachine,
     level: Level,
-) -> Result<(), Diagnostic> {
+) -> Result<Module<'c>, Diagnostic> {
     keep_derivatives(module)?;
     // Debug builds get optimised derivatives too: an unoptimised one would be of no use to anybody.
     let passes = match level {
         Level::O0 | Level::O1 | Level::O2 => "globaldce,default<O2>",
         Level::O3 => "globaldce,default<O3>",
     };
-    module
-        .run_passes(passes, Some(machine), PassOptions::default())
+    optimise_checked(module, passes, machine, PassOptions::default())
         .map_err(|error| bug("LLVM could not optimise the derivatives", &error))
 }
 

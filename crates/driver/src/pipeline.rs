@@ -99,9 +99,9 @@ fn attempt(
         roots: calling_pointers,
     };
     let mut made = make_derivatives(&context, &mut gathered, &choosing, options, clock)?;
-    let module = gathered.module;
     let machine = &made.machine;
-    optimise_derivatives(module, machine, options.level).map_err(|problem| vec![problem])?;
+    let module = optimise_derivatives(gathered.module, machine, options.level)
+        .map_err(|problem| vec![problem])?;
     clock.lap("optimise");
     add_code(&mut made.reports, module, machine, options);
     let object = emit(module, machine).map_err(|problem| vec![problem])?;

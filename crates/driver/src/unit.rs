@@ -173,11 +173,12 @@ pub fn compile_unit(
         }
         Err(problems) => return Err(problems),
     };
-    let derivatives = gathered.module;
     // A unit that is optimised later is optimised with its derivatives.
-    match options.level {
-        Level::O2 | Level::O3 if options.explain.is_none() => drop_the_rest(derivatives),
-        _ => optimise_derivatives(derivatives, &machine, options.level),
+    let derivatives = match options.level {
+        Level::O2 | Level::O3 if options.explain.is_none() => {
+            drop_the_rest(gathered.module).map(|()| gathered.module)
+        }
+        _ => optimise_derivatives(gathered.module, &machine, options.level),
     }
     .map_err(|problem| vec![problem])?;
     clock.lap("optimise");

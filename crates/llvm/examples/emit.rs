@@ -43,7 +43,7 @@ fn main() -> anyhow::Result<()> {
     match stage {
         "exported" => print!("{into}"),
         "optimised" | "assembly" => {
-            optimise(into, OptimisationLevel::O3, &machine)?;
+            let into = optimise(into, OptimisationLevel::O3, &machine)?;
             if stage == "optimised" {
                 print!("{into}");
             } else {

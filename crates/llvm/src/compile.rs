@@ -56,12 +56,12 @@ impl OptimisationLevel {
     }
 }
 
-/// Optimises a module for a target.
-pub fn optimise(
-    module: Module<'_>,
+/// Optimises a module for a target. The result takes its place.
+pub fn optimise<'c>(
+    module: Module<'c>,
     level: OptimisationLevel,
     machine: &TargetMachine,
-) -> Result<(), LlvmError> {
+) -> Result<Module<'c>, LlvmError> {
     let vectorise = matches!(level, OptimisationLevel::O2 | OptimisationLevel::O3);
     let options = PassOptions {
         vectorise_loops: vectorise,
@@ -70,7 +70,33 @@ pub fn optimise(
         unroll: vectorise || level == OptimisationLevel::O1,
         ..PassOptions::default()
     };
-    module.run_passes(level.pipeline(), Some(machine), options)
+    optimise_checked(module, level.pipeline(), machine, options)
+}
+
+/// Runs a pipeline, and runs it again on what there was before without the vectoriser of straight code if what comes out is malformed: LLVM 22's builds vectors of values that are not computed yet where they
+/// are used. The result takes the module's place.
+pub fn optimise_checked<'c>(
+    module: Module<'c>,
+    pipeline: &str,
+    machine: &TargetMachine,
+    options: PassOptions,
+) -> Result<Module<'c>, LlvmError> {
+    if !options.vectorise_straight_code {
+        module.run_passes(pipeline, Some(machine), options)?;
+        return module.verify().map(|()| module);
+    }
+    let before = module.duplicate();
+    module.run_passes(pipeline, Some(machine), options)?;
+    if module.verify().is_ok() {
+        before.dispose();
+        return Ok(module);
+    }
+    module.dispose();
+    let options = PassOptions {
+        vectorise_straight_code: false,
+        ..options
+    };
+    optimise_checked(before, pipeline, machine, options)
 }
 
 /// Optimises a module and compiles it to an object. The description's own level of code generation gives way to the one that the level asks for.
@@ -88,6 +114,6 @@ pub fn compile(
         module.set_triple(machine.triple());
         module.set_data_layout(&machine.data_layout());
     }
-    optimise(module, level, &machine)?;
+    let module = optimise(module, level, &machine)?;
     machine.emit_object(module)
 }

@@ -66,7 +66,7 @@ pub use opcode::{
     AtomicOperation, FastMath, FloatPredicate, GepFlags, IntPredicate, Linkage, Opcode, Ordering,
     ThreadLocalMode, UnnamedAddress, Visibility,
 };
-pub use passes::PassOptions;
+pub use passes::{NO_MASKED_LOOPS, PassOptions};
 pub use target::{
     CodeModel, CodegenLevel, DataLayout, RelocationModel, TargetDescription, TargetMachine,
     host_triple,

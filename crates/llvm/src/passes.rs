@@ -7,6 +7,10 @@ use crate::sys::{ErrorRef, PassBuilderOptionsRef, call};
 use crate::target::TargetMachine;
 use crate::value::Value;
 
+/// LLVM's option with which loops of few iterations are vectorised like others, with a remainder and not with masks: LLVM 22 loses the last iterations of a masked loop of constant length that looks for the
+/// largest or smallest number.
+pub const NO_MASKED_LOOPS: &std::ffi::CStr = c"-vectorizer-min-trip-count=0";
+
 /// What the pipelines may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PassOptions {

@@ -543,7 +543,11 @@ pub(crate) fn load(toolchain: Toolchain) -> Result<&'static Api, LoadError> {
 ///
 /// LLVM asks at run time whether two pointers overlap before it enters a vectorised loop, and likes to ask once for a whole nest of loops. For gradients of matrices whose rows lie between each
 /// other (queries, keys and values of attention) that question has the answer "yes" when each single loop's has "no".
-const OPTIONS: &[&std::ffi::CStr] = &[c"ferrozyme", c"-hoist-runtime-checks=false"];
+const OPTIONS: &[&std::ffi::CStr] = &[
+    c"ferrozyme",
+    c"-hoist-runtime-checks=false",
+    crate::passes::NO_MASKED_LOOPS,
+];
 
 fn set_options(api: &Api) {
     let options: Vec<Text> = OPTIONS.iter().map(|option| option.as_ptr()).collect();

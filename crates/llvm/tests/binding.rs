@@ -1,7 +1,8 @@
 //! The binding: reads, builds, changes, compiles.
 
 use ferrozyme_llvm::{
-    Context, Linkage, Opcode, PassOptions, Place, TargetDescription, TargetMachine, ValueKind,
+    Context, Linkage, LlvmError, Opcode, PassOptions, Place, TargetDescription, TargetMachine,
+    ValueKind,
 };
 
 const SOURCE: &str = r#"
@@ -158,4 +159,24 @@ fn reports_what_llvm_refuses() {
 fn unknown_toolchains_are_named() {
     let error = ferrozyme_llvm::Toolchain::at(std::path::Path::new("/nowhere")).unwrap_err();
     assert!(error.to_string().contains("/nowhere"), "{error}");
+}
+
+#[test]
+fn what_passes_leave_malformed_is_an_error() {
+    let context = Context::new().unwrap();
+    let text = "define double @f(double %x) {\n  ret double %x\n}\n";
+    let machine = TargetMachine::new(&TargetDescription::default()).unwrap();
+    let parse = || context.parse_text("test", text).unwrap();
+    let optimise = |pipeline| {
+        ferrozyme_llvm::compile::optimise_checked(
+            parse(),
+            pipeline,
+            &machine,
+            PassOptions::default(),
+        )
+    };
+    assert!(optimise("default<O2>").is_ok());
+    // A pass of LLVM's that breaks the module on purpose: it is tried again, and given up.
+    let broken = optimise("default<O2>,trigger-verifier-error");
+    assert!(matches!(broken, Err(LlvmError::Malformed { .. })));
 }

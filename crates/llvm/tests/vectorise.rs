@@ -30,7 +30,7 @@ fn llvm_of(text: &str, strict: bool) -> (String, String) {
     }
     into.verify().unwrap();
     let exported = into.to_string();
-    optimise(into, OptimisationLevel::O3, &machine).unwrap();
+    let into = optimise(into, OptimisationLevel::O3, &machine).unwrap();
     (exported, into.to_string())
 }
 
