@@ -289,6 +289,7 @@ impl Derivation<'_> {
         };
         let globals = self.module.globals.len();
         let report = self.report(request, &asked);
+        let mut attempts = 0;
         let (derivative, before) = loop {
             let before = self.module.functions.len();
             let untouched = (!self.choices.is_empty()).then(|| self.module.clone());
@@ -307,6 +308,10 @@ impl Derivation<'_> {
                 Err(error) => {
                     if let Some(untouched) = untouched {
                         *self.module = untouched;
+                    }
+                    attempts += 1;
+                    if attempts > MAX_ATTEMPTS {
+                        return Err(self.refusal(request, &report, &error));
                     }
                     self.give_up_choice(request, &asked, &report, error)?;
                 }
@@ -546,6 +551,9 @@ impl Derivation<'_> {
         functions.collect::<Vec<_>>().join("\n")
     }
 }
+
+/// How often a derivative is tried with one choice less. Programs that run into this have a mechanism behind their pointers that has no derivative.
+const MAX_ATTEMPTS: usize = 12;
 
 /// What choices are called after that were given up.
 const GIVEN_UP: &str = ".ferrozyme_given_up";

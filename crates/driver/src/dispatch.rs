@@ -63,21 +63,39 @@ pub(crate) fn has_unknown_calls(module: Module<'_>, root: &str) -> bool {
     !unknown_calls(module, std::iter::once(root)).is_empty()
 }
 
-/// Turns calls through pointers into choices between functions of the program, and adds these. Whether there was something to do: what
-/// was brought in for it may call through pointers, too.
+/// How many calls through pointers may become choices. Each choice brings its functions along, with the calls in them: where the number does not stay small, it multiplies from round to round (thread pools,
+/// planners), and nothing comes of it.
+const MAX_CALLS: usize = 96;
+
+/// What came of turning calls through pointers into choices.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Dispatched {
+    /// There was nothing to do.
+    Nothing,
+    /// This many calls became choices; what was brought in for them may call through pointers, too.
+    Calls(usize),
+    /// There are too many calls.
+    TooMany,
+}
+
+/// Turns calls through pointers into choices between functions of the program, and adds these. `done` is how many calls became choices before.
 pub(crate) fn dispatch_unknown_calls<'c>(
     context: &'c Context,
     choosing: &Choosing<'_>,
     gathered: &mut Gathered<'c>,
     choices: &mut Vec<Choice>,
-) -> Result<bool, Vec<Diagnostic>> {
+    done: usize,
+) -> Result<Dispatched, Vec<Diagnostic>> {
     let module = gathered.module;
     let inputs = choosing.program;
     let roots = || choosing.roots.iter().map(String::as_str);
     let slot_of = |call: Value<'c>| (call.called_type(), method_slot(call.called()));
     let calls = unknown_calls(module, roots());
     if calls.is_empty() || inputs.program().is_empty() {
-        return Ok(false);
+        return Ok(Dispatched::Nothing);
+    }
+    if done + calls.len() > MAX_CALLS {
+        return Ok(Dispatched::TooMany);
     }
     let slots: Vec<(Type<'c>, Option<u64>)> = calls.iter().copied().map(slot_of).collect();
     let found = find_candidates(context, inputs, &slots).map_err(|problem| vec![problem])?;
@@ -153,7 +171,7 @@ pub(crate) fn dispatch_unknown_calls<'c>(
         .iter()
         .any(|request| matches!(request.interface, Interface::Values(_)));
     let constants = constant_parameters(gathered);
-    let mut any = false;
+    let mut dispatched = 0;
     for (&call, (ty, slot)) in calls.iter().zip(&slots) {
         let of_type = || arms.iter().filter(|arm| arm.copy.value_type() == *ty);
         let mut fitting: Vec<&Arm<'c>> = of_type().filter(|arm| arm.places.fit(*slot)).collect();
@@ -164,7 +182,7 @@ pub(crate) fn dispatch_unknown_calls<'c>(
             let tables = may_have_tables && !constants.contains(&call.called());
             let dispatcher = build_dispatcher(context, module, call, &fitting, tables);
             redirect(context, call, dispatcher);
-            any = true;
+            dispatched += 1;
         }
     }
     for arm in arms {
@@ -172,7 +190,10 @@ pub(crate) fn dispatch_unknown_calls<'c>(
             choices.push(arm.choice);
         }
     }
-    Ok(any)
+    Ok(match dispatched {
+        0 => Dispatched::Nothing,
+        calls => Dispatched::Calls(calls),
+    })
 }
 
 /// The parameters of roots that have no shadow.

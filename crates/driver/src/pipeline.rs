@@ -4,7 +4,7 @@ use crate::Output;
 use crate::bits::follow_bits;
 use crate::derive::{Derived, Refusals, derive};
 use crate::detach::attach_again;
-use crate::dispatch::{Choice, dispatch_unknown_calls, has_unknown_calls};
+use crate::dispatch::{Choice, Dispatched, dispatch_unknown_calls, has_unknown_calls};
 use crate::enzyme::{
     adapt_registrations, call_parallel_regions, copy_from_outside, declare_hints,
     detach_inactive_globals, end_at_handlers, mark_arrays, pass_lists, take_hints,
@@ -168,9 +168,13 @@ pub(crate) fn make_derivatives<'c>(
         return Err(refused.into());
     }
     let mut choices = Vec::new();
+    let mut dispatched = 0;
     for _ in 0..MAX_ROUNDS {
-        if !dispatch_unknown_calls(context, choosing, gathered, &mut choices)? {
-            break;
+        match dispatch_unknown_calls(context, choosing, gathered, &mut choices, dispatched)? {
+            Dispatched::Nothing => break,
+            Dispatched::Calls(calls) => dispatched += calls,
+            // What was said before is all that can be said.
+            Dispatched::TooMany => return Err(Refused::from(Vec::new())),
         }
         return_results(context, module, &mut gathered.registrations);
         choose_inlining(context, module, &gathered.requests, perturbation.inline);
