@@ -10,7 +10,7 @@ mod rust;
 
 use crate::program::{Language, Program};
 use crate::verdict::Finding;
-use anyhow::{Context, bail};
+use anyhow::Context;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -25,26 +25,34 @@ pub struct Workshop {
     language: Language,
     /// Where their files are.
     folder: PathBuf,
-    /// `cargo-ferrozyme` or `ferrozyme-cc`.
+    /// `cargo ferrozyme` or `ferrozyme-cc`.
     driver: PathBuf,
     /// Whether they run under valgrind.
     valgrind: bool,
 }
 
 impl Workshop {
-    /// A workshop in a folder, which is made; builds the driver.
+    /// A workshop in a folder, which is made. `drivers` is where `source-cargo` and `source-cc` are: the drivers for users under other names, so that cargo builds them with this package.
     ///
     /// # Errors
     ///
-    /// If the driver cannot be built or the folder cannot be made.
-    pub fn new(language: Language, folder: &Path, valgrind: bool) -> anyhow::Result<Workshop> {
+    /// If the folder cannot be made.
+    pub fn new(
+        language: Language,
+        folder: &Path,
+        drivers: &Path,
+        valgrind: bool,
+    ) -> anyhow::Result<Workshop> {
         std::fs::create_dir_all(folder)
             .with_context(|| format!("{} cannot be made", folder.display()))?;
         let folder = folder.canonicalize()?;
         Ok(Workshop {
             language,
             folder,
-            driver: build_driver(language)?,
+            driver: drivers.join(match language {
+                Language::Rust => "source-cargo",
+                Language::C => "source-cc",
+            }),
             valgrind,
         })
     }
@@ -98,34 +106,4 @@ impl Workshop {
 fn is_late(output: &Output) -> bool {
     use std::os::unix::process::ExitStatusExt;
     matches!(output.status.code(), Some(124 | 137)) || output.status.signal() == Some(9)
-}
-
-/// Builds the driver of this repository and says where it is.
-fn build_driver(language: Language) -> anyhow::Result<PathBuf> {
-    let (package, name) = match language {
-        Language::Rust => ("ferrozyme-cli", "cargo-ferrozyme"),
-        Language::C => ("ferrozyme-cc", "ferrozyme-cc"),
-    };
-    // Beside this program, which cargo has put into the folder of the profile, or into one below it.
-    let this = std::env::current_exe().context("this program cannot be found")?;
-    let folder = this
-        .ancestors()
-        .skip(1)
-        .find(|folder| !folder.ends_with("deps"))
-        .context("this program is in no folder")?;
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command
-        .args(["build", "--quiet", "-p", package, "--bin", name])
-        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
-    if folder.ends_with("release") {
-        command.arg("--release");
-    }
-    if let Some(target) = folder.parent() {
-        command.env("CARGO_TARGET_DIR", target);
-    }
-    let status = command.status().context("cargo cannot be started")?;
-    if !status.success() {
-        bail!("the driver cannot be built");
-    }
-    Ok(folder.join(name))
 }

@@ -12,7 +12,9 @@ use std::process::Command;
 fn sample(language: Language, count: u64) {
     let name = format!("source-sample-{}", language.extension());
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let workshop = Workshop::new(language, &folder, false).expect("a driver");
+    let drivers = Path::new(env!("CARGO_BIN_EXE_source-cc")).parent();
+    let drivers = drivers.expect("binaries are in a folder");
+    let workshop = Workshop::new(language, &folder, drivers, false).expect("a folder");
     let plan = Plan {
         language,
         first: 1,

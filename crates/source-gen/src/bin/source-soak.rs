@@ -89,7 +89,10 @@ fn main() -> anyhow::Result<ExitCode> {
         .folder
         .clone()
         .unwrap_or_else(|| temporary.path().to_owned());
-    let workshop = Workshop::new(language, &folder, arguments.valgrind)?;
+    // Cargo puts the drivers beside this program.
+    let this = std::env::current_exe().context("this program cannot be found")?;
+    let drivers = this.parent().context("this program is in no folder")?;
+    let workshop = Workshop::new(language, &folder, drivers, arguments.valgrind)?;
     let bar = ProgressBar::new(plan.count).with_style(ProgressStyle::with_template(
         "{elapsed_precise} {wide_bar} {human_pos}/{human_len} {msg}",
     )?);
