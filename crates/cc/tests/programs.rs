@@ -117,6 +117,7 @@ struct Header {
     with: Vec<String>,
     output: Option<String>,
     refused: Option<String>,
+    stops: Option<String>,
 }
 
 fn read_header(text: &str) -> Result<Header, Failed> {
@@ -129,12 +130,18 @@ fn read_header(text: &str) -> Result<Header, Failed> {
         with: Vec::new(),
         output: None,
         refused: None,
+        stops: None,
     };
     let (line, refused) = match line.split_once("refused: ") {
         Some((before, refused)) => (before.trim_end_matches("; "), Some(refused.to_owned())),
         None => (line, None),
     };
     header.refused = refused;
+    let (line, stops) = match line.split_once("stops: ") {
+        Some((before, stops)) => (before.trim_end_matches("; "), Some(stops.to_owned())),
+        None => (line, None),
+    };
+    header.stops = stops;
     if line.is_empty() {
         return Ok(header);
     }
@@ -176,6 +183,13 @@ fn run_program(path: &Path, level: char) -> Result<(), Failed> {
     }
     check_success("compiling", &compiled)?;
     let ran = Command::new(&program).current_dir(sources).output()?;
+    if let Some(stops) = &header.stops {
+        let said = String::from_utf8_lossy(&ran.stderr);
+        return match said.contains(stops) && ran.status.code().is_none() {
+            true => Ok(()),
+            false => Err(format!("it ended with {}, and said:\n{said}", ran.status).into()),
+        };
+    }
     check_success("running", &ran)?;
     let printed = String::from_utf8_lossy(&ran.stdout);
     match header.output {

@@ -27,13 +27,14 @@ use crate::objects::{Class, Contradiction, Kind, Objects, Source, ValueKind};
 use crate::request::Activity;
 use crate::rules::{self, Rule};
 use crate::search::{Search, follows_rules, forget_accesses};
-use crate::shadowing::is_own_shadow;
+use crate::shadowing::{is_global_its_own_shadow, is_own_shadow, leads_on};
+use crate::statics::stop_without_shadow;
 use crate::unions;
 use ferrozyme_ir::entity::packed_option::PackedOption;
 use ferrozyme_ir::entity::{EntitySet, SecondaryMap};
 use ferrozyme_ir::{
-    Builder, Constant, Function, FunctionId, Layout, MemoryEffect, Module, Op, Opcode, Param,
-    Payload, Region, Type, Value, ValueDef,
+    Builder, Constant, Function, FunctionId, GlobalId, Layout, MemoryEffect, Module, Op, Opcode,
+    Param, Payload, Region, Type, Value, ValueDef,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -213,6 +214,9 @@ pub(crate) trait Callees {
     /// The manners of releasing memory that entries of a list for anything name by their position.
     fn manners(&mut self) -> &[Manner];
 
+    /// Whether pointers that are found in memory may have no shadow, though what they lead to needs one: see `statics.rs`.
+    fn checks_pointers(&mut self) -> bool;
+
     /// The number by which notes about released memory name a layout.
     fn number_of_layout(&mut self, cells: &Cells) -> usize;
 
@@ -223,7 +227,7 @@ pub(crate) trait Callees {
     fn shadow_of_function(&mut self, function: FunctionId) -> Result<Constant, Error>;
 
     /// The shadow of a global.
-    fn shadow_of_global(&mut self, global: ferrozyme_ir::GlobalId) -> Result<Constant, Error>;
+    fn shadow_of_global(&mut self, global: GlobalId) -> Result<Constant, Error>;
 }
 
 /// What the forward sweep of one function is to be.
@@ -597,6 +601,9 @@ impl Augmenter<'_> {
             return Ok(self.function().zero(ty));
         }
         let constant = match self.augmented.function.constant_of(value).cloned() {
+            Some(Constant::Global(global)) if self.is_global_its_own_shadow(value, global) => {
+                return Ok(value);
+            }
             Some(Constant::Global(global)) if self.has_shadow(value) => {
                 self.callees.shadow_of_global(global)?
             }
@@ -624,6 +631,21 @@ impl Augmenter<'_> {
         let objects = self.sweep.objects;
         let class = objects.class_of(&self.augmented.function, pointer);
         class.is_some_and(|(class, _)| is_own_shadow(self.callees.module(), objects, class))
+    }
+
+    /// Whether whoever follows the shadow of a pointer must find a shadow there.
+    fn needs_shadow(&mut self, pointer: Value) -> bool {
+        let objects = self.sweep.objects;
+        let class = objects.class_of(&self.augmented.function, pointer);
+        class.is_some_and(|(class, _)| leads_on(objects, class)) && !self.is_own_shadow(pointer)
+    }
+
+    fn is_global_its_own_shadow(&mut self, value: Value, global: GlobalId) -> bool {
+        let objects = self.sweep.objects;
+        let class = objects.class_of(&self.augmented.function, value);
+        class.is_some_and(|(class, _)| {
+            is_global_its_own_shadow(self.callees.module(), objects, global, class)
+        })
     }
 
     /// Whether an integer is an argument without a shadow: a number, though it is put where addresses are in other cases.
@@ -816,6 +838,10 @@ impl Augmenter<'_> {
         } else if self.has_shadow(result) {
             let address = self.shadow(op, data.operands[0])?;
             let shape = self.repeat_on_shadow(region, op, &[address]);
+            let is_pointer = self.augmented.function.ty(result) == Type::PTR;
+            if is_pointer && self.callees.checks_pointers() && self.needs_shadow(result) {
+                stop_without_shadow(&mut self.builder(region, op), result, shape);
+            }
             if union {
                 let (load, _) = self.augmented.function.def_op(shape).expect("just made");
                 self.augmented.unsteady.insert(load);

@@ -62,6 +62,11 @@ impl Manner {
         }
     }
 
+    /// Whether it is C's `free`.
+    pub(crate) fn is_of_c(&self) -> bool {
+        &*self.family == "malloc"
+    }
+
     /// How a `free` does it.
     pub(crate) fn of(data: &OpData) -> Manner {
         match &data.payload {

@@ -17,7 +17,7 @@ use crate::plan::{Decision, Plan, Surroundings, plan};
 use crate::request::{Activity, Choices, Request};
 use crate::reverse::{Forward, reverse};
 use crate::rules;
-use crate::statics::{Assumption, assume_constants};
+use crate::statics::{Assumption, assume_constants, keeps_pointers_in_globals};
 use crate::tape::{self, Tape};
 use ferrozyme_ir::{
     Alignment, Builder, Constant, Function, FunctionId, GlobalId, Module, Opcode, Param,
@@ -160,6 +160,8 @@ struct Session<'m> {
     in_progress: Vec<SplitKey>,
     /// The manners of releasing memory that entries of a list for anything name by their position.
     manners: Option<Vec<Manner>>,
+    /// Whether pointers that are found in memory may have no shadow, once somebody asked.
+    checks_pointers: Option<bool>,
     /// Whether a register of shadows is kept, since memory of the caller's may be released.
     has_register: bool,
     /// The layouts that notes in the register name by their position.
@@ -223,6 +225,13 @@ impl Callees for Session<'_> {
         self.split_for(key)
     }
 
+    fn checks_pointers(&mut self) -> bool {
+        let (module, objects) = (&*self.module, &mut self.objects);
+        *self
+            .checks_pointers
+            .get_or_insert_with(|| keeps_pointers_in_globals(module, objects))
+    }
+
     fn shadow_of_function(&mut self, function: FunctionId) -> Result<Constant, Error> {
         self.function_table(function).map(Constant::Global)
     }
@@ -250,6 +259,7 @@ impl<'m> Session<'m> {
             splits: FxHashMap::default(),
             in_progress: Vec::new(),
             manners: None,
+            checks_pointers: None,
             has_register: false,
             released: Vec::new(),
             keep_order: false,

@@ -35,7 +35,7 @@ use crate::globals::{self, Use};
 use crate::objects::ObjectsCache;
 use crate::request::{Activity, Request};
 use crate::search::{Search, follows_rules, forget_accesses};
-use crate::statics::{Assumption, assume_constants};
+use crate::statics::{Assumption, assume_constants, keeps_pointers_in_globals};
 use ferrozyme_ir::{
     Alignment, Constant, Function, FunctionId, Global, GlobalId, Layout, MemoryEffect, Module,
     Opcode, Param, Symbol, Type, Value, verify_function,
@@ -108,6 +108,7 @@ fn make(
         by_key: FxHashMap::default(),
         by_function: FxHashMap::default(),
         calls_pointers: Search::default(),
+        checks_pointers: None,
         follows_rules: Search::default(),
         layouts_matter: Search::default(),
     };
@@ -161,6 +162,8 @@ struct Session<'m> {
     by_key: FxHashMap<Key, usize>,
     by_function: FxHashMap<FunctionId, Vec<usize>>,
     calls_pointers: Search,
+    /// Whether pointers that are found in memory may have no shadow, once somebody asked: see `statics.rs`.
+    checks_pointers: Option<bool>,
     /// Which functions run code of rules.
     follows_rules: Search,
     layouts_matter: Search,
@@ -178,6 +181,7 @@ impl Session<'_> {
         }
         let follows_rules = follows_rules(&mut self.follows_rules, self.module, key.function);
         let other_code = follows_rules || self.calls_pointers(key.function);
+        let checks_pointers = self.checks_pointers();
         let primal = &self.module.functions[key.function];
         let width = self.width();
         let mut params = Vec::new();
@@ -204,6 +208,8 @@ impl Session<'_> {
             declared.facts.memory = MemoryEffect::Any;
             declared.facts.willreturn = false;
         }
+        // The program may stop where the primal does not.
+        declared.facts.willreturn &= !checks_pointers;
         if follows_rules {
             declared.params.iter_mut().for_each(forget_accesses);
         }
@@ -373,6 +379,13 @@ impl Session<'_> {
             globals::fill_slot(self.module, slot, Symbol::Global(table));
         }
         Ok(Constant::Global(shadow))
+    }
+
+    fn checks_pointers(&mut self) -> bool {
+        let (module, objects) = (&*self.module, &mut self.objects);
+        *self
+            .checks_pointers
+            .get_or_insert_with(|| keeps_pointers_in_globals(module, objects))
     }
 
     /// Whether a function may run code behind a pointer, of whose derivative the facts about the function say nothing.

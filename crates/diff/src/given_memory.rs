@@ -24,7 +24,8 @@ use crate::deferral::runtime_functions;
 use crate::memory::{self, Cells};
 use crate::objects::{Class, Kind, Objects};
 use ferrozyme_ir::{
-    Alignment, Builder, Function, FunctionId, IntPredicate, Module, Opcode, Payload, Type, Value,
+    Alignment, Builder, Function, FunctionId, IntPredicate, MemoryEffect, Module, Opcode, Payload,
+    Type, Value,
 };
 
 /// How many bytes a register has.
@@ -235,6 +236,45 @@ pub(crate) const LOST_SEED: &str = "Ferrozyme: memory of an argument was release
 /// What the program says where floats in released memory cannot be told from something else.
 pub(crate) const UNCLEAR: &str = "Ferrozyme: memory of an argument was released in which floats share their place with pointers or numbers, \
     and whether a gradient is lost with it cannot be told. Let the function work on a copy";
+
+/// What the program says where memory is released by an allocator that is not told its size, and that cannot be asked.
+pub(crate) const UNSIZED: &str = "Ferrozyme: memory of an argument was released without its size, and whether a gradient is lost with it cannot be told. \
+    Let the function work on a copy";
+
+/// C's function that says for how many bytes there is room in memory of its heap.
+pub(crate) fn measure_function(module: &mut Module) -> FunctionId {
+    const NAME: &str = "malloc_usable_size";
+    if let Some(id) = module.function_named(NAME) {
+        return id;
+    }
+    let mut function = Function::declare(NAME, vec![Type::PTR.into()], vec![Type::I64]);
+    function.params[0].facts.nocapture = true;
+    function.params[0].facts.readonly = true;
+    function.facts.memory = MemoryEffect::Read;
+    function.facts.inactive = true;
+    function.facts.willreturn = true;
+    module.functions.push(function)
+}
+
+/// The bytes of a shadow whose size nobody tells, but the heap: the shadow of memory that C's `free` releases is released by it as well. There may be up to eight bytes more than were asked
+/// for, which hold anything: they are set to zero, so that what is there in the end is a gradient. All before must hold no seeds.
+pub(crate) fn measure_shadow(
+    b: &mut Builder<'_>,
+    measure: FunctionId,
+    cells: &Cells,
+    shadow: Value,
+) -> Value {
+    let call = b.call(measure, &[shadow], &[Type::I64]);
+    let room = b.function.result(call);
+    let (rest, zero) = (b.i64(8), b.i64(0));
+    let sure = b.binary(Opcode::Sub, room, rest);
+    let sure = b.binary(Opcode::Smax, sure, zero);
+    memory::stop_unless_zero(b, cells, shadow, sure, LOST_SEED);
+    let unsure = b.binary(Opcode::Sub, room, sure);
+    let (at, byte) = (b.offset(shadow, sure, 1), b.zero(Type::I8));
+    b.fill(at, byte, unsure, Alignment::ONE);
+    room
+}
 
 /// Makes the function `(register)` that works off the notes in the order in which they were put down: gradients go to what took the
 /// place of the released memory, and the program stops where there is none for them. `layouts` are those that notes name by their position.

@@ -18,7 +18,7 @@ use crate::activity::{Activities, reachable_from};
 use crate::objects::{Class, Kind, Objects, Source};
 use crate::request::Activity;
 use crate::search::Search;
-use ferrozyme_ir::{Function, Module, Op, Opcode, Payload, Value, returning_ops};
+use ferrozyme_ir::{Function, GlobalId, Module, Op, Opcode, Payload, Value, returning_ops};
 use rustc_hash::FxHashSet;
 
 /// The memory of a function that has shadows: what its own derivative needs, and what others expect.
@@ -130,6 +130,32 @@ pub(crate) fn is_own_shadow(module: &Module, objects: &Objects, class: Class) ->
                 .sources(class)
                 .all(|source| !matches!(source, Source::Function(_)))
     })
+}
+
+/// Whether somebody here finds floats or pointers in memory, or in what pointers there lead to: then code that follows a shadow pointer to it needs a shadow there.
+pub(crate) fn leads_on(objects: &Objects, class: Class) -> bool {
+    reachable_from(objects, class).into_iter().any(|class| {
+        let mut fields = objects.fields(class);
+        fields.any(|field| !matches!(field.kind, Kind::Integer | Kind::Padding))
+    })
+}
+
+/// Whether a global can be its own shadow: nothing with a derivative is in what it leads to, and nobody here writes there. What others may have put there since the program
+/// started (a type object with functions, say) is then found where the program finds it.
+pub(crate) fn is_global_its_own_shadow(
+    module: &Module,
+    objects: &Objects,
+    global: GlobalId,
+    class: Class,
+) -> bool {
+    let data = &module.globals[global];
+    let no_float = |kind| matches!(kind, Kind::Integer | Kind::Pointer(_) | Kind::Padding);
+    data.inactive
+        && !data.constant
+        && reachable_from(objects, class).into_iter().all(|class| {
+            objects.fields(class).all(|field| no_float(field.kind))
+                && !objects.is_written_here(class)
+        })
 }
 
 struct Shadowing<'a> {

@@ -3,14 +3,23 @@
 //! Tables and configurations are such globals: the program fills them before, and the differentiated functions only read them
 //! ([`infer_inactive_globals`]), or they fill them with constants themselves, the first time that they look ([`assume_constants`]: `LazyLock`, caches of what the processor
 //! can do, seeds of hash functions). Nobody can look at the shadow of a global, so there is no reason to have one unless something with a derivative may be stored there.
+//!
+//! Pointers in globals are another matter: what they lead to may have been made before the derivative was called, without a shadow. At the start of a derivative all
+//! pointers in shadows of globals that can change are null. Where derivatives find such a pointer and go on from there, the program stops.
 
 use crate::activity::reachable_from;
 use crate::error::Error;
-use crate::objects::{Objects, ObjectsCache, Source};
-use ferrozyme_ir::{FunctionId, GlobalId, Module};
+use crate::memory::stop_if;
+use crate::objects::{Class, Objects, ObjectsCache, Source};
+use crate::shadowing::leads_on;
+use ferrozyme_ir::{
+    Builder, FunctionId, GlobalId, IntPredicate, Module, Opcode, Scalar, Type, Value,
+};
 use rustc_hash::FxHashSet;
 
 /// Declares globals inactive that no function of the module writes, nor what pointers in them lead to.
+///
+/// A global that no function of the module writes, but what its pointers lead to (floats, or more pointers), is declared shared: nobody but others put the pointers there, and nobody knows shadows of what they lead to.
 pub fn infer_inactive_globals(module: &mut Module) {
     let candidates: Vec<GlobalId> = module
         .globals
@@ -22,6 +31,8 @@ pub fn infer_inactive_globals(module: &mut Module) {
         return;
     }
     let mut written: FxHashSet<GlobalId> = FxHashSet::default();
+    let mut assigned: FxHashSet<GlobalId> = FxHashSet::default();
+    let mut leading: FxHashSet<GlobalId> = FxHashSet::default();
     let mut cache = ObjectsCache::new();
     let functions: Vec<FunctionId> = module.functions.keys().collect();
     for id in functions {
@@ -37,6 +48,12 @@ pub fn infer_inactive_globals(module: &mut Module) {
                     _ => None,
                 })
                 .collect();
+            if objects.is_written_here(class) {
+                assigned.extend(&globals);
+            }
+            if objects.pointees(class).any(|to| leads_on(&objects, to)) {
+                leading.extend(&globals);
+            }
             let writes = || {
                 let reached = reachable_from(&objects, class);
                 reached.iter().any(|&class| objects.is_written_here(class))
@@ -46,9 +63,13 @@ pub fn infer_inactive_globals(module: &mut Module) {
             }
         }
     }
-    for global in candidates {
-        if !written.contains(&global) {
-            module.globals[global].inactive = true;
+    for id in candidates {
+        let global = &mut module.globals[id];
+        if !written.contains(&id) {
+            global.inactive = true;
+        } else if leading.contains(&id) && !assigned.contains(&id) && global.relocations.is_empty()
+        {
+            global.shared = true;
         }
     }
 }
@@ -99,6 +120,45 @@ pub(crate) fn assume_constants<T>(
     }
 }
 
+/// Whether a module keeps pointers in globals that it can change: then a pointer that is found in memory may have been put there before the derivative ran, and
+/// have no shadow.
+pub(crate) fn keeps_pointers_in_globals(module: &Module, cache: &mut ObjectsCache) -> bool {
+    let may_change = |id: GlobalId| {
+        let global = &module.globals[id];
+        !global.constant && !global.shared
+    };
+    let word = Scalar::Ptr.bytes();
+    let mut globals = module.globals.iter();
+    if !globals.any(|(id, global)| global.size >= word && may_change(id)) {
+        return false;
+    }
+    let mut functions = module.functions.iter();
+    functions.any(|(id, function)| {
+        let holds = |objects: &Objects, class: Class| {
+            let mut sources = objects.sources(class);
+            sources.any(|source| matches!(source, Source::Global(global) if may_change(global)))
+                && objects.pointees(class).next().is_some()
+        };
+        function.body.is_some() && {
+            let objects = cache.get(module, id);
+            objects.classes().any(|class| holds(&objects, class))
+        }
+    })
+}
+
+/// What the program says where a pointer leads to memory without a shadow.
+const WITHOUT_SHADOW: &str = "Ferrozyme: derivatives would flow through memory that a global variable pointed to before the derivative was called, and which has no shadow. \
+    Give the memory to the function as an argument with a shadow, or make and release it inside";
+
+/// Stops the program where a pointer that was found in memory leads somewhere, and its shadow nowhere.
+pub(crate) fn stop_without_shadow(b: &mut Builder<'_>, pointer: Value, shadow: Value) {
+    let null = b.zero(Type::PTR);
+    let leads = b.icmp(IntPredicate::Ne, pointer, null);
+    let lost = b.icmp(IntPredicate::Eq, shadow, null);
+    let both = b.binary(Opcode::And, leads, lost);
+    stop_if(b, both, WITHOUT_SHADOW);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -138,5 +198,13 @@ mod tests {
             .map(|global| global.name.as_str())
             .collect();
         assert_eq!(inactive, ["read", "table"]);
+        // What others put there, and what is behind is written.
+        let shared: Vec<&str> = module
+            .globals
+            .values()
+            .filter(|global| global.shared)
+            .map(|global| global.name.as_str())
+            .collect();
+        assert_eq!(shared, ["behind"]);
     }
 }

@@ -73,6 +73,7 @@ pub(crate) fn derive(
         perturbation: &options.perturbation,
         wrappers: HashMap::new(),
         splits: HashMap::new(),
+        split_shadows: HashMap::new(),
         open: Vec::new(),
         reports: Vec::new(),
     };
@@ -147,6 +148,8 @@ struct Derivation<'m> {
     wrappers: HashMap<String, FunctionId>,
     /// Split derivatives, by the symbol of their root.
     splits: HashMap<String, diff::Split>,
+    /// The shadows of statics that the two halves of split reverse mode have in common, by root.
+    split_shadows: HashMap<String, Vec<GlobalId>>,
     /// The requests being made, to find those that need themselves.
     open: Vec<String>,
     reports: Vec<(String, DerivativeReport)>,
@@ -332,18 +335,24 @@ impl Derivation<'_> {
                 remove_dead_code(self.module, id);
             }
         }
-        let wrapper = match &request.interface {
-            Interface::Slots(descriptor) => {
-                let shadows = self.own_shadows(globals);
-                wrap_derivative(
-                    self.module,
-                    &request.symbol,
-                    descriptor,
-                    derivative,
-                    &shadows,
-                )
+        let mut shadows = self.own_shadows(globals);
+        if request.part() != Part::Whole {
+            // The two halves are made together, and the first of them to run starts with fresh shadows.
+            let made = self.split_shadows.entry(name.clone()).or_default();
+            made.append(&mut shadows);
+            if !matches!(request.part(), Part::Reverse { .. }) {
+                shadows.clone_from(made);
             }
-            Interface::Values(_) => forward_to(self.module, &request.symbol, derivative),
+        }
+        let wrapper = match &request.interface {
+            Interface::Slots(descriptor) => wrap_derivative(
+                self.module,
+                &request.symbol,
+                descriptor,
+                derivative,
+                &shadows,
+            ),
+            Interface::Values(_) => forward_to(self.module, &request.symbol, derivative, &shadows),
         };
         self.wrappers.insert(request.symbol.clone(), wrapper);
         let mut report = report;

@@ -29,12 +29,7 @@ pub(crate) fn wrap_derivative(
     let results = module.functions[derivative].results.clone();
     let slots = slot_values(&function, descriptor);
     let mut build = Builder::at_body(&mut function);
-    for &shadow in shadows {
-        let Global { size, align, .. } = module.globals[shadow];
-        let (to, bytes) = (build.global_address(shadow), build.i64(size as i64));
-        let zero = build.function.int(Type::scalar_of(Scalar::Int(8)), 0);
-        build.fill(to, zero, bytes, align);
-    }
+    reset_shadows(&mut build, module, shadows);
 
     let mut args = Vec::new();
     for (slot, values) in descriptor.slots.iter().zip(&slots) {
@@ -100,6 +95,16 @@ pub(crate) fn wrap_derivative(
     }
     build.ret(&[]);
     define(module, function)
+}
+
+/// Sets shadows of statics to what they are at the start of a derivative: floats are zero, and pointers null.
+pub(crate) fn reset_shadows(build: &mut Builder<'_>, module: &Module, shadows: &[GlobalId]) {
+    for &shadow in shadows {
+        let Global { size, align, .. } = module.globals[shadow];
+        let (to, bytes) = (build.global_address(shadow), build.i64(size as i64));
+        let zero = build.function.int(Type::scalar_of(Scalar::Int(8)), 0);
+        build.fill(to, zero, bytes, align);
+    }
 }
 
 /// The addresses of a slot and of its shadows.

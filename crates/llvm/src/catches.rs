@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! invoke void @g() to label %next unwind label %pad          invoke void @g() to label %next unwind label %end
-//! pad: %e = landingpad { ptr, i32 } catch ptr @type    ⇒     end: %e = landingpad { ptr, i32 } cleanup
+//! pad: %e = landingpad { ptr, i32 } catch ptr @type    ⇒     end: %e = landingpad { ptr, i32 } catch ptr null
 //!      … the handler, which goes on after the `try`               says why;  call void @std::terminate()
 //! ```
 //!
@@ -11,11 +11,23 @@
 //! (The driver makes sure before that no handler comes back; here they leave the control flow, also those that throw on what they caught.)
 
 use crate::attribute::Place;
+use crate::block::Block;
 use crate::context::Context;
 use crate::module::Module;
 use crate::opcode::Opcode;
 use crate::stop::{CAUGHT, show};
 use crate::value::Value;
+use std::collections::HashMap;
+
+/// What is shown where a call throws something that would be caught.
+fn caught_at<'c>(context: &'c Context, invoke: Value<'c>) -> String {
+    let places = invoke.source_places(context);
+    let place = places.first().filter(|place| place.line > 0);
+    match place {
+        Some(place) => format!("{}:{}: {CAUGHT}", place.file, place.line),
+        None => CAUGHT.to_owned(),
+    }
+}
 
 /// Replaces the handlers of a function; whether there were any. What only they led to is left without anything that leads there.
 pub(crate) fn terminate_at_handlers<'c>(
@@ -29,7 +41,8 @@ pub(crate) fn terminate_at_handlers<'c>(
     if !from_cpp {
         return false;
     }
-    let mut end = None;
+    // One end for each text.
+    let mut ends: HashMap<String, Block<'c>> = HashMap::new();
     for block in function.blocks() {
         let Some(invoke) = block.terminator().filter(|end| end.is(Opcode::Invoke)) else {
             continue;
@@ -38,12 +51,15 @@ pub(crate) fn terminate_at_handlers<'c>(
         let Some(pad) = pad.filter(|pad| !pad.clauses().is_empty()) else {
             continue;
         };
-        let end = *end.get_or_insert_with(|| {
+        let text = caught_at(context, invoke);
+        let end = *ends.entry(text).or_insert_with_key(|text| {
             let end = context.append_block(function, "thrown");
             let builder = context.builder();
             builder.at_end(end);
-            builder.landing_pad(pad.ty()).set_cleanup(true);
-            show(context, module, &builder, CAUGHT);
+            // It catches everything: what would only be cleaned up ends a program without a word where nobody else catches it.
+            let thrown = builder.landing_pad(pad.ty());
+            thrown.add_clause(context.pointer().zero());
+            show(context, module, &builder, text);
             let terminate = module.declare("_ZSt9terminatev", context.void().function(&[], false));
             let call = builder.call_function(terminate, &[]);
             call.add_attribute(Place::Function, context.attribute("noreturn", 0));
@@ -53,5 +69,5 @@ pub(crate) fn terminate_at_handlers<'c>(
         });
         invoke.set_successor(1, end);
     }
-    end.is_some()
+    !ends.is_empty()
 }

@@ -25,7 +25,7 @@ impl Analysis<'_> {
             self.report_constant_writes(op, activities)?;
         }
         // Last, since the others know a place.
-        self.report_shared_globals(activities)
+        self.report_shared_globals(ops, activities)
     }
 
     fn report_missing_shadows(
@@ -91,7 +91,7 @@ impl Analysis<'_> {
     }
 
     /// What pointers in a global lead to has a shadow only if derivatives alone put them there.
-    fn report_shared_globals(&self, activities: &Activities) -> Result<(), Error> {
+    fn report_shared_globals(&self, ops: &[Op], activities: &Activities) -> Result<(), Error> {
         for &class in &activities.shadowed {
             let mut shared = self
                 .objects
@@ -104,14 +104,21 @@ impl Analysis<'_> {
             if let Some(global) = shared.find(|global| global.shared && !global.constant)
                 && pointees.any(|to| activities.shadowed.contains(&to))
             {
-                return Err(Error::of_function(
-                    self.function,
-                    format!(
-                        "derivatives would flow through memory that @{} points to, which lives on between calls",
-                        global.name
-                    ),
-                    "keep such memory in arguments or local variables; if it is only read, read it in a function that is declared inactive",
-                ));
+                let message = format!(
+                    "derivatives would flow through memory that @{} points to, which lives on between calls",
+                    global.name
+                );
+                let remedy = "keep such memory in arguments or local variables; if it is only read, read it in a function that is declared inactive";
+                let found = ops.iter().copied().find(|&op| {
+                    let data = &self.function.ops[op];
+                    data.opcode == Opcode::Load
+                        && self.function.ty(data.results[0]).is_ptr()
+                        && self.class(data.operands[0]) == Some(class)
+                });
+                return Err(match found {
+                    Some(op) => Error::at(self.module, self.function, op, message, remedy),
+                    None => Error::of_function(self.function, message, remedy),
+                });
             }
         }
         Ok(())

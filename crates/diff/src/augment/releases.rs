@@ -5,7 +5,7 @@
 use super::{Augmenter, Lists, Step};
 use crate::deferral::{self, ListKey, Manner};
 use crate::error::Error;
-use crate::given_memory::{Action, LOST_SEED, UNCLEAR};
+use crate::given_memory::{self, Action, LOST_SEED, UNCLEAR, UNSIZED};
 use crate::memory::{self, Released};
 use crate::unions;
 use ferrozyme_ir::{Builder, IntPredicate, Op, Opcode, Payload, Region, Type, Value};
@@ -214,6 +214,9 @@ impl Augmenter<'_> {
         };
         let successor = size.and_then(|size| self.successor_of(region, address, size, releases));
         let number = self.callees.number_of_layout(&cells);
+        let manner = Manner::of(&self.augmented.function.ops[op]);
+        let measure = (size.is_none() && manner.is_of_c())
+            .then(|| given_memory::measure_function(self.callees.module()));
         let [is_given, remove, note] = [Action::IsGiven, Action::Remove, Action::Note]
             .map(|action| action.function(self.callees.module()));
         let mut b = self.builder(region, op);
@@ -229,10 +232,18 @@ impl Augmenter<'_> {
                     b.call(note, &[register, shadow, new, bytes, number], &[]);
                     b.call(remove, &[register, new], &[]);
                 }
-                let Some(size) = size else { return };
-                if successor.is_none() {
-                    memory::stop_unless_zero(b, &cells, shadow, size, LOST_SEED);
-                }
+                let size = match (size, measure) {
+                    (Some(size), _) => {
+                        if successor.is_none() {
+                            memory::stop_unless_zero(b, &cells, shadow, size, LOST_SEED);
+                        }
+                        size
+                    }
+                    (None, Some(measure)) => {
+                        given_memory::measure_shadow(b, measure, &cells, shadow)
+                    }
+                    (None, None) => return memory::stop_if(b, given, UNSIZED),
+                };
                 let null = b.zero(Type::PTR);
                 b.call(note, &[register, shadow, null, size, number], &[]);
             });

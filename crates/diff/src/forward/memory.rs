@@ -8,6 +8,7 @@ use super::sweep::Sweep;
 use crate::error::Error;
 use crate::memory::{self, Cells};
 use crate::objects::Kind;
+use crate::statics::stop_without_shadow;
 use ferrozyme_ir::{Alignment, Constant, Op, Opcode, Payload, Region, Type, Value};
 
 impl Sweep<'_, '_> {
@@ -29,6 +30,12 @@ impl Sweep<'_, '_> {
             .iter()
             .map(|&shadow| b.value(Opcode::Load, &[shadow], data.payload.clone(), ty))
             .collect();
+        if ty == Type::PTR && self.session.checks_pointers() && self.needs_shadow(result) {
+            let mut b = self.builder(region, op);
+            for &shadow in &lanes {
+                stop_without_shadow(&mut b, result, shadow);
+            }
+        }
         self.set_companions(result, &lanes);
         Ok(())
     }

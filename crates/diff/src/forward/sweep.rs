@@ -12,7 +12,8 @@ use crate::request::Activity;
 use crate::rules::{self, Linearisation, Primal, Rule};
 use crate::shadowing;
 use ferrozyme_ir::{
-    Builder, Constant, Flags, Function, Module, Op, Opcode, Region, Type, Value, ValueDef, ones,
+    Builder, Constant, Flags, Function, GlobalId, Module, Op, Opcode, Region, Type, Value,
+    ValueDef, ones,
 };
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
@@ -230,6 +231,9 @@ impl Sweep<'_, '_> {
     /// The shadows of a pointer. One that leads to no shadowed memory stands for itself, since nothing behind it is active.
     fn shadows_of_pointer(&mut self, op: Op, value: Value) -> Result<Lanes, Error> {
         match self.function.constant_of(value) {
+            Some(&Constant::Global(global)) if self.is_global_its_own_shadow(value, global) => {
+                Ok(self.same_in_all_lanes(value))
+            }
             Some(&Constant::Global(global)) if self.has_shadow(value) => {
                 let mut lanes = Lanes::new();
                 for lane in 0..self.width() {
@@ -252,6 +256,21 @@ impl Sweep<'_, '_> {
             }
             _ => Ok(self.same_in_all_lanes(value)),
         }
+    }
+
+    /// Whether whoever follows the shadows of a pointer must find shadows there.
+    pub(super) fn needs_shadow(&self, pointer: Value) -> bool {
+        let class = self.objects.class_of(&self.function, pointer);
+        class.is_some_and(|(class, _)| shadowing::leads_on(&self.objects, class))
+            && !self.is_own_shadow(pointer)
+    }
+
+    fn is_global_its_own_shadow(&self, value: Value, global: GlobalId) -> bool {
+        let class = self.objects.class_of(&self.function, value);
+        class.is_some_and(|(class, _)| {
+            let module = &*self.session.module;
+            shadowing::is_global_its_own_shadow(module, &self.objects, global, class)
+        })
     }
 
     /// Whether what a pointer leads to needs no second memory.

@@ -64,8 +64,9 @@ pub(crate) use variadic::{LISTED, pass_lists};
 use crate::descriptor::Mode;
 use crate::report::{Diagnostic, Location};
 use crate::requests::FoundRequest;
+use crate::wrap::reset_shadows;
 use ferrozyme_diff as diff;
-use ferrozyme_ir::{Function, FunctionId, Module as Loops, Opcode, Payload};
+use ferrozyme_ir::{Function, FunctionId, GlobalId, Module as Loops, Opcode, Payload};
 use ferrozyme_llvm::{Context, Module};
 use std::collections::HashMap;
 
@@ -179,13 +180,19 @@ pub(crate) fn replace_calls<'c>(
     }
 }
 
-/// Defines `name`, which takes and gives what the derivative does.
-pub(crate) fn forward_to(module: &mut Loops, name: &str, derivative: FunctionId) -> FunctionId {
+/// Defines `name`, which takes and gives what the derivative does, after shadows of globals got what they start with.
+pub(crate) fn forward_to(
+    module: &mut Loops,
+    name: &str,
+    derivative: FunctionId,
+    shadows: &[GlobalId],
+) -> FunctionId {
     let code = &module.functions[derivative];
     let (params, results) = (code.params.clone(), code.results.clone());
     let mut function = Function::define(name, params, results.clone());
     let arguments = function.arguments().to_vec();
     let mut build = ferrozyme_ir::Builder::at_body(&mut function);
+    reset_shadows(&mut build, module, shadows);
     let call = build.call(derivative, &arguments, &results);
     let values = build.function.ops[call].results.clone();
     build.ret(&values);

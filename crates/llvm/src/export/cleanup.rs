@@ -65,6 +65,11 @@ impl<'c> Body<'_, '_, 'c> {
         let context = self.exporter.context;
         let exception = context.structure(&[context.pointer(), context.integer(32)], false);
         let pad = builder.landing_pad(exception).set_cleanup(true);
+        // A handler that ends the program must be found by who throws, or it would not be called where nobody else catches.
+        let mut functions = self.cleanups.iter().map(|cleanup| cleanup.function);
+        if functions.any(|function| function.has_attribute(Place::Function, "noreturn")) {
+            pad.add_clause(context.pointer().zero());
+        }
         for cleanup in self.cleanups.iter().rev() {
             if self.function.personality().is_none() {
                 self.function
