@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! invoke void @g() to label %next unwind label %pad          invoke void @g() to label %next unwind label %end
-//! pad: %e = landingpad { ptr, i32 } catch ptr @type    ⇒     end: %e = landingpad { ptr, i32 } catch ptr null
+//! pad: %e = landingpad { ptr, i32 } catch ptr @type    ⇒     end: %e = landingpad { ptr, i32 } cleanup
 //!      … the handler, which goes on after the `try`               says why;  call void @std::terminate()
 //! ```
 //!
@@ -29,16 +29,36 @@ fn caught_at<'c>(context: &'c Context, invoke: Value<'c>) -> String {
     }
 }
 
+/// Makes landing pads of a function that was moved out of the way, and that end the program, handlers of everything: what would only be cleaned up ends a program
+/// without a word where nobody else catches it.
+pub(crate) fn catch_where_terminated<'c>(context: &'c Context, function: Value<'c>) {
+    if !is_from_cpp(function) {
+        return;
+    }
+    for block in function.blocks() {
+        let ends = block
+            .terminator()
+            .is_some_and(|end| end.is(Opcode::Unreachable));
+        let pad = block.first_after_phis();
+        if let Some(pad) = pad.filter(|pad| ends && pad.is(Opcode::LandingPad)) {
+            pad.add_clause(context.pointer().zero());
+        }
+    }
+}
+
+fn is_from_cpp(function: Value<'_>) -> bool {
+    function
+        .personality()
+        .is_some_and(|personality| personality.name() == "__gxx_personality_v0")
+}
+
 /// Replaces the handlers of a function; whether there were any. What only they led to is left without anything that leads there.
 pub(crate) fn terminate_at_handlers<'c>(
     context: &'c Context,
     module: Module<'c>,
     function: Value<'c>,
 ) -> bool {
-    let from_cpp = function
-        .personality()
-        .is_some_and(|personality| personality.name() == "__gxx_personality_v0");
-    if !from_cpp {
+    if !is_from_cpp(function) {
         return false;
     }
     // One end for each text.
@@ -56,9 +76,7 @@ pub(crate) fn terminate_at_handlers<'c>(
             let end = context.append_block(function, "thrown");
             let builder = context.builder();
             builder.at_end(end);
-            // It catches everything: what would only be cleaned up ends a program without a word where nobody else catches it.
-            let thrown = builder.landing_pad(pad.ty());
-            thrown.add_clause(context.pointer().zero());
+            builder.landing_pad(pad.ty()).set_cleanup(true);
             show(context, module, &builder, text);
             let terminate = module.declare("_ZSt9terminatev", context.void().function(&[], false));
             let call = builder.call_function(terminate, &[]);

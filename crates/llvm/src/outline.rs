@@ -19,7 +19,7 @@ use std::collections::{HashMap, HashSet};
 use crate::attribute::Place;
 use crate::block::Block;
 use crate::builder::Builder;
-use crate::catches::terminate_at_handlers;
+use crate::catches::{catch_where_terminated, terminate_at_handlers};
 use crate::context::Context;
 use crate::module::Module;
 use crate::opcode::{Linkage, Opcode};
@@ -50,6 +50,9 @@ pub fn outline_cold_code<'c>(
             outliner.cold = cold_blocks(function);
             outliner.run(&mut made);
         }
+    }
+    for &cold in &made {
+        catch_where_terminated(context, cold);
     }
     made
 }
