@@ -1,4 +1,4 @@
-//! Makes a link `ferrozyme-c++` to `ferrozyme-cxx` where cargo puts programs: cargo itself allows no `+` in their names.
+//! Makes links where cargo puts programs: `ferrozyme-c++` to `ferrozyme-cxx`, since cargo itself allows no `+` in names, and `llvm-ar` and `llvm-ranlib` to `ferrozyme-cc`, since CMake looks for them beside a clang that optimises whole programs.
 
 use std::path::PathBuf;
 
@@ -8,10 +8,16 @@ fn main() {
     let out = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default());
     #[cfg(unix)]
     if let Some(programs) = out.ancestors().nth(3) {
-        let link = programs.join("ferrozyme-c++");
-        if std::fs::symlink_metadata(&link).is_err() {
-            // Without it `ferrozyme-cxx` does the same.
-            let _ = std::os::unix::fs::symlink("ferrozyme-cxx", link);
+        for (name, program) in [
+            ("ferrozyme-c++", "ferrozyme-cxx"),
+            ("llvm-ar", "ferrozyme-cc"),
+            ("llvm-ranlib", "ferrozyme-cc"),
+        ] {
+            let link = programs.join(name);
+            if std::fs::symlink_metadata(&link).is_err() {
+                // Without them others do the same.
+                let _ = std::os::unix::fs::symlink(program, link);
+            }
         }
     }
 }

@@ -115,6 +115,7 @@ impl Compilation<'_> {
                 strip_debug_information: !self.arguments.debug,
                 level: self.arguments.level,
                 arguments: self.code_options(),
+                defined: unit.defined.clone(),
             };
             record
                 .write(&bytes, &record_file)

@@ -8,7 +8,7 @@ use std::path::Path;
 pub(crate) const SECTION: &str = ".ferrozyme.unit";
 
 /// What a record starts with.
-const MAGIC: &[u8; 8] = b"FZUNIT01";
+const MAGIC: &[u8; 8] = b"FZUNIT02";
 
 /// What is known of a unit beside its bitcode.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -23,6 +23,8 @@ pub(crate) struct Record {
     pub(crate) level: u8,
     /// The options that clang made the object with.
     pub(crate) arguments: Vec<String>,
+    /// What it defines for others.
+    pub(crate) defined: Vec<String>,
 }
 
 impl Record {
@@ -35,6 +37,7 @@ impl Record {
             strip_debug_information: true,
             level: 2,
             arguments: Vec::new(),
+            defined: Vec::new(),
         }
     }
 
@@ -100,6 +103,7 @@ mod tests {
             strip_debug_information: false,
             level: 2,
             arguments: vec!["-O2".to_owned()],
+            defined: vec!["f".to_owned()],
         };
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("record");

@@ -12,6 +12,7 @@
 //! |---|---|
 //! | `attributes.rs` | attributes that clang does not know |
 //! | `headers.rs` | the header `<enzyme/enzyme>` |
+//! | `archiver.rs` | the drivers as `llvm-ar` |
 //! | `arguments.rs` | what is input, what output and what stage in clang's arguments |
 //! | `clang.rs` | the clang that is used |
 //! | `compile.rs` | from a source file to an object |
@@ -22,6 +23,7 @@
 //! | `units.rs` | the units that objects and libraries carry |
 //! | `render.rs` | messages in clang's style |
 
+mod archiver;
 mod arguments;
 mod attributes;
 mod clang;
@@ -58,6 +60,9 @@ pub(crate) enum Failure {
 
 /// Does what the program's arguments say; the exit status is a compiler's.
 pub fn run(language: Language) -> ExitCode {
+    if let Some(status) = archiver::run() {
+        return status;
+    }
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     match drive(language, arguments) {
         Ok(()) => ExitCode::SUCCESS,

@@ -31,6 +31,53 @@ __attribute__((always_inline)) void qsort(void *base, size_t count, size_t size,
   free(spare);
 }
 
+// C: bsearch.
+__attribute__((always_inline)) void *bsearch(const void *key, const void *base, size_t count, size_t size, int (*compare)(const void *, const void *)) {
+  size_t start = 0, end = count;
+  while (start < end) {
+    size_t middle = start + (end - start) / 2;
+    const char *element = (const char *)base + middle * size;
+    int order = compare(key, element);
+    if (order == 0)
+      return (void *)element;
+    if (order < 0)
+      end = middle;
+    else
+      start = middle + 1;
+  }
+  return 0;
+}
+
+// C with _FORTIFY_SOURCE: what is known of the size of memory is checked.
+__attribute__((noreturn)) void __chk_fail(void);
+
+__attribute__((always_inline)) void *__memcpy_chk(void *to, const void *from, size_t size, size_t room) {
+  if (size > room)
+    __chk_fail();
+  return __builtin_memcpy(to, from, size);
+}
+
+__attribute__((always_inline)) void *__memmove_chk(void *to, const void *from, size_t size, size_t room) {
+  if (size > room)
+    __chk_fail();
+  return __builtin_memmove(to, from, size);
+}
+
+__attribute__((always_inline)) void *__memset_chk(void *to, int value, size_t size, size_t room) {
+  if (size > room)
+    __chk_fail();
+  return __builtin_memset(to, value, size);
+}
+
+// POSIX threads: pthread_once, with the marks that glibc leaves.
+__attribute__((always_inline)) int pthread_once(int *once, void (*first)(void)) {
+  if (*once != 2) {
+    first();
+    *once = 2;
+  }
+  return 0;
+}
+
 // C++: std::list. A list is a ring of nodes.
 struct list_node {
   struct list_node *next, *previous;

@@ -10,6 +10,11 @@ const SOURCE: &str = include_str!("library.c");
 /// The functions that it defines for others.
 pub(crate) const SYMBOLS: &[&str] = &[
     "qsort",
+    "bsearch",
+    "__memcpy_chk",
+    "__memmove_chk",
+    "__memset_chk",
+    "pthread_once",
     "_ZNSt8__detail15_List_node_base7_M_hookEPS0_",
     "_ZNSt8__detail15_List_node_base9_M_unhookEv",
     "_ZNSt8__detail15_List_node_base11_M_transferEPS0_S1_",

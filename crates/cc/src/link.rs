@@ -115,6 +115,13 @@ fn make_deferred(clang: &Clang, units: &Units, folder: &Path) -> Result<Changes,
             }
             // What is linked already is not taken from the library.
             Place::Member => changes.added.push(object),
+            Place::Merged(path) => {
+                return Err(Failure::Message(format!(
+                    "a derivative needs memory that only '{}' knows, which is one of several objects that were put together in '{}' ('ld -r'); link the objects themselves",
+                    unit.record.name,
+                    path.display()
+                )));
+            }
         }
     }
     Ok(changes)

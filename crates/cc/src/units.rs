@@ -29,6 +29,8 @@ pub(crate) enum Place {
     Object(PathBuf),
     /// In a static library.
     Member,
+    /// In an object with other units.
+    Merged(PathBuf),
 }
 
 impl Units {
@@ -63,15 +65,16 @@ impl Units {
         if let Ok(archive) = ArchiveFile::parse(bytes.as_slice()) {
             for member in archive.members().flatten() {
                 if let Ok(member) = member.data(bytes.as_slice()) {
-                    self.add_object(member, || Place::Member);
+                    self.add_object(member, None);
                 }
             }
             return;
         }
-        self.add_object(&bytes, || Place::Object(path.to_owned()));
+        self.add_object(&bytes, Some(path));
     }
 
-    fn add_object(&mut self, bytes: &[u8], place: impl Fn() -> Place) {
+    /// Adds the units of an object, which is in a static library if it has no path.
+    fn add_object(&mut self, bytes: &[u8], path: Option<&Path>) {
         let Ok(file) = object::File::parse(bytes) else {
             return;
         };
@@ -79,17 +82,25 @@ impl Units {
             return;
         };
         let records = embed::read_all(section.data().unwrap_or_default());
-        let single = records.len() == 1;
+        let merged = records.len() > 1;
         for (record, bitcode) in records {
             let index = self.units.len();
+            for symbol in &record.defined {
+                self.defining.entry(symbol.clone()).or_insert(index);
+            }
             self.units.push(Unit {
                 record,
                 bitcode,
-                place: place(),
+                place: match path {
+                    Some(path) if merged => Place::Merged(path.to_owned()),
+                    Some(path) => Place::Object(path.to_owned()),
+                    None => Place::Member,
+                },
             });
-            if !single {
+            if merged {
                 continue;
             }
+            // Aliases, too.
             for symbol in file.symbols() {
                 if symbol.is_definition()
                     && symbol.is_global()

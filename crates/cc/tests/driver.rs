@@ -165,6 +165,77 @@ fn objects_with_their_derivatives_need_no_driver_to_link() {
 }
 
 #[test]
+fn objects_without_their_derivatives_say_how_to_link() {
+    if !has_clang() {
+        return;
+    }
+    let folder = folder_with(&[("main.c", MAIN), ("model.c", MODEL)]);
+    let at = folder.path();
+    compile(at, &["-O2", "-c", "main.c"]);
+    compile(at, &["-O2", "-c", "model.c"]);
+    let linked = run(at, "clang-22", &["main.o", "model.o", "-o", "it", "-lm"]);
+    let said = String::from_utf8_lossy(&linked.stderr).into_owned();
+    assert!(!linked.status.success() && said.contains("link_with_ferrozyme_cc"));
+}
+
+#[test]
+fn objects_that_were_put_together_are_units_still() {
+    if !has_clang() {
+        return;
+    }
+    let model = "double model(double x) { return x * x; }";
+    let main = "double __enzyme_autodiff(void *, ...);
+        double model(double);
+        double f(double x) { return model(x) * x; }
+        int main(void) { return __enzyme_autodiff((void *)f, 2.0) == 12.0 ? 0 : 1; }";
+    let files = [
+        ("main.c", main),
+        ("model.c", model),
+        ("statics.c", MODEL),
+        ("uses.c", MAIN),
+    ];
+    let folder = folder_with(&files);
+    let at = folder.path();
+    for file in ["main.c", "model.c", "statics.c", "uses.c"] {
+        compile(at, &["-O2", "-c", file]);
+    }
+    let merge = ["-r", "main.o", "model.o", "-o", "merged.o"];
+    assert!(run(at, "ld", &merge).status.success());
+    compile(at, &["merged.o", "-o", "merged"]);
+    assert_eq!(run(at, "./merged", &[]).status.code(), Some(0));
+
+    // Memory that is not visible from outside would need its object again.
+    let merge = ["-r", "uses.o", "statics.o", "-o", "merged.o"];
+    assert!(run(at, "ld", &merge).status.success());
+    let driver = env!("CARGO_BIN_EXE_ferrozyme-cc");
+    let linked = run(at, driver, &["merged.o", "-o", "merged", "-lm"]);
+    let said = String::from_utf8_lossy(&linked.stderr).into_owned();
+    assert!(said.contains("link the objects themselves"), "{said}");
+}
+
+#[test]
+fn archives_are_made_by_the_driver_too() {
+    if !has_clang() {
+        return;
+    }
+    let folder = folder_with(&[("main.c", MAIN), ("model.c", MODEL)]);
+    let at = folder.path();
+    compile(at, &["-O2", "-flto", "-c", "model.c"]);
+    let archiver = Path::new(env!("CARGO_BIN_EXE_ferrozyme-cc")).with_file_name("llvm-ar");
+    let archiver = archiver.to_str().expect("a path");
+    assert!(
+        run(at, archiver, &["rcs", "libmodel.a", "model.o"])
+            .status
+            .success()
+    );
+    compile(
+        at,
+        &["-O2", "-flto", "main.c", "libmodel.a", "-o", "it", "-lm"],
+    );
+    assert_eq!(run(at, "./it", &[]).status.code(), Some(0));
+}
+
+#[test]
 fn options_are_clangs() {
     if !has_clang() {
         return;

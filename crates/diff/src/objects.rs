@@ -770,6 +770,11 @@ impl Objects {
         shape.written || shape.clobbered
     }
 
+    /// Whether this function, or what it calls, writes to memory of a class itself.
+    pub fn is_stored_to(&self, class: Class) -> bool {
+        self.shape.classes[class].written
+    }
+
     /// Whether a class is code that this function, or what it calls, calls through a pointer.
     pub fn is_called(&self, class: Class) -> bool {
         self.shape.classes[class].called

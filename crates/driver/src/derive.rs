@@ -15,7 +15,7 @@ use crate::trim::stop_writers;
 use crate::wrap::wrap_derivative;
 use ferrozyme_diff::{
     self as diff, differentiate_forward, differentiate_reverse, differentiate_split,
-    explain_activity, explain_plan, infer_inactive_globals, refuse_given_code,
+    explain_activity, explain_plan, infer_handles, infer_inactive_globals, refuse_given_code,
 };
 use ferrozyme_ir::{
     Constant, FunctionId, GlobalId, Module, Opcode, Payload, Range, Scalar, all_ops, print,
@@ -212,6 +212,7 @@ impl Derivation<'_> {
     /// C, who keeps pointers to active memory in a global gives the shadows their values as well.
     fn describe_globals(&mut self) {
         infer_inactive_globals(self.module);
+        infer_handles(self.module);
         let of_rust = |request: &&FoundRequest| matches!(request.interface, Interface::Slots(_));
         if self.requests.values().any(of_rust) {
             for global in self.module.globals.values_mut() {

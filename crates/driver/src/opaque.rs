@@ -3,6 +3,7 @@
 //! Formatting, printing, panics and the machinery of the runtime neither compute with the user's numbers in a way that has a
 //! derivative nor are they small. They are called as they are; if a number that carries a derivative comes *out* of one, the differentiator refuses.
 
+use crate::enzyme::DYNAMIC_CAST;
 use ferrozyme_llvm::{Place, Value};
 
 /// Paths of functions (as demangled) that stay outside, and through which nothing goes that carries a derivative. A path stands for everything below it.
@@ -107,7 +108,7 @@ pub(crate) fn is_inactive_global(name: &str) -> bool {
 
 /// Whether a function of C++'s library only shows or describes values. Those that call what they are given are not among them.
 pub(crate) fn is_inactive_of_cpp(name: &str) -> bool {
-    INACTIVE_OF_CPP.iter().any(|start| name.starts_with(start))
+    INACTIVE_OF_CPP.iter().any(|start| name.starts_with(start)) || name == DYNAMIC_CAST
 }
 
 /// Whether a function stays outside: by what its declaration says, or by its name.

@@ -7,7 +7,7 @@ use crate::detach::attach_again;
 use crate::dispatch::{Choice, Dispatched, dispatch_unknown_calls, has_unknown_calls};
 use crate::enzyme::{
     adapt_registrations, call_parallel_regions, copy_from_outside, declare_hints,
-    detach_inactive_globals, end_at_handlers, mark_arrays, pass_lists, take_hints,
+    detach_inactive_globals, end_at_handlers, follow_casts, mark_arrays, pass_lists, take_hints,
     wrap_library_addresses,
 };
 use crate::finish::{emit, optimise_derivatives};
@@ -152,6 +152,7 @@ pub(crate) fn make_derivatives<'c>(
     pass_lists(context, module);
     copy_from_outside(context, module);
     end_at_handlers(context, module);
+    follow_casts(context, module);
     mark_arrays(context, module);
     wrap_library_addresses(context, module);
     let machine = target_machine(&module.triple(), options).map_err(|problem| vec![problem])?;

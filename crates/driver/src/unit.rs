@@ -13,7 +13,7 @@ use crate::options::{Level, Options};
 use crate::pipeline::{Choosing, Clock, Made, add_code, make_derivatives, unloadable};
 use crate::report::{Diagnostic, Report};
 use crate::requests::DERIVATIVE_PREFIX;
-use ferrozyme_llvm::{Context, Linkage, Module, Visibility};
+use ferrozyme_llvm::{Context, Linkage, Module, Value, Visibility};
 use std::borrow::Cow;
 use std::collections::HashSet;
 
@@ -46,6 +46,8 @@ pub struct Unit {
     pub bitcode: Vec<u8>,
     /// What became of its requests.
     pub requests: UnitRequests,
+    /// The functions and variables that it defines for others.
+    pub defined: Vec<String>,
     /// What was done.
     pub report: Report,
 }
@@ -87,6 +89,9 @@ pub fn compile_unit(
         .parse_bitcode(name, bitcode)
         .map_err(|error| unreadable(&error))?;
     let mut report = Report::default();
+    let functions = defined_for_others(module.functions());
+    let variables = defined_for_others(module.globals());
+    let defined = [functions.clone(), variables].concat();
     if !has_requests(module) {
         if unit_options.visible_statics {
             mark_tables(module);
@@ -95,17 +100,10 @@ pub fn compile_unit(
         return Ok(Unit {
             bitcode: finished(module, unit_options),
             requests: UnitRequests::None,
+            defined,
             report,
         });
     }
-    let functions = module
-        .functions()
-        .filter(|function| {
-            let local = matches!(function.linkage(), Linkage::Internal | Linkage::Private);
-            !function.is_declaration() && !local
-        })
-        .map(|function| function.name())
-        .collect();
     module.dispose();
 
     let inputs = OneUnit {
@@ -114,7 +112,7 @@ pub fn compile_unit(
         bitcode,
         library: unit_options.library.as_ref(),
         missing: std::cell::Cell::new(false),
-        functions,
+        functions: functions.into_iter().collect(),
     };
     let rewritten = |gathered: &Gathered<'_>| {
         let bitcode = gathered.rewritten.values().next();
@@ -134,6 +132,7 @@ pub fn compile_unit(
             return Ok(Unit {
                 bitcode: finished(module, unit_options),
                 requests: UnitRequests::Made,
+                defined,
                 report,
             });
         }
@@ -168,6 +167,7 @@ pub fn compile_unit(
             return Ok(Unit {
                 bitcode: finished(module, unit_options),
                 requests: UnitRequests::Deferred(problems),
+                defined,
                 report,
             });
         }
@@ -195,8 +195,17 @@ pub fn compile_unit(
     Ok(Unit {
         bitcode: finished(module, unit_options),
         requests: UnitRequests::Made,
+        defined,
         report,
     })
+}
+
+fn defined_for_others<'c>(symbols: impl Iterator<Item = Value<'c>>) -> Vec<String> {
+    let visible = symbols.filter(|symbol| {
+        let local = matches!(symbol.linkage(), Linkage::Internal | Linkage::Private);
+        !symbol.is_declaration() && !local
+    });
+    visible.map(|symbol| symbol.name()).collect()
 }
 
 fn finished(module: Module<'_>, options: &UnitOptions) -> Vec<u8> {

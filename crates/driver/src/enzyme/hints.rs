@@ -21,6 +21,9 @@ const OF_MEMORY: &[&str] = &[
     "__enzyme_ptr_size_hint",
 ];
 
+/// clang's, for debuggers: what keeps a variable until its end.
+const KEPT: &str = "llvm.fake.use";
+
 /// Whether a function of this name only says something.
 pub(super) fn is_hint(name: &str) -> bool {
     name.contains(ITERATIONS) || OF_MEMORY.iter().any(|hint| name.contains(hint))
@@ -28,7 +31,10 @@ pub(super) fn is_hint(name: &str) -> bool {
 
 /// Removes what is said of memory, and says of the rest that it does nothing else.
 pub(crate) fn declare_hints<'c>(context: &'c Context, module: Module<'c>) {
-    take(module, |name| is_hint(name) && !name.contains(ITERATIONS));
+    let of_variables = |name: &str| name.starts_with(KEPT);
+    take(module, |name| {
+        of_variables(name) || is_hint(name) && !name.contains(ITERATIONS)
+    });
     for function in module.functions() {
         if function.is_declaration() && function.name().contains(ITERATIONS) {
             for (fact, number) in [("memory", 0), ("nounwind", 0), ("willreturn", 0)] {

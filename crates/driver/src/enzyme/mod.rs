@@ -21,6 +21,7 @@
 //! | `results.rs` | the results of a derivative in the form that the call wants |
 //! | `registrations.rs`, `rules.rs` | what programs say of functions, and the form that it has here |
 //! | `arrays.rs` | what C says of arrays |
+//! | `casts.rs` | `dynamic_cast` |
 //! | `exceptions.rs` | C++ exceptions that are caught in what is differentiated |
 //! | `inactive.rs` | inactive global variables
 //! | `hints.rs` | functions that say something and do nothing
@@ -32,6 +33,7 @@ mod addresses;
 mod arguments;
 mod arrays;
 mod batch;
+mod casts;
 mod entries;
 mod exceptions;
 mod hints;
@@ -49,6 +51,7 @@ mod variadic;
 
 pub(crate) use addresses::wrap_library_addresses;
 pub(crate) use arrays::mark_arrays;
+pub(crate) use casts::{DYNAMIC_CAST, follow_casts};
 pub(crate) use entries::has_requests;
 pub(crate) use exceptions::end_at_handlers;
 pub(crate) use hints::{count_iterations, declare_hints, take_hints};

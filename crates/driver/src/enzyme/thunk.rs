@@ -30,6 +30,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 /// What the names of functions that are made here start with.
 const THUNK_NAME: &str = "__ferrozyme_request_in_place";
 
+/// What a linker shows that looks for a derivative and was not told where derivatives are made.
+const ADVICE: &str = ".link_with_ferrozyme_cc";
+
 /// Marks local functions that other modules must be able to name; the name of their module follows.
 pub(crate) const LOCAL_MARK: &str = ".ferrozyme.";
 
@@ -314,7 +317,10 @@ fn describe<'c>(
     // Both halves are of one derivative.
     (&values.results, values.with_primal && !split).hash(&mut hasher);
     Ok(FoundRequest {
-        symbol: format!("{DERIVATIVE_PREFIX}{:016x}{suffix}", hasher.finish()),
+        symbol: format!(
+            "{DERIVATIVE_PREFIX}{:016x}{ADVICE}{suffix}",
+            hasher.finish()
+        ),
         primal,
         interface: Interface::Values(values),
     })

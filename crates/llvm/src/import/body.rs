@@ -78,8 +78,17 @@ impl<'c> Importer<'c, '_> {
         instruction: Option<Value<'c>>,
         problem: Problem,
     ) -> ImportError {
-        let mut places = instruction
+        // What optimisers made has no place of its own; what uses it has.
+        let around = instruction.into_iter().flat_map(|at| {
+            let users = at.users().into_iter().filter(|user| user.is_instruction());
+            let operands = at.operands().into_iter();
+            std::iter::once(at)
+                .chain(users)
+                .chain(operands.filter(|operand| operand.is_instruction()))
+        });
+        let mut places = around
             .map(|at| at.source_places(self.context))
+            .find(|places| !places.is_empty())
             .unwrap_or_default();
         if places.is_empty() {
             places.extend(function.function_place(self.context));

@@ -1,0 +1,28 @@
+//! The drivers under the names `llvm-ar` and `llvm-ranlib`: CMake looks for these beside a clang when it is to optimise whole programs (`INTERPROCEDURAL_OPTIMIZATION`). Objects are ordinary ones here, so that any archiver will do.
+
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+/// The tools that do the work, by the name under which the driver is run.
+const TOOLS: &[(&str, [&str; 2])] = &[
+    ("llvm-ar", ["llvm-ar-22", "ar"]),
+    ("llvm-ranlib", ["llvm-ranlib-22", "ranlib"]),
+];
+
+/// Runs the tool whose name the driver was run under, if there is such a name.
+pub(crate) fn run() -> Option<ExitCode> {
+    let mut arguments = std::env::args_os();
+    let program = arguments.next()?;
+    let name = Path::new(&program).file_name()?.to_str()?.to_owned();
+    let (_, tools) = TOOLS.iter().find(|(tool, _)| *tool == name)?;
+    let arguments: Vec<_> = arguments.collect();
+    for tool in tools {
+        // What is not there cannot be run; the next may be.
+        if let Ok(status) = Command::new(tool).args(&arguments).status() {
+            let code = status.code().and_then(|code| u8::try_from(code).ok());
+            return Some(ExitCode::from(code.unwrap_or(1)));
+        }
+    }
+    eprintln!("{name}: error: there is no archiver; install binutils");
+    Some(ExitCode::FAILURE)
+}
