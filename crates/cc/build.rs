@@ -1,4 +1,4 @@
-//! Makes links where cargo puts programs: `ferrozyme-c++` to `ferrozyme-cxx`, since cargo itself allows no `+` in names, and `llvm-ar` and `llvm-ranlib` to `ferrozyme-cc`, since CMake looks for them beside a clang that optimises whole programs.
+//! Makes links where cargo puts programs: `ferrozyme-c++` to `ferrozyme-cxx`, since cargo itself allows no `+` in names, and `ferrozyme-llvm-ar` and `ferrozyme-llvm-ranlib` to `ferrozyme-cc`, since CMake looks for them beside a clang of that name that optimises whole programs.
 
 use std::path::PathBuf;
 
@@ -10,8 +10,8 @@ fn main() {
     if let Some(programs) = out.ancestors().nth(3) {
         for (name, program) in [
             ("ferrozyme-c++", "ferrozyme-cxx"),
-            ("llvm-ar", "ferrozyme-cc"),
-            ("llvm-ranlib", "ferrozyme-cc"),
+            ("ferrozyme-llvm-ar", "ferrozyme-cc"),
+            ("ferrozyme-llvm-ranlib", "ferrozyme-cc"),
         ] {
             let link = programs.join(name);
             if std::fs::symlink_metadata(&link).is_err() {

@@ -1,12 +1,12 @@
-//! The drivers under the names `llvm-ar` and `llvm-ranlib`: CMake looks for these beside a clang when it is to optimise whole programs (`INTERPROCEDURAL_OPTIMIZATION`). Objects are ordinary ones here, so that any archiver will do.
+//! The drivers under the names `ferrozyme-llvm-ar` and `ferrozyme-llvm-ranlib`: CMake looks for these beside a clang that is called `ferrozyme-cc` when it is to optimise whole programs (`INTERPROCEDURAL_OPTIMIZATION`). Objects are ordinary ones here, so that any archiver will do.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
 /// The tools that do the work, by the name under which the driver is run.
 const TOOLS: &[(&str, [&str; 2])] = &[
-    ("llvm-ar", ["llvm-ar-22", "ar"]),
-    ("llvm-ranlib", ["llvm-ranlib-22", "ranlib"]),
+    ("ferrozyme-llvm-ar", ["llvm-ar-22", "ar"]),
+    ("ferrozyme-llvm-ranlib", ["llvm-ranlib-22", "ranlib"]),
 ];
 
 /// Runs the tool whose name the driver was run under, if there is such a name.

@@ -12,7 +12,7 @@
 //! |---|---|
 //! | `attributes.rs` | attributes that clang does not know |
 //! | `headers.rs` | the header `<enzyme/enzyme>` |
-//! | `archiver.rs` | the drivers as `llvm-ar` |
+//! | `archiver.rs` | the drivers as `ferrozyme-llvm-ar` |
 //! | `arguments.rs` | what is input, what output and what stage in clang's arguments |
 //! | `clang.rs` | the clang that is used |
 //! | `compile.rs` | from a source file to an object |

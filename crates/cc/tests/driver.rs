@@ -221,7 +221,8 @@ fn archives_are_made_by_the_driver_too() {
     let folder = folder_with(&[("main.c", MAIN), ("model.c", MODEL)]);
     let at = folder.path();
     compile(at, &["-O2", "-flto", "-c", "model.c"]);
-    let archiver = Path::new(env!("CARGO_BIN_EXE_ferrozyme-cc")).with_file_name("llvm-ar");
+    let archiver =
+        Path::new(env!("CARGO_BIN_EXE_ferrozyme-cc")).with_file_name("ferrozyme-llvm-ar");
     let archiver = archiver.to_str().expect("a path");
     assert!(
         run(at, archiver, &["rcs", "libmodel.a", "model.o"])

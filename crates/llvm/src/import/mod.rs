@@ -25,6 +25,7 @@
 
 mod allocation;
 mod arithmetic;
+mod assembly;
 mod body;
 mod call;
 mod cleanup;

@@ -1,0 +1,125 @@
+//! Inline assembly of one instruction whose meaning is known becomes that meaning: minima and maxima of packed floats, as Eigen has them.
+//!
+//! ```text
+//! %r = call <2 x double> asm "minpd $1, $0", "=x,x,0"(%a, %b)     ⇒     %c = fcmp olt <2 x double> %b, %a
+//!                                                                       %r = select <2 x i1> %c, <2 x double> %b, <2 x double> %a
+//! ```
+//!
+//! What is equal or not a number is the last operand of Intel's order, as in the processor.
+
+use super::Importer;
+use crate::opcode::{FloatPredicate, Opcode};
+use crate::types::TypeKind;
+use crate::value::Value;
+
+impl<'c> Importer<'c, '_> {
+    /// Replaces what is understood of the inline assembly of a function.
+    pub(super) fn translate_assembly(&self, function: Value<'c>) {
+        let calls: Vec<Value<'c>> = function
+            .instructions()
+            .filter(|instruction| instruction.is(Opcode::Call))
+            .collect();
+        for call in calls {
+            let Some((template, constraints)) = call.called().inline_assembly() else {
+                continue;
+            };
+            let Some(choice) = read(&template, &constraints) else {
+                continue;
+            };
+            let arguments = call.arguments();
+            let operands = [choice.first, choice.second].map(|index| arguments.get(index).copied());
+            let [Some(first), Some(second)] = operands else {
+                continue;
+            };
+            let of = call.ty();
+            let fits = of.kind() == TypeKind::Vector
+                && of.element().kind() == choice.element
+                && first.ty() == of
+                && second.ty() == of;
+            if !fits {
+                continue;
+            }
+            let builder = self.context.builder();
+            builder.before(call);
+            let taken = builder.compare_floats(choice.predicate, first, second);
+            let value = builder.select(taken, first, second);
+            call.replace_uses_with(value);
+            call.erase();
+        }
+    }
+}
+
+/// The first operand if it compares so with the second, otherwise the second.
+#[derive(Debug, PartialEq)]
+struct Choice {
+    predicate: FloatPredicate,
+    element: TypeKind,
+    /// Which arguments of the call these are.
+    first: usize,
+    second: usize,
+}
+
+fn read(template: &str, constraints: &str) -> Option<Choice> {
+    let (name, operands) = template.trim().split_once(char::is_whitespace)?;
+    let operands: Vec<usize> = operands
+        .split(',')
+        .map(|operand| operand.trim().strip_prefix('$')?.parse().ok())
+        .collect::<Option<_>>()?;
+    let three = name.starts_with('v');
+    let (predicate, element) = match name.trim_start_matches('v') {
+        "minps" => (FloatPredicate::Olt, TypeKind::Float),
+        "minpd" => (FloatPredicate::Olt, TypeKind::Double),
+        "maxps" => (FloatPredicate::Ogt, TypeKind::Float),
+        "maxpd" => (FloatPredicate::Ogt, TypeKind::Double),
+        _ => return None,
+    };
+    let (second, first) = match operands[..] {
+        [second, first, 0] if three => (second, first),
+        [second, 0] if !three => (second, 0),
+        _ => return None,
+    };
+    // The result is operand 0, then come the arguments. One of them may be what the result is before.
+    let mut parts = constraints
+        .split(',')
+        .filter(|part| !part.starts_with("~{"));
+    parts.next().filter(|output| *output == "=x")?;
+    let inputs: Vec<&str> = parts.collect();
+    let argument = |operand: usize| match operand {
+        0 => inputs.iter().position(|input| *input == "0"),
+        _ => (inputs.get(operand - 1) == Some(&"x")).then(|| operand - 1),
+    };
+    Some(Choice {
+        predicate,
+        element,
+        first: argument(first)?,
+        second: argument(second)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn minima_and_maxima_are_read() {
+        let clobbers = "~{dirflag},~{fpsr},~{flags}";
+        let two = read("minpd $1, $0", &format!("=x,x,0,{clobbers}"));
+        let expected = Choice {
+            predicate: FloatPredicate::Olt,
+            element: TypeKind::Double,
+            first: 1,
+            second: 0,
+        };
+        assert_eq!(two, Some(expected));
+        let three = read("vmaxps $1, $2, $0", &format!("=x,x,x,{clobbers}"));
+        let expected = Choice {
+            predicate: FloatPredicate::Ogt,
+            element: TypeKind::Float,
+            first: 1,
+            second: 0,
+        };
+        assert_eq!(three, Some(expected));
+        assert_eq!(read("minpd $1, $0", "=x,*m,0"), None);
+        assert_eq!(read("addpd $1, $0", "=x,x,0"), None);
+    }
+}
