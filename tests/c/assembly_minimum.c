@@ -1,5 +1,5 @@
 // flags: -lm
-// Minima and maxima of packed floats as inline assembly, which is how Eigen writes them.
+// Minima and maxima of packed floats as inline assembly, and assembly without a word of it that keeps the compiler from reordering: how Eigen writes them.
 #include "check.h"
 
 void __enzyme_autodiff(void *, ...);
@@ -23,6 +23,8 @@ static pair maximum(pair a, pair b) {
 double clamped(const double *x) {
   pair values = {x[0], x[1]}, low = {0.2, 0.2}, high = {0.7, 0.7};
   pair inside = minimum(maximum(values, low), high);
+  __asm__("" : "+g,x"(inside));
+  __asm__("" : "+x"(inside));
   return inside[0] * x[0] + inside[1] * x[1];
 }
 

@@ -28,6 +28,7 @@ use crate::root::{build_root, root_symbol};
 use crate::rules::return_results;
 use crate::text::refuse_numbers_from_text;
 use ferrozyme_ir as ir;
+use ferrozyme_llvm::assembly::translate_assembly;
 use ferrozyme_llvm::export::{ExportOptions, export};
 use ferrozyme_llvm::import::{ImportOptions, import};
 use ferrozyme_llvm::outline::outline_cold_code;
@@ -153,6 +154,7 @@ pub(crate) fn make_derivatives<'c>(
     copy_from_outside(context, module);
     end_at_handlers(context, module);
     follow_casts(context, module);
+    translate_assembly(context, module);
     mark_arrays(context, module);
     wrap_library_addresses(context, module);
     let machine = target_machine(&module.triple(), options).map_err(|problem| vec![problem])?;

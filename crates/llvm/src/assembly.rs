@@ -1,52 +1,82 @@
-//! Inline assembly of one instruction whose meaning is known becomes that meaning: minima and maxima of packed floats, as Eigen has them.
+//! Inline assembly whose meaning is known becomes that meaning, before anything is optimised: minima and maxima of packed floats, and assembly without a word of it around a value, as Eigen has them.
 //!
 //! ```text
 //! %r = call <2 x double> asm "minpd $1, $0", "=x,x,0"(%a, %b)     ⇒     %c = fcmp olt <2 x double> %b, %a
 //!                                                                       %r = select <2 x i1> %c, <2 x double> %b, <2 x double> %a
+//! call void asm "", "=*imr|x,0"(ptr %p, <2 x double> %a)          ⇒     store <2 x double> %a, ptr %p
 //! ```
 //!
 //! What is equal or not a number is the last operand of Intel's order, as in the processor.
 
-use super::Importer;
+use crate::context::Context;
+use crate::module::Module;
 use crate::opcode::{FloatPredicate, Opcode};
 use crate::types::TypeKind;
 use crate::value::Value;
 
-impl<'c> Importer<'c, '_> {
-    /// Replaces what is understood of the inline assembly of a function.
-    pub(super) fn translate_assembly(&self, function: Value<'c>) {
-        let calls: Vec<Value<'c>> = function
-            .instructions()
-            .filter(|instruction| instruction.is(Opcode::Call))
-            .collect();
-        for call in calls {
-            let Some((template, constraints)) = call.called().inline_assembly() else {
-                continue;
-            };
-            let Some(choice) = read(&template, &constraints) else {
-                continue;
-            };
-            let arguments = call.arguments();
-            let operands = [choice.first, choice.second].map(|index| arguments.get(index).copied());
-            let [Some(first), Some(second)] = operands else {
-                continue;
-            };
-            let of = call.ty();
-            let fits = of.kind() == TypeKind::Vector
-                && of.element().kind() == choice.element
-                && first.ty() == of
-                && second.ty() == of;
-            if !fits {
-                continue;
-            }
-            let builder = self.context.builder();
-            builder.before(call);
-            let taken = builder.compare_floats(choice.predicate, first, second);
-            let value = builder.select(taken, first, second);
-            call.replace_uses_with(value);
-            call.erase();
+/// Replaces what is understood of the inline assembly of a module.
+pub fn translate_assembly<'c>(context: &'c Context, module: Module<'c>) {
+    let functions = module.functions().filter(|one| !one.is_declaration());
+    let calls: Vec<Value<'c>> = functions
+        .flat_map(|function| function.instructions())
+        .filter(|instruction| instruction.is(Opcode::Call))
+        .collect();
+    for call in calls {
+        let Some((template, constraints)) = call.called().inline_assembly() else {
+            continue;
+        };
+        match template.trim().is_empty() {
+            true => remove_barrier(context, call, &constraints),
+            false => choose(context, call, &template, &constraints),
         }
     }
+}
+
+/// A value that goes through assembly without a word of it stays what it is.
+fn remove_barrier<'c>(context: &'c Context, call: Value<'c>, constraints: &str) {
+    let parts: Vec<&str> = constraints
+        .split(',')
+        .filter(|part| !part.starts_with("~{"))
+        .collect();
+    let [output, "0"] = parts[..] else {
+        return;
+    };
+    match (call.arguments().as_slice(), output) {
+        (&[value], output) if !output.starts_with("=*") && value.ty() == call.ty() => {
+            call.replace_uses_with(value);
+        }
+        (&[address, value], output) if output.starts_with("=*") && address.ty().is_pointer() => {
+            let builder = context.builder();
+            builder.before(call);
+            builder.store(value, address);
+        }
+        _ => return,
+    }
+    call.erase();
+}
+
+fn choose<'c>(context: &'c Context, call: Value<'c>, template: &str, constraints: &str) {
+    let Some(choice) = read(template, constraints) else {
+        return;
+    };
+    let arguments = call.arguments();
+    let operands = [choice.first, choice.second].map(|index| arguments.get(index).copied());
+    let [Some(first), Some(second)] = operands else {
+        return;
+    };
+    let of = call.ty();
+    let fits = of.kind() == TypeKind::Vector
+        && of.element().kind() == choice.element
+        && first.ty() == of
+        && second.ty() == of;
+    if !fits {
+        return;
+    }
+    let builder = context.builder();
+    builder.before(call);
+    let taken = builder.compare_floats(choice.predicate, first, second);
+    call.replace_uses_with(builder.select(taken, first, second));
+    call.erase();
 }
 
 /// The first operand if it compares so with the second, otherwise the second.

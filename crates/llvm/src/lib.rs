@@ -29,6 +29,7 @@
 )]
 
 pub mod allocation;
+pub mod assembly;
 mod attribute;
 mod block;
 mod builder;

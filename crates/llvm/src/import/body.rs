@@ -32,7 +32,6 @@ impl<'c> Importer<'c, '_> {
         function: Value<'c>,
         id: FunctionId,
     ) -> Result<(), ImportError> {
-        self.translate_assembly(function);
         self.move_out_long_doubles(function);
         self.move_out_opaque(function);
         self.straighten_pointers(function);

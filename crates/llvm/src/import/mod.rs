@@ -25,7 +25,6 @@
 
 mod allocation;
 mod arithmetic;
-mod assembly;
 mod body;
 mod call;
 mod cleanup;
