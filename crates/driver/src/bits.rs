@@ -15,7 +15,9 @@
 //! ```
 //!
 //! which differentiators see in code that computes the same number: `%x − %x0` is zero, and `%x0` carries no derivative. Where integers are rounded, the slope is that of the line through the steps, which is what such code
-//! is after. Assumes code in which values no longer travel through memory. Other things that are done to bits are left as they are.
+//! is after. Assumes code in which values no longer travel through memory.
+//!
+//! What is done to the sign alone is the operation on floats that it stands for: `bits & !sign` is |x|, `bits ^ sign` is −x, `bits | sign` is −|x|. Other things that are done to bits are left as they are.
 
 use crate::detach::detached;
 use ferrozyme_llvm::{
@@ -31,11 +33,61 @@ pub(crate) fn follow_bits<'c>(context: &'c Context, module: Module<'c>) {
         .functions()
         .filter(|function| !function.is_declaration())
     {
+        let mut casts: Vec<Value<'c>> = function.instructions().collect();
+        while let Some(cast) = casts.pop() {
+            casts.extend(replace_change_of_sign(context, module, cast));
+        }
         let ends: Vec<Chain<'c>> = function.instructions().filter_map(chain_to).collect();
         for chain in ends {
             chain.replace(context, module);
         }
     }
+}
+
+/// Where a float is read from bits of which only the sign is changed, puts the operation on floats in its place. Gives the float that the bits were read as before.
+fn replace_change_of_sign<'c>(
+    context: &'c Context,
+    module: Module<'c>,
+    end: Value<'c>,
+) -> Option<Value<'c>> {
+    let float = end.ty();
+    if !end.is(Opcode::BitCast) || !matches!(float.kind(), TypeKind::Float | TypeKind::Double) {
+        return None;
+    }
+    let change = end.operand(0);
+    let width = change.ty().integer_width()?;
+    if !change.is_instruction() {
+        return None;
+    }
+    let opcode = change.opcode()?;
+    if !matches!(opcode, Opcode::And | Opcode::Or | Opcode::Xor) {
+        return None;
+    }
+    let sign = -1i64 << (width - 1);
+    let number = change.operand(1).as_signed()?;
+    let wanted = match opcode {
+        Opcode::And => i128::from(!sign),
+        _ => i128::from(sign),
+    };
+    let mask = (1i128 << width) - 1;
+    if i128::from(number) & mask != wanted & mask {
+        return None;
+    }
+    let builder = context.builder();
+    builder.before(end);
+    let before = builder.cast(Opcode::BitCast, change.operand(0), float);
+    let size = |of: Value<'c>| {
+        let function = module.intrinsic("llvm.fabs", &[float])?;
+        Some(builder.call_function(function, &[of]))
+    };
+    let after = match opcode {
+        Opcode::And => size(before)?,
+        Opcode::Or => builder.negate_float(size(before)?),
+        _ => builder.negate_float(before),
+    };
+    after.set_debug_location(end.debug_location(context));
+    end.replace_uses_with(after);
+    Some(before)
 }
 
 /// A float, its bits, what is done to them, and the float that comes of it.

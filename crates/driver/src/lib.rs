@@ -23,6 +23,8 @@ mod finish;
 mod formatting;
 mod gather;
 pub mod inputs;
+mod machine;
+mod mathematics;
 mod opaque;
 pub mod options;
 mod passing;

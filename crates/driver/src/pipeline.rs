@@ -14,6 +14,8 @@ use crate::finish::{emit, optimise_derivatives};
 use crate::formatting::refuse_changes_in_formatting;
 use crate::gather::{Gathered, gather};
 use crate::inputs::Inputs;
+use crate::machine::spell_out_instructions;
+use crate::mathematics::call_library_functions;
 use crate::opaque::{
     demangle, is_inactive, is_inactive_global, is_opaque, may_write_constants, shown_from,
 };
@@ -156,6 +158,10 @@ pub(crate) fn make_derivatives<'c>(
     follow_casts(context, module);
     translate_assembly(context, module);
     mark_arrays(context, module);
+    if !options.strict {
+        call_library_functions(module);
+    }
+    spell_out_instructions(context, module);
     wrap_library_addresses(context, module);
     let machine = target_machine(&module.triple(), options).map_err(|problem| vec![problem])?;
     let perturbation = &options.perturbation;
