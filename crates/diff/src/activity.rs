@@ -213,7 +213,7 @@ pub(crate) fn analyse_activity(
     assumption.refuted.extend(analysis.find_varied_statics());
     let mut activities = analysis.conclude();
     analysis.shadow_what_others_expect(&mut activities, args, results);
-    analysis.report_problems(&ops, &activities, args)?;
+    analysis.report_problems(&ops, &activities, args, results)?;
     Ok(activities)
 }
 
@@ -562,6 +562,11 @@ impl Analysis<'_> {
         let access = Access::of_call(self.module, self.function, op);
         if access.inactive {
             return;
+        }
+        if data.operands.iter().any(|&arg| self.tainted.contains(arg)) {
+            for &result in &data.results {
+                self.mark_tainted(result);
+            }
         }
         if !self.is_given_varied(op, &access) && !self.calls_on_globals.contains(&op) {
             return;

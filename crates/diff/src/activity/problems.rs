@@ -15,10 +15,11 @@ impl Analysis<'_> {
         ops: &[Op],
         activities: &Activities,
         args: &[Activity],
+        results: &[Activity],
     ) -> Result<(), Error> {
         self.report_missing_shadows(ops, activities, args)?;
         for &op in ops {
-            self.report_bit_tricks(op)?;
+            self.report_bit_tricks(op, results)?;
             self.report_unknown_layout(op, activities)?;
             self.report_refusals(op, activities)?;
             self.report_opaque_calls(op, activities)?;
@@ -124,7 +125,8 @@ impl Analysis<'_> {
         Ok(())
     }
 
-    fn report_bit_tricks(&self, op: Op) -> Result<(), Error> {
+    /// Floats that are put together from the bits of others: here, behind a pointer, by a callee, or by the caller.
+    fn report_bit_tricks(&self, op: Op, results: &[Activity]) -> Result<(), Error> {
         let data = &self.function.ops[op];
         let tainted =
             |value: Value| self.tainted.contains(value) && !self.varied.values.contains(value);
@@ -140,6 +142,15 @@ impl Analysis<'_> {
                     && self
                         .class(data.operands[1])
                         .is_some_and(|class| self.useful.classes.contains(&class))
+            }
+            Opcode::Call | Opcode::CallIndirect => data.operands.iter().any(|&operand| {
+                tainted(operand) && self.carries(operand) && self.useful.values.contains(operand)
+            }),
+            Opcode::Return => {
+                let returned = data.operands.iter().zip(results);
+                returned
+                    .filter(|(_, activity)| **activity != Activity::Const)
+                    .any(|(&value, _)| tainted(value))
             }
             _ => false,
         };
