@@ -70,7 +70,7 @@ fn replace_change_of_sign<'c>(
         _ => i128::from(sign),
     };
     let mask = (1i128 << width) - 1;
-    if i128::from(number) & mask != wanted & mask {
+    if number & mask != wanted & mask {
         return None;
     }
     let builder = context.builder();
