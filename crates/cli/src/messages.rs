@@ -16,6 +16,8 @@ pub const TARGET_FOLDER: &str = "FERROZYME_TARGET_DIR";
 pub const PLAIN: &str = "FERROZYME_PLAIN";
 /// The wrapper of rustc that the user had set.
 pub const USER_WRAPPER: &str = "FERROZYME_RUSTC_WRAPPER";
+/// Set if nothing is to be said but errors and warnings.
+pub const QUIET: &str = "FERROZYME_QUIET";
 /// What the user wants to be told, as JSON ([`Explain`]); and the folder for the answers.
 pub const EXPLAIN: &str = "FERROZYME_EXPLAIN";
 /// The folder for the answers to [`EXPLAIN`].
@@ -51,6 +53,21 @@ pub fn send(message: &Message) -> bool {
         .open(path)
         .and_then(|mut file| file.write_all(&line))
         .is_ok()
+}
+
+/// Says what the linker does next, for the process that waits for its messages.
+pub fn tell_progress(step: &str) {
+    if let Some(path) = std::env::var_os(MESSAGES) {
+        // Nobody is told if this cannot be written.
+        let _ = std::fs::write(progress_file(Path::new(&path)), step);
+    }
+}
+
+/// The file beside that of the messages that holds what the linker does.
+pub fn progress_file(messages: &Path) -> PathBuf {
+    let mut name = messages.as_os_str().to_owned();
+    name.push(".progress");
+    PathBuf::from(name)
 }
 
 /// The messages in such a file.

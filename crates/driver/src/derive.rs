@@ -266,7 +266,7 @@ impl Derivation<'_> {
                 ),
                 ..at_request(format!(
                     "the derivative of `{}` needs itself",
-                    request.primal_name()
+                    request.shown_name()
                 ))
             });
         }
@@ -274,7 +274,7 @@ impl Derivation<'_> {
         let root = self
             .module
             .function_named(&name)
-            .ok_or_else(|| at_request(format!("`{}` could not be read", request.primal_name())))?;
+            .ok_or_else(|| at_request(format!("`{}` could not be read", request.shown_name())))?;
         self.open.push(request.symbol.clone());
         let inner = self.differentiate_inner(root);
         self.open.pop();
@@ -499,13 +499,15 @@ impl Derivation<'_> {
                 .is_none_or(|wanted| path == wanted || path.ends_with(&format!("::{wanted}")))
                 .then_some(())
         };
-        names(request.primal_name()).or_else(|| names(request.derivative_name()))?;
+        names(request.shown_name())
+            .or_else(|| names(request.primal_name()))
+            .or_else(|| names(request.derivative_name()))?;
         self.explain
     }
 
     fn report(&self, request: &FoundRequest, asked: &diff::Request) -> DerivativeReport {
         let mut report = DerivativeReport {
-            primal: request.primal_name().to_owned(),
+            primal: request.shown_name().to_owned(),
             derivative: request.derivative_name().to_owned(),
             mode: match request.mode() {
                 Mode::Forward => "forward".to_owned(),

@@ -9,6 +9,7 @@
 //! machine code is finished, functions that use such globals are left out.
 
 use crate::enzyme::{has_requests, read_enzyme_registrations, replace_calls};
+use crate::given::find_given;
 use crate::inputs::{Inputs, Origin};
 use crate::opaque::{demangle, is_inactive_of_cpp, is_machinery_of_formatting, is_opaque};
 use crate::registrations::{Registration, read_registrations};
@@ -176,6 +177,7 @@ impl<'c> Gathering<'c, '_> {
             self.link(index, source).map_err(one)?;
         }
         self.close().map_err(one)?;
+        self.find_given();
         self.leave_out_std_with_locals();
         self.rewrite_promoted().map_err(one)?;
         self.make_private(&HashSet::new());
@@ -228,10 +230,21 @@ impl<'c> Gathering<'c, '_> {
             self.link(index, source)?;
         }
         self.close()?;
+        self.find_given();
         self.leave_out_std_with_locals();
         self.rewrite_promoted()?;
         self.make_private(&known);
         Ok(())
+    }
+
+    /// Finds the functions that users gave to the function interface.
+    fn find_given(&mut self) {
+        for request in &mut self.requests {
+            if request.is_of_interface() && request.given.is_none() {
+                let primal = self.module.function(&request.primal);
+                request.given = primal.and_then(|primal| find_given(self.context, primal));
+            }
+        }
     }
 
     /// Replaces requests of both kinds.

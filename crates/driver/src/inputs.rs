@@ -61,4 +61,7 @@ pub trait Inputs {
     fn identity(&self, index: usize) -> String {
         index.to_string()
     }
+
+    /// Is told what is done next, for users who wait.
+    fn progress(&self, _step: &str) {}
 }

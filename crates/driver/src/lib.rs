@@ -22,6 +22,7 @@ mod explain;
 mod finish;
 mod formatting;
 mod gather;
+mod given;
 pub mod inputs;
 mod machine;
 mod mathematics;

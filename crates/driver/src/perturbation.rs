@@ -115,7 +115,7 @@ impl Inline {
 }
 
 /// Whether a function belongs to the standard library of Rust or C++, also one made from it for types of the program.
-fn is_of_library(symbol: &str) -> bool {
+pub(crate) fn is_of_library(symbol: &str) -> bool {
     if ["_ZSt", "_ZNSt", "_ZNKSt", "_ZN9__gnu_cxx"]
         .iter()
         .any(|start| symbol.starts_with(start))

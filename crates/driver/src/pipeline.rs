@@ -25,7 +25,7 @@ use crate::prepare::{choose_inlining, prepare};
 use crate::refusal::{Reasons, describe_import_error};
 use crate::registrations::{Registration, RegistrationKind, RuleFunction};
 use crate::report::{DerivativeReport, Diagnostic, Report, Timing};
-use crate::requests::Interface;
+use crate::requests::{FoundRequest, Interface};
 use crate::root::{build_root, root_symbol};
 use crate::rules::return_results;
 use crate::text::refuse_numbers_from_text;
@@ -95,6 +95,7 @@ fn attempt(
     clock: &mut Clock,
 ) -> Result<Output, Refused> {
     let context = Context::new().map_err(unloadable)?;
+    inputs.progress("gathers what is to be differentiated");
     let mut gathered = gather(&context, inputs)?;
     clock.lap("gather");
     let choosing = Choosing {
@@ -102,6 +103,7 @@ fn attempt(
         roots: calling_pointers,
     };
     let mut made = make_derivatives(&context, &mut gathered, &choosing, options, clock)?;
+    inputs.progress("compiles the derivatives");
     let machine = &made.machine;
     let module = optimise_derivatives(gathered.module, machine, options.level)
         .map_err(|problem| vec![problem])?;
@@ -165,6 +167,9 @@ pub(crate) fn make_derivatives<'c>(
     wrap_library_addresses(context, module);
     let machine = target_machine(&module.triple(), options).map_err(|problem| vec![problem])?;
     let perturbation = &options.perturbation;
+    choosing
+        .program
+        .progress("optimises what is to be differentiated");
     choose_inlining(context, module, &gathered.requests, perturbation.inline);
     prepare(module, &machine, perturbation).map_err(|problem| vec![problem])?;
     let mut refused = refuse_changes_in_formatting(context, module);
@@ -178,6 +183,11 @@ pub(crate) fn make_derivatives<'c>(
     }
     let mut choices = Vec::new();
     let mut dispatched = 0;
+    if !choosing.roots.is_empty() {
+        choosing
+            .program
+            .progress("looks for the functions behind pointers");
+    }
     for _ in 0..MAX_ROUNDS {
         match dispatch_unknown_calls(context, choosing, gathered, &mut choices, dispatched)? {
             Dispatched::Nothing => break,
@@ -195,6 +205,9 @@ pub(crate) fn make_derivatives<'c>(
         .into_iter()
         .filter(|root| has_unknown_calls(module, root))
         .collect();
+    choosing
+        .program
+        .progress(&format!("differentiates {}", names_of(&gathered.requests)));
     let derived =
         differentiate_prepared(context, gathered, &choices, choosing.roots, options, clock)
             .map_err(|refusals| Refused {
@@ -210,6 +223,15 @@ pub(crate) fn make_derivatives<'c>(
         machine,
         reports: derived.reports,
     })
+}
+
+/// What is differentiated, in a few words.
+fn names_of(requests: &[FoundRequest]) -> String {
+    match requests {
+        [] => "nothing".to_owned(),
+        [one] => format!("`{}`", one.shown_name()),
+        [first, others @ ..] => format!("`{}` and {} more", first.shown_name(), others.len()),
+    }
 }
 
 /// From a working module that is optimised to one with derivatives.

@@ -316,8 +316,17 @@ impl Wording<'_> {
         let at = at.map(|at| format!(", requested at {}:{}", at.file, at.line));
         match is_of_library(self.request) {
             true => {
-                "needed for a derivative of the function interface (`grad`, `jvp` and their like)"
-                    .to_owned()
+                let function = match &self.request.given {
+                    Some(given) => {
+                        let at = given.location.as_ref();
+                        let at = at.map(|at| format!(" ({}:{})", at.file, at.line));
+                        format!(" of {}{}", self.quote(&given.name), at.unwrap_or_default())
+                    }
+                    None => String::new(),
+                };
+                format!(
+                    "needed for a derivative{function} by the function interface (`grad`, `jvp` and their like)"
+                )
             }
             false => format!(
                 "needed for the derivative {} of {}{}",
@@ -335,8 +344,8 @@ impl Wording<'_> {
             return demangle(symbol.trim_end_matches(LISTED));
         }
         match is_of_library(self.request) {
-            true => "the function given to Ferrozyme".to_owned(),
-            false => self.request.primal_name().to_owned(),
+            true if self.request.given.is_none() => "the function given to Ferrozyme".to_owned(),
+            _ => self.request.shown_name().to_owned(),
         }
     }
 
@@ -390,7 +399,7 @@ impl Wording<'_> {
 
 /// Whether a request is made by the library itself, for functions that it was given.
 fn is_of_library(request: &FoundRequest) -> bool {
-    request.primal_name().starts_with("ferrozyme::")
+    request.is_of_interface()
 }
 
 /// Why the function that an error is about is only declared, if that is known.
@@ -520,7 +529,7 @@ fn is_of_c_library(file: &str) -> bool {
 fn origin_of(file: &str, request: Option<&FoundRequest>) -> Origin {
     let own_library = request
         .filter(|request| is_of_library(request))
-        .and_then(FoundRequest::location)
+        .and_then(FoundRequest::written_at)
         .is_some_and(|at| {
             let folder = at.file.rsplit_once("/functions/");
             folder.is_some_and(|(folder, _)| file.contains(folder))

@@ -10,6 +10,7 @@
 use crate::constants::{ModuleConstants, address_of};
 use crate::descriptor::{Descriptor, Mode, read_descriptor};
 use crate::enzyme::{Part, ValueRequest};
+use crate::given::Given;
 use crate::passing::request_for;
 use crate::report::{Diagnostic, Location};
 use ferrozyme_diff as diff;
@@ -32,6 +33,8 @@ pub(crate) struct FoundRequest {
     pub(crate) primal: String,
     /// What is asked for.
     pub(crate) interface: Interface,
+    /// The user's function, if the request is one of the function interface (`grad` and its relatives); known once all is gathered.
+    pub(crate) given: Option<Given>,
 }
 
 /// What a request asks for, in the way that it was written down.
@@ -84,8 +87,27 @@ impl FoundRequest {
         }
     }
 
-    /// Where the request stands.
+    /// The name of what the user wants to be differentiated.
+    pub(crate) fn shown_name(&self) -> &str {
+        let given = self.given.as_ref();
+        given.map_or_else(|| self.primal_name(), |given| &given.name)
+    }
+
+    /// Where the user asks for it, or the function that it is asked for.
     pub(crate) fn location(&self) -> Option<Location> {
+        let given = self.given.as_ref();
+        given
+            .and_then(|given| given.location.clone())
+            .or_else(|| self.written_at())
+    }
+
+    /// Whether the function interface asks.
+    pub(crate) fn is_of_interface(&self) -> bool {
+        self.primal_name().starts_with("ferrozyme::")
+    }
+
+    /// Where the request itself stands, which for the function interface is in the library.
+    pub(crate) fn written_at(&self) -> Option<Location> {
         match &self.interface {
             Interface::Slots(descriptor) => Some(Location {
                 file: descriptor.file.clone(),
@@ -180,6 +202,7 @@ fn read_request<'c>(
         symbol: format!("{DERIVATIVE_PREFIX}{:016x}", hasher.finish()),
         primal,
         interface: Interface::Slots(descriptor),
+        given: None,
     })
 }
 

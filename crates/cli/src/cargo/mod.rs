@@ -143,6 +143,9 @@ pub fn prepare(words: &[String]) -> Result<Command, Diagnostic> {
     };
     command.env(messages::USER_WRAPPER, user_wrapper.unwrap_or_default());
     command.env("RUSTC_WRAPPER", &driver);
+    if words.iter().any(|word| word == "-q" || word == "--quiet") {
+        command.env(messages::QUIET, "1");
+    }
     if let Some(workspace) = packages::ask(&cargo, words, &found, &folder, &toolchain.target)? {
         let ours = workspace.target_folder.join(records::FOLDER);
         records::remove_stale_links(&ours);

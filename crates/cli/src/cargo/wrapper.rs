@@ -14,8 +14,11 @@ use ferrozyme_driver::{Diagnostic, Severity};
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, Write, stderr};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 /// Whether cargo calls us in the place of rustc: inside a build of ours, with a compiler as the first argument.
 pub fn is_wrapper_call(arguments: &[OsString]) -> bool {
@@ -73,6 +76,7 @@ fn report(program: &OsStr, error: &std::io::Error) -> i32 {
 fn run_linking(mut command: Command, call: &RustcCall) -> std::io::Result<i32> {
     let file = tempfile::NamedTempFile::with_prefix("ferrozyme-messages-")?;
     command.env(messages::MESSAGES, file.path());
+    let progress = Progress::watch(file.path());
     let status = if call.json {
         let mut child = command.stderr(Stdio::piped()).spawn()?;
         if let Some(pipe) = child.stderr.take() {
@@ -89,6 +93,7 @@ fn run_linking(mut command: Command, call: &RustcCall) -> std::io::Result<i32> {
     } else {
         command.status()?
     };
+    drop(progress);
     if !status.success() {
         return Ok(exit_code(status));
     }
@@ -102,6 +107,53 @@ fn run_linking(mut command: Command, call: &RustcCall) -> std::io::Result<i32> {
         return Ok(1);
     }
     Ok(0)
+}
+
+/// Shows what the linker does, once it takes long.
+struct Progress {
+    file: PathBuf,
+    ended: Arc<AtomicBool>,
+}
+
+impl Progress {
+    /// How long the linker works before it is worth a word.
+    const PATIENCE: Duration = Duration::from_secs(1);
+
+    /// Watches the file beside that of the messages. Cargo passes lines that are no JSON on to its user.
+    fn watch(messages: &Path) -> Progress {
+        let progress = Progress {
+            file: messages::progress_file(messages),
+            ended: Arc::default(),
+        };
+        if std::env::var_os(messages::QUIET).is_some() {
+            return progress;
+        }
+        let (file, ended) = (progress.file.clone(), progress.ended.clone());
+        std::thread::spawn(move || {
+            let mut start = None;
+            let mut shown = String::new();
+            while !ended.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(100));
+                let Ok(step) = std::fs::read_to_string(&file) else {
+                    continue;
+                };
+                let start = *start.get_or_insert_with(Instant::now);
+                if start.elapsed() >= Progress::PATIENCE && !step.is_empty() && step != shown {
+                    // As cargo writes what it does.
+                    let _ = writeln!(stderr(), "{:>12} {step}", "Ferrozyme");
+                    shown = step;
+                }
+            }
+        });
+        progress
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::Relaxed);
+        let _ = std::fs::remove_file(&self.file);
+    }
 }
 
 /// Whether a line of rustc's JSON says that the linker failed.

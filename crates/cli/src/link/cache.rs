@@ -81,6 +81,10 @@ impl Inputs for Recorded<'_> {
             .push(ask_defining(self.inputs, symbol));
         index
     }
+
+    fn progress(&self, step: &str) {
+        self.inputs.progress(step);
+    }
 }
 
 /// A place for the derivatives of a link.

@@ -6,6 +6,7 @@
 use super::archive;
 use super::bitcode::{self, is_bitcode};
 use super::files::{File, Kind, REGISTRATIONS, REQUEST, is_native_object};
+use crate::messages;
 use ferrozyme_driver::{Diagnostic, Input, Inputs, Origin};
 use memchr::memmem;
 use object::{Object, ObjectSection, ObjectSymbol};
@@ -282,6 +283,10 @@ impl Inputs for LinkInputs<'_> {
     fn defining(&self, symbol: &str) -> Option<usize> {
         let index = *self.definitions.get(symbol.as_bytes())?;
         self.modules[index].bitcode().map(|_| index)
+    }
+
+    fn progress(&self, step: &str) {
+        messages::tell_progress(step);
     }
 }
 

@@ -101,3 +101,24 @@ fn another_driver_links_again() {
         again.errors
     );
 }
+
+#[test]
+fn closures_are_told_apart() {
+    let project = Project::program(
+        "apart",
+        "fn square(x: f64) -> f64 {\n    x * x\n}\n\nfn main() {\n    println!(\"{}\", ferrozyme::grad(square, 3.0));\n    println!(\"{}\", ferrozyme::grad(|x: f64| x * 2.0, 3.0));\n    println!(\"{}\", ferrozyme::grad(|x: f64| x * x * 2.0, 3.0));\n}\n",
+    );
+    let run = project.ferrozyme(&["explain"]);
+    let output = run.expect_success();
+    for text in [
+        "of `apart::square` (reverse) at src/main.rs:",
+        "of `apart::main::{{closure}}` (reverse) at src/main.rs:7",
+        "of `apart::main::{{closure}}` (reverse) at src/main.rs:8",
+    ] {
+        assert!(output.contains(text), "{text}: {output}");
+    }
+    let run = project.ferrozyme(&["explain", "square"]);
+    let output = run.expect_success();
+    assert!(output.contains("apart::square"), "{output}");
+    assert!(!output.contains("{{closure}}"), "{output}");
+}

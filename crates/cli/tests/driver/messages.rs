@@ -597,3 +597,33 @@ fn help_and_version() {
     let run = project.ferrozyme(&["explain", "--help"]);
     assert!(run.expect_success().contains("--stage <stage>"));
 }
+
+/// Two closures and a function; the second closure has no derivative.
+const CLOSURES: &str = "\
+unsafe extern \"C\" {
+    safe fn mystery_of_nature(x: f64) -> f64;
+}
+
+fn main() {
+    let scale = std::env::args().count() as f64;
+    println!(\"{}\", ferrozyme::grad(|x: f64| x * scale, 3.0));
+    println!(\"{}\", ferrozyme::grad(|x: f64| mystery_of_nature(x) * scale, 3.0));
+}
+";
+
+#[test]
+fn closures_are_named_and_found() {
+    let project = Project::program("closures", CLOSURES);
+    for profile in ["dev", "release"] {
+        let run = project.ferrozyme(&["build", "--profile", profile]);
+        let errors = run.expect_failure();
+        assert!(errors.contains("--> src/main.rs:8:"), "{errors}");
+        assert!(
+            errors.contains(
+                "needed for a derivative of `closures::main::{{closure}}` (src/main.rs:8)"
+            ),
+            "{errors}"
+        );
+        assert!(!errors.contains("crates/ferrozyme/src"), "{errors}");
+    }
+}

@@ -323,6 +323,7 @@ fn describe<'c>(
         ),
         primal,
         interface: Interface::Values(values),
+        given: None,
     })
 }
 

@@ -1,0 +1,77 @@
+//! The function that a user gave to `grad` and its relatives.
+//!
+//! Their requests are made by generic functions of the `ferrozyme` crate, so that name and place of a request are the library's. The user's function is what the primal calls first outside of the libraries: a
+//! closure, or a function by its name. Debug information says so, or the symbol if it was not inlined.
+
+use crate::opaque::demangle;
+use crate::perturbation::is_of_library;
+use crate::report::Location;
+use ferrozyme_llvm::{Context, SourcePlace, Value};
+use std::collections::{HashSet, VecDeque};
+
+/// A function that was given to the function interface.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Given {
+    /// Its path; that of a closure ends in `{{closure}}`.
+    pub(crate) name: String,
+    /// A line of it, the first that is known.
+    pub(crate) location: Option<Location>,
+}
+
+/// How many functions are looked into: a few of the libraries stand between the primal and the user's function.
+const MAX_FUNCTIONS: usize = 32;
+
+/// Finds the user's function behind a primal of the function interface.
+pub(crate) fn find_given<'c>(context: &'c Context, primal: Value<'c>) -> Option<Given> {
+    let mut work = VecDeque::from([primal]);
+    let mut seen = HashSet::from([primal]);
+    while let Some(function) = work.pop_front() {
+        let name = function.name();
+        if is_of_user(&name) {
+            let place = function.function_place(context);
+            return Some(Given {
+                name: demangle(&name),
+                location: place.map(location),
+            });
+        }
+        for instruction in function.instructions() {
+            // From the outside inwards.
+            let places = instruction.source_places(context);
+            let own = places
+                .into_iter()
+                .rev()
+                .find(|place| is_of_user(&place.linkage_name));
+            if let Some(place) = own {
+                return Some(Given {
+                    name: demangle(&place.linkage_name),
+                    location: Some(location(place)),
+                });
+            }
+            if instruction.is_call()
+                && let Some(callee) = instruction.called_function()
+                && seen.len() < MAX_FUNCTIONS
+                && seen.insert(callee)
+            {
+                work.push_back(callee);
+            }
+        }
+    }
+    None
+}
+
+/// Whether a symbol is of the program, not of the libraries that stand between it and a derivative.
+fn is_of_user(symbol: &str) -> bool {
+    if !symbol.starts_with("_ZN") && !symbol.starts_with("_R") {
+        return false;
+    }
+    // Also what the interface asks of types of the program, or of `f64`.
+    !is_of_library(symbol) && !demangle(symbol).contains("ferrozyme::")
+}
+
+fn location(place: SourcePlace) -> Location {
+    Location {
+        file: place.file,
+        line: place.line,
+        column: place.column,
+    }
+}
