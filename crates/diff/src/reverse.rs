@@ -64,7 +64,8 @@ pub(crate) fn reverse(
     let structure = Structure::of(source);
     let captures = find_captures(forward, &structure);
     let steps = &forward.augmented.steps;
-    let usages = Usages::of(source, &structure, steps, forward.activities);
+    let at_once = &forward.plan.at_once.ops;
+    let usages = Usages::of(source, &structure, steps, forward.activities, at_once);
     let body = target.body();
     let mut mirror = Mirror {
         source,
@@ -81,6 +82,7 @@ pub(crate) fn reverse(
         complete: Vec::new(),
         conditions: FxHashMap::default(),
         used: FxHashMap::default(),
+        last_numbers: FxHashMap::default(),
         b: Builder::new(target, body),
     };
     mirror.begin_complete();
@@ -154,6 +156,8 @@ struct Mirror<'a, 't> {
     conditions: FxHashMap<(Region, Condition), Value>,
     /// Whether operations with regions used values from outside, where that is asked.
     used: FxHashMap<(Op, Value), Value>,
+    /// The number of the last iteration of each loop that is being reversed.
+    last_numbers: FxHashMap<Op, Value>,
     b: Builder<'t>,
 }
 
@@ -588,6 +592,10 @@ impl Mirror<'_, '_> {
                 _ => unreachable!("only updates are chosen so"),
             },
             Choice::Inside(op, value) => self.used[&(op, value)],
+            Choice::Followed(op) => match self.last_numbers.get(&op) {
+                Some(&last) => self.b.icmp(IntPredicate::Ne, self.numbers[&op], last),
+                None => self.b.function.int(Type::I1, 1),
+            },
         }
     }
 
@@ -1094,6 +1102,10 @@ impl Mirror<'_, '_> {
         let unused = self.b.function.int(Type::I1, 0);
         initial.extend(tracked.iter().map(|_| unused));
         let (zero, one, minus_one) = (self.b.i64(0), self.b.i64(1), self.b.i64(-1));
+        if self.usages.asks_what_follows(op) {
+            let last = self.b.binary(Opcode::Sub, count, one);
+            self.last_numbers.insert(op, last);
+        }
         // Where the order does not matter, the usual one is the better one.
         let (mirrored, region) =
             if rows.is_empty() && self.forward.plan.at_once.independent.contains(&op) {

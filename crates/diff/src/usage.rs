@@ -16,6 +16,7 @@
 //!
 //! A product whose result is used is left as it is: there 0 times infinity is NaN because the program has no derivative.
 //!
+//! What a region ends with is used where the results of its operation are; a value that a loop hands on to the next iteration only, where there is one.
 //! Values that are used in inner regions only (an invariant that was computed ahead of its loop) are used where one of the region's operations used them,
 //! which the reverse of the region finds out beside their adjoints.
 //!
@@ -69,6 +70,8 @@ pub(crate) enum Choice {
     LastUpdate(Op),
     /// Whether one of the operation's regions ran and used the value.
     Inside(Op, Value),
+    /// Whether another iteration of the loop followed.
+    Followed(Op),
 }
 
 /// When the values of a function are used, and where the reverse sweep has to select because of it.
@@ -77,11 +80,14 @@ pub(crate) struct Usages {
     tests: Vec<Test>,
     types: Vec<Type>,
     depths: Vec<u32>,
+    at_hand: Vec<bool>,
     places: FxHashMap<Test, Condition>,
     /// When values from outside a region are used in it.
     inside: FxHashMap<(Region, Value), Usage>,
     /// The values of which the reverse of an operation with regions has to find out whether it used them.
     tracked: FxHashMap<Op, Vec<Value>>,
+    /// The loops of which it is asked which of their iterations is the last.
+    followed: FxHashSet<Op>,
     /// What an operation adds to the adjoint of an operand counts only where its results are used.
     selected: FxHashSet<(Op, usize)>,
     /// The adjoint of a `select` goes to this operand whole: it is selected after the products that follow.
@@ -95,20 +101,24 @@ impl Usages {
         structure: &Structure,
         steps: &FxHashMap<Op, Step>,
         activities: &Activities,
+        at_once: &FxHashSet<Op>,
     ) -> Usages {
         let mut search = Search {
             function,
             structure,
             steps,
             activities,
+            at_once,
             usages: Usages {
                 of: FxHashMap::default(),
                 tests: Vec::new(),
                 types: Vec::new(),
                 depths: Vec::new(),
+                at_hand: Vec::new(),
                 places: FxHashMap::default(),
                 inside: FxHashMap::default(),
                 tracked: FxHashMap::default(),
+                followed: FxHashSet::default(),
                 selected: FxHashSet::default(),
                 postponed: FxHashSet::default(),
             },
@@ -125,6 +135,11 @@ impl Usages {
     /// The values of which the reverse of an operation with regions has to find out whether it used them.
     pub(crate) fn tracked(&self, op: Op) -> &[Value] {
         self.tracked.get(&op).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether it is asked of a loop which of its iterations is the last.
+    pub(crate) fn asks_what_follows(&self, op: Op) -> bool {
+        self.followed.contains(&op)
     }
 
     /// When a value from outside a region is used in it; never if there is none.
@@ -176,6 +191,9 @@ impl Usages {
                     if let Usage::When(within) = within {
                         pending.push(within);
                     }
+                    if let Choice::Followed(op) = by {
+                        self.followed.insert(op);
+                    }
                     let Choice::Inside(op, value) = by else {
                         continue;
                     };
@@ -217,14 +235,31 @@ impl Usages {
         if depth > DEPTH {
             return Usage::Always;
         }
+        let at_hand = match test {
+            Test::Chosen { by, within, .. } => {
+                !matches!(by, Choice::Inside(..)) && self.is_at_hand(within)
+            }
+            Test::Either(a, b) => {
+                self.is_at_hand(Usage::When(a)) && self.is_at_hand(Usage::When(b))
+            }
+        };
         let next = Condition::try_from(self.tests.len()).expect("fewer than 2^32 conditions");
         let place = *self.places.entry(test).or_insert(next);
         if place == next {
             self.tests.push(test);
             self.types.push(ty);
             self.depths.push(depth);
+            self.at_hand.push(at_hand);
         }
         Usage::When(place)
+    }
+
+    /// Whether a condition asks nothing of inner regions.
+    fn is_at_hand(&self, usage: Usage) -> bool {
+        match usage {
+            Usage::Always => true,
+            Usage::When(condition) => self.at_hand[condition as usize],
+        }
     }
 
     fn depth_of(&self, usage: Usage) -> u32 {
@@ -285,6 +320,8 @@ struct Search<'a> {
     structure: &'a Structure,
     steps: &'a FxHashMap<Op, Step>,
     activities: &'a Activities,
+    /// Operations whose reverse stands in their own regions, where nothing is known of what follows.
+    at_once: &'a FxHashSet<Op>,
     usages: Usages,
     /// Values whose adjoint may be anything where they are not used.
     tainted: FxHashSet<Value>,
@@ -317,12 +354,42 @@ impl Search<'_> {
                         }
                     }
                 }
+                Some(Step::Call(call)) => {
+                    for &value in &call.gradients {
+                        self.note(region, value, Usage::Always);
+                    }
+                }
                 Some(_) => self.note_all(region, op),
                 None if data.opcode.effect() == Effect::Ends && data.opcode != Opcode::Trap => {
-                    self.note_all(region, op);
+                    self.note_end(region, op);
                 }
                 None => {}
             }
+        }
+    }
+
+    /// What a region ends with is used where the results of its operation are, or where a next iteration is.
+    fn note_end(&mut self, region: Region, end: Op) {
+        let holder = self.structure.op_of(region);
+        let Some(holder) = holder.filter(|holder| !self.at_once.contains(holder)) else {
+            return self.note_all(region, end);
+        };
+        let data = &self.function.ops[holder];
+        let is_loop = matches!(data.opcode, Opcode::For | Opcode::Loop);
+        let operands = &self.function.ops[end].operands;
+        let skip = operands.len() - data.results.len();
+        for (&operand, result) in operands[skip..].iter().zip(&data.results) {
+            let usage = match (is_loop, self.usages.of.get(result)) {
+                (false, None) => continue,
+                // A loop that would have to find out whether it used the result costs more than a guard that the program has anyway is worth.
+                (false, Some(&usage)) if self.usages.is_at_hand(usage) => usage,
+                (_, Some(_)) => Usage::Always,
+                (true, None) => {
+                    let followed = Choice::Followed(holder);
+                    self.usages.chosen(followed, true, Usage::Always, Type::I1)
+                }
+            };
+            self.note(region, operand, usage);
         }
     }
 

@@ -93,6 +93,31 @@ fn nothing_comes_from_what_was_computed_ahead_of_a_loop() {
     assert_eq!(grad(in_an_empty_loop, &[2.0, 0.0]), [1.0, 0.0]);
 }
 
+/// The sum of the iteration that ends the loop is given up, and so is what it was computed from.
+#[test]
+fn nothing_comes_from_what_was_computed_and_given_up() {
+    fn while_finite(x: &[f64]) -> f64 {
+        let finite = x[1..].iter().take_while(|v| v.is_finite());
+        finite.map(|v| v * x[0]).sum()
+    }
+    fn finite_products(x: &[f64]) -> f64 {
+        let mut product = 1.0;
+        for &v in &x[1..] {
+            let factor = v * x[0];
+            if factor.is_finite() {
+                product *= factor;
+            }
+        }
+        product
+    }
+    let at = [2.0, 3.0, 5.0, f64::INFINITY, 7.0];
+    assert_eq!(grad(while_finite, &at), [8.0, 2.0, 2.0, 0.0, 0.0]);
+    assert_eq!(
+        grad(finite_products, &at),
+        [1260.0, 280.0, 168.0, 0.0, 120.0]
+    );
+}
+
 #[test]
 fn second_derivatives_neither() {
     for f in [guarded_quotient, guarded_logarithm] {
