@@ -5,6 +5,7 @@
 
 mod floats;
 mod helpers;
+mod idioms;
 mod statements;
 mod writer;
 

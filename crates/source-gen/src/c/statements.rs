@@ -55,6 +55,7 @@ impl Writer {
             (6, 13),
             (6, 14),
             (6, 15),
+            (25, 16),
         ]) {
             0 => {
                 let value = self.double(3);
@@ -76,7 +77,8 @@ impl Writer {
             12 => self.change_struct(),
             13 => self.alias(),
             14 => self.list(),
-            _ => self.reallocated(),
+            15 => self.reallocated(),
+            _ => self.idiom(),
         }
     }
 
