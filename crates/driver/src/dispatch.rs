@@ -63,7 +63,7 @@ pub(crate) fn has_unknown_calls(module: Module<'_>, root: &str) -> bool {
     !unknown_calls(module, std::iter::once(root)).is_empty()
 }
 
-/// How many calls through pointers may become choices. Each choice brings its functions along, with the calls in them: where the number does not stay small, it multiplies from round to round (thread pools,
+/// How many calls through pointers may become choices, for each derivative that needs them. Each choice brings its functions along, with the calls in them: where the number does not stay small, it multiplies from round to round (thread pools,
 /// planners), and nothing comes of it.
 const MAX_CALLS: usize = 96;
 
@@ -94,7 +94,7 @@ pub(crate) fn dispatch_unknown_calls<'c>(
     if calls.is_empty() || inputs.program().is_empty() {
         return Ok(Dispatched::Nothing);
     }
-    if done + calls.len() > MAX_CALLS {
+    if done + calls.len() > MAX_CALLS * choosing.roots.len() {
         return Ok(Dispatched::TooMany);
     }
     let slots: Vec<(Type<'c>, Option<u64>)> = calls.iter().copied().map(slot_of).collect();

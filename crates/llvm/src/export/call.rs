@@ -10,6 +10,9 @@ use crate::stop::call_stop;
 use crate::types::Type;
 use crate::value::Value;
 
+/// Attributes that are part of the calling convention: a call without them passes something else than the function takes.
+const OF_CONVENTION: [&str; 6] = ["byval", "sret", "align", "inreg", "zeroext", "signext"];
+
 /// How messages start that users are to see when a program stops.
 const SHOWN: &str = "Ferrozyme: ";
 
@@ -64,6 +67,10 @@ impl<'c> Body<'_, '_, 'c> {
         let call = self.call_or_invoke(of, function, &whole);
         if function.is_function() {
             call.set_call_convention(function.function_convention());
+            let parameters = (0..whole.len() as u32).map(Place::Parameter);
+            for place in parameters.chain([Place::Result]) {
+                pass_in_the_same_way(function, call, place);
+            }
         }
         Ok(take_apart(&self.exporter.builder, call))
     }
@@ -109,5 +116,14 @@ impl<'c> Body<'_, '_, 'c> {
         }
         self.exporter.builder.unreachable();
         Ok(())
+    }
+}
+
+/// A call passes arguments and results in the way that the function expects.
+fn pass_in_the_same_way<'c>(function: Value<'c>, call: Value<'c>, place: Place) {
+    for name in OF_CONVENTION {
+        if let Some(attribute) = function.attribute(place, name) {
+            call.add_attribute(place, attribute);
+        }
     }
 }
