@@ -378,12 +378,10 @@ impl<'c> Gathering<'c, '_> {
                 self.from_std.insert(function.name(), !is_local(function));
             }
             if input.origin == Origin::Unit {
+                // Unoptimised code carries both everywhere.
                 function.remove_attribute(Place::Function, "optnone");
-                allow_unrolling(self.context, function);
-            }
-            if !std && !is_opaque(&function.name(), function) {
-                // Unoptimised code of C carries it everywhere, and what people mean by `#[inline(never)]` is the program's own code.
                 function.remove_attribute(Place::Function, "noinline");
+                allow_unrolling(self.context, function);
                 if registered.contains(&function.name()) {
                     function.add_attribute(Place::Function, self.context.attribute("noinline", 0));
                 }

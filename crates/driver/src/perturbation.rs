@@ -265,11 +265,11 @@ mod tests {
                 true,
             ),
             (
-                "_ZN50_$LT$f64$u20$as$u20$core..iter..traits..accum..Sum$GT$3sum17h0123456789abcdefE",
+                "_ZN54_$LT$f64$u20$as$u20$core..iter..traits..accum..Sum$GT$3sum17h0123456789abcdefE",
                 true,
             ),
             (
-                "_ZN61_$LT$program..Point$u20$as$u20$core..ops..arith..Add$GT$3add17h0123456789abcdefE",
+                "_ZN56_$LT$program..Point$u20$as$u20$core..ops..arith..Add$GT$3add17h0123456789abcdefE",
                 false,
             ),
             ("_ZN7program6doubled17h0123456789abcdefE", false),

@@ -16,6 +16,17 @@ pub struct Jit {
 /// See the file's head.
 const SILENTLY_NEEDED: &[&std::ffi::CStr] = &[c"libm.so.6", c"libgcc_s.so.1"];
 
+/// What processors without an instruction for it call to round a float to a `bf16`, to the nearest and among equals to the even one. GCC's library has it from release 13 on.
+/// The result is in the lower half of the register that a float is returned in.
+extern "C" fn narrow_to_bf16(wide: f32) -> f32 {
+    let bits = wide.to_bits();
+    let rounded = match wide.is_nan() {
+        true => bits | 1 << 22,
+        false => bits + 0x7fff + (bits >> 16 & 1),
+    };
+    f32::from_bits(rounded >> 16)
+}
+
 fn failed(reason: String) -> LlvmError {
     LlvmError::Jit { reason }
 }
@@ -27,6 +38,11 @@ impl Jit {
             // Where a system has no such library, its functions are elsewhere.
             call!(LLVMLoadLibraryPermanently(library.as_ptr()));
         }
+        let narrow: extern "C" fn(f32) -> f32 = narrow_to_bf16;
+        call!(LLVMAddSymbol(
+            c"__truncsfbf2".as_ptr(),
+            narrow as *mut std::ffi::c_void
+        ));
         let mut raw = std::ptr::null_mut();
         let builder = call!(LLVMOrcCreateLLJITBuilder());
         check(call!(LLVMOrcCreateLLJIT(&mut raw, builder)), failed)?;

@@ -105,6 +105,7 @@ table! {
     fn LLVMDisposeErrorMessage(OwnedText);
     fn LLVMInstallFatalErrorHandler(FatalErrorHandler);
     fn LLVMLoadLibraryPermanently(Text) -> Bool;
+    fn LLVMAddSymbol(Text, *mut c_void);
     fn LLVMParseCommandLineOptions(c_int, *const Text, Text);
 
     // Contexts.
