@@ -578,7 +578,7 @@ impl Analysis<'_> {
             }
         }
         for (index, &arg) in data.operands.iter().enumerate() {
-            for class in self.written_through(&access, index, arg) {
+            for class in self.written_through(&access, op, index, arg) {
                 self.mark_varied_class(class);
             }
         }
@@ -637,16 +637,28 @@ impl Analysis<'_> {
     ///
     /// `readonly` and `memory(args)` speak only of memory that was there before, and right behind the pointer: not of what pointers there lead to,
     /// nor of new memory that the callee makes, writes to, and leaves a pointer to.
-    fn written_through(&self, access: &Access, index: usize, arg: Value) -> Vec<Class> {
+    fn written_through(&self, access: &Access, call: Op, index: usize, arg: Value) -> Vec<Class> {
         if !access.memory.writes() {
             return Vec::new();
         }
-        let args_only = access.memory == MemoryEffect::Args;
-        match self.class(arg) {
-            Some(_) if !access.writes(index) && args_only => Vec::new(),
-            Some(class) if !access.writes(index) => behind(self.objects, class),
-            _ => self.reachable(arg),
+        let Some(direct) = self.class(arg) else {
+            return Vec::new();
+        };
+        if access.memory != MemoryEffect::Args {
+            return match access.writes(index) {
+                true => self.reachable(arg),
+                false => behind(self.objects, direct),
+            };
         }
+        if !access.writes(index) {
+            return Vec::new();
+        }
+        let is_new = |&class: &Class| {
+            let mut sources = self.objects.sources(class);
+            sources.any(|source| source == Source::Call(call) || source == Source::External(call))
+        };
+        let left_behind = behind(self.objects, direct).into_iter().filter(is_new);
+        std::iter::once(direct).chain(left_behind).collect()
     }
 
     // ---- backwards
@@ -741,7 +753,7 @@ impl Analysis<'_> {
                     .iter()
                     .any(|class| self.useful.classes.contains(class))
         }) || data.operands.iter().enumerate().any(|(index, &arg)| {
-            self.written_through(&access, index, arg)
+            self.written_through(&access, op, index, arg)
                 .iter()
                 .any(|class| self.useful.classes.contains(class))
         });
