@@ -6,12 +6,16 @@
 use crate::context::terminated;
 use crate::module::{LlvmError, copy_into_buffer};
 use crate::passes::check;
-use crate::sys::{LljitRef, call};
+use crate::sys::{LljitRef, SymbolAtAddress, call};
 
 /// Code in this process. It is unloaded when this is dropped.
 pub struct Jit {
     raw: LljitRef,
 }
+
+/// `LLVMJITSymbolGenericFlagsExported` and `LLVMJITSymbolGenericFlagsCallable`.
+const EXPORTED: u8 = 1;
+const CALLABLE: u8 = 4;
 
 /// See the file's head.
 const SILENTLY_NEEDED: &[&std::ffi::CStr] = &[c"libm.so.6", c"libgcc_s.so.1"];
@@ -38,11 +42,6 @@ impl Jit {
             // Where a system has no such library, its functions are elsewhere.
             call!(LLVMLoadLibraryPermanently(library.as_ptr()));
         }
-        let narrow: extern "C" fn(f32) -> f32 = narrow_to_bf16;
-        call!(LLVMAddSymbol(
-            c"__truncsfbf2".as_ptr(),
-            narrow as *mut std::ffi::c_void
-        ));
         let mut raw = std::ptr::null_mut();
         let builder = call!(LLVMOrcCreateLLJITBuilder());
         check(call!(LLVMOrcCreateLLJIT(&mut raw, builder)), failed)?;
@@ -58,6 +57,14 @@ impl Jit {
         check(made, failed)?;
         let library = call!(LLVMOrcLLJITGetMainJITDylib(raw));
         call!(LLVMOrcJITDylibAddGenerator(library, generator));
+        let narrow: extern "C" fn(f32) -> f32 = narrow_to_bf16;
+        let mut helpers = [SymbolAtAddress {
+            name: call!(LLVMOrcLLJITMangleAndIntern(raw, c"__truncsfbf2".as_ptr())),
+            address: narrow as usize as u64,
+            flags: [EXPORTED | CALLABLE, 0],
+        }];
+        let unit = call!(LLVMOrcAbsoluteSymbols(helpers.as_mut_ptr(), helpers.len()));
+        check(call!(LLVMOrcJITDylibDefine(library, unit)), failed)?;
         Ok(jit)
     }
 

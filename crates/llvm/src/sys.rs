@@ -58,6 +58,16 @@ opaque! {
     OpaqueLljitBuilder LljitBuilderRef;
     OpaqueDylib DylibRef;
     OpaqueDefinitionGenerator DefinitionGeneratorRef;
+    OpaqueSymbolName SymbolNameRef;
+    OpaqueMaterializationUnit MaterializationUnitRef;
+}
+
+/// `LLVMOrcCSymbolMapPair`: a symbol's name, address, and flags (`LLVMJITSymbolGenericFlags`, and those of the target).
+#[repr(C)]
+pub(crate) struct SymbolAtAddress {
+    pub(crate) name: SymbolNameRef,
+    pub(crate) address: u64,
+    pub(crate) flags: [u8; 2],
 }
 
 pub(crate) type Bool = c_int;
@@ -105,7 +115,6 @@ table! {
     fn LLVMDisposeErrorMessage(OwnedText);
     fn LLVMInstallFatalErrorHandler(FatalErrorHandler);
     fn LLVMLoadLibraryPermanently(Text) -> Bool;
-    fn LLVMAddSymbol(Text, *mut c_void);
     fn LLVMParseCommandLineOptions(c_int, *const Text, Text);
 
     // Contexts.
@@ -512,6 +521,9 @@ table! {
     fn LLVMOrcLLJITLookup(LljitRef, *mut u64, Text) -> ErrorRef;
     fn LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(*mut DefinitionGeneratorRef, c_char, *const c_void, *mut c_void) -> ErrorRef;
     fn LLVMOrcJITDylibAddGenerator(DylibRef, DefinitionGeneratorRef);
+    fn LLVMOrcLLJITMangleAndIntern(LljitRef, Text) -> SymbolNameRef;
+    fn LLVMOrcAbsoluteSymbols(*mut SymbolAtAddress, usize) -> MaterializationUnitRef;
+    fn LLVMOrcJITDylibDefine(DylibRef, MaterializationUnitRef) -> ErrorRef;
 }
 
 static API: OnceLock<Api> = OnceLock::new();
