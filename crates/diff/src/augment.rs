@@ -226,8 +226,8 @@ pub(crate) trait Callees {
     /// The global that stands for the derivatives of a function whose address is taken.
     fn shadow_of_function(&mut self, function: FunctionId) -> Result<Constant, Error>;
 
-    /// The shadow of a global.
-    fn shadow_of_global(&mut self, global: GlobalId) -> Result<Constant, Error>;
+    /// The shadow of a global, for code to which floats there may share their place with other things, or not.
+    fn shadow_of_global(&mut self, global: GlobalId, in_unions: bool) -> Result<Constant, Error>;
 }
 
 /// What the forward sweep of one function is to be.
@@ -605,7 +605,10 @@ impl Augmenter<'_> {
                 return Ok(value);
             }
             Some(Constant::Global(global)) if self.has_shadow(value) => {
-                self.callees.shadow_of_global(global)?
+                let objects = self.sweep.objects;
+                let class = objects.class_of(&self.augmented.function, value);
+                let in_unions = class.is_some_and(|(class, _)| objects.has_unions(class));
+                self.callees.shadow_of_global(global, in_unions)?
             }
             Some(Constant::Function(function)) if self.has_shadow(value) => {
                 self.callees.shadow_of_function(function)?

@@ -236,9 +236,14 @@ impl Callees for Session<'_> {
         self.function_table(function).map(Constant::Global)
     }
 
-    fn shadow_of_global(&mut self, global: GlobalId) -> Result<Constant, Error> {
+    fn shadow_of_global(&mut self, global: GlobalId, in_unions: bool) -> Result<Constant, Error> {
+        let data = &self.module.globals[global];
+        let purpose = match in_unions && data.constant && data.bytes.is_some() && !data.inactive {
+            true => Use::Tell,
+            false => Use::Add,
+        };
         let (shadow, slots) =
-            globals::add_shadow_global(self.module, global, &self.suffix, Use::Add)?;
+            globals::add_shadow_global(self.module, global, &self.suffix, purpose)?;
         for slot in slots {
             let table = self.function_table(slot.function)?;
             globals::fill_slot(self.module, slot, Symbol::Global(table));

@@ -9,6 +9,8 @@
 //! global @weights.shadow: 24 bytes align 8 = zero { 8: @next.shadow, 16: @step.shadow }
 //! ```
 //!
+//! A constant global whose bytes go where floats share their place with other things has a second shadow, called `<global>.shape.<suffix>`, in which all but the addresses is as in the global.
+//!
 //! The shadow of a global that is declared inactive is all zeros: to follow a pointer there stops the program, since by the
 //! declaration no derivative needs it.
 //!
@@ -35,6 +37,8 @@ pub(crate) enum Use {
     Read,
     /// It adds to what is no address: reverse mode.
     Add,
+    /// It looks there to tell floats from pointers and numbers, in reverse mode: see `unions.rs`. A constant that is no address counts as a number, which is its own shadow.
+    Tell,
 }
 
 /// A suffix for shadows of globals that no variable of the module has yet.
@@ -74,6 +78,11 @@ pub(crate) fn add_shadow_global(
         for (offset, symbol) in primal {
             let symbol = match symbol {
                 Symbol::Global(other) => {
+                    // What is behind a pointer is another object, with contents of its own.
+                    let purpose = match purpose {
+                        Use::Read => Use::Read,
+                        Use::Add | Use::Tell => Use::Add,
+                    };
                     let other = find_or_add(module, other, suffix, purpose, &mut unfinished)?;
                     Symbol::Global(other)
                 }
@@ -107,7 +116,10 @@ fn find_or_add(
     unfinished: &mut Vec<(GlobalId, GlobalId)>,
 ) -> Result<GlobalId, Error> {
     let primal = &module.globals[global];
-    let name = format!("{}.{suffix}", primal.name);
+    let name = match purpose {
+        Use::Tell => format!("{}.shape.{suffix}", primal.name),
+        Use::Read | Use::Add => format!("{}.{suffix}", primal.name),
+    };
     if let Some(shadow) = module.global_named(&name) {
         return Ok(shadow);
     }
@@ -138,7 +150,10 @@ fn find_or_add(
     }
     let shadow = Global {
         name,
-        bytes: Some(Vec::new()),
+        bytes: match purpose {
+            Use::Tell => primal.bytes.clone(),
+            Use::Read | Use::Add => Some(Vec::new()),
+        },
         relocations: Vec::new(),
         // A table of addresses stays one; derivatives may be added to anything else.
         constant: primal.constant && (purpose == Use::Read || !primal.relocations.is_empty()),
