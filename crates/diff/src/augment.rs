@@ -226,7 +226,7 @@ pub(crate) trait Callees {
     /// The global that stands for the derivatives of a function whose address is taken.
     fn shadow_of_function(&mut self, function: FunctionId) -> Result<Constant, Error>;
 
-    /// The shadow of a global, for code to which floats there may share their place with other things, or not.
+    /// The shadow of a global. To some code floats there may share their place with other things, or what is there may go to such a place.
     fn shadow_of_global(&mut self, global: GlobalId, in_unions: bool) -> Result<Constant, Error>;
 }
 
@@ -607,7 +607,12 @@ impl Augmenter<'_> {
             Some(Constant::Global(global)) if self.has_shadow(value) => {
                 let objects = self.sweep.objects;
                 let class = objects.class_of(&self.augmented.function, value);
-                let in_unions = class.is_some_and(|(class, _)| objects.has_unions(class));
+                let no_float = |class| {
+                    let mut fields = objects.fields(class);
+                    !fields.any(|field| matches!(field.kind, Kind::Float(_)))
+                };
+                let in_unions =
+                    class.is_some_and(|(class, _)| objects.has_unions(class) || no_float(class));
                 self.callees.shadow_of_global(global, in_unions)?
             }
             Some(Constant::Function(function)) if self.has_shadow(value) => {
