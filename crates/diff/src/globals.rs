@@ -41,6 +41,14 @@ pub(crate) enum Use {
     Tell,
 }
 
+const SHAPE: &str = ".shape.";
+
+/// The constant that a shadow starts as a copy of, but for the addresses in it; none for those that start as zeros.
+pub fn constant_in_shadow(module: &Module, shadow: GlobalId) -> Option<GlobalId> {
+    let (primal, _) = module.globals[shadow].name.rsplit_once(SHAPE)?;
+    module.global_named(primal)
+}
+
 /// A suffix for shadows of globals that no variable of the module has yet.
 ///
 /// The shadow that one differentiation writes to is a global like any other to the next, which needs a shadow of it.
@@ -78,11 +86,6 @@ pub(crate) fn add_shadow_global(
         for (offset, symbol) in primal {
             let symbol = match symbol {
                 Symbol::Global(other) => {
-                    // What is behind a pointer is another object, with contents of its own.
-                    let purpose = match purpose {
-                        Use::Read => Use::Read,
-                        Use::Add | Use::Tell => Use::Add,
-                    };
                     let other = find_or_add(module, other, suffix, purpose, &mut unfinished)?;
                     Symbol::Global(other)
                 }
@@ -117,7 +120,7 @@ fn find_or_add(
 ) -> Result<GlobalId, Error> {
     let primal = &module.globals[global];
     let name = match purpose {
-        Use::Tell => format!("{}.shape.{suffix}", primal.name),
+        Use::Tell => format!("{}{SHAPE}{suffix}", primal.name),
         Use::Read | Use::Add => format!("{}.{suffix}", primal.name),
     };
     if let Some(shadow) = module.global_named(&name) {
@@ -156,7 +159,13 @@ fn find_or_add(
         },
         relocations: Vec::new(),
         // A table of addresses stays one; derivatives may be added to anything else.
-        constant: primal.constant && (purpose == Use::Read || !primal.relocations.is_empty()),
+        constant: primal.constant
+            && match purpose {
+                Use::Read => true,
+                Use::Add => !primal.relocations.is_empty(),
+                // A zero counts as a float.
+                Use::Tell => false,
+            },
         ..primal.clone()
     };
     let inactive = primal.inactive;

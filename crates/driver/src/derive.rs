@@ -14,11 +14,12 @@ use crate::root::root_symbol;
 use crate::trim::stop_writers;
 use crate::wrap::wrap_derivative;
 use ferrozyme_diff::{
-    self as diff, differentiate_forward, differentiate_reverse, differentiate_split,
-    explain_activity, explain_plan, infer_handles, infer_inactive_globals, refuse_given_code,
+    self as diff, constant_in_shadow, differentiate_forward, differentiate_reverse,
+    differentiate_split, explain_activity, explain_plan, infer_handles, infer_inactive_globals,
+    refuse_given_code,
 };
 use ferrozyme_ir::{
-    Constant, FunctionId, GlobalId, Module, Opcode, Payload, Range, Scalar, all_ops, print,
+    Constant, FunctionId, GlobalId, Module, Opcode, Payload, Range, Scalar, Symbol, all_ops, print,
 };
 use ferrozyme_opt::{
     OptimiseOptions, hand_out_values, infer_facts, keep_order, optimise_with, remove_dead_code,
@@ -391,15 +392,23 @@ impl Derivation<'_> {
         })
     }
 
-    /// The shadows of statics that a derivative made, from this number on: each thread has its own, and they hold nothing between calls.
+    /// The shadows of statics that a derivative made, from this number on, that it writes to: each thread has its own, and they hold nothing between calls.
     fn own_shadows(&mut self, first: usize) -> Vec<GlobalId> {
         let made: Vec<GlobalId> = self.module.globals.keys().skip(first).collect();
+        let addresses = made
+            .iter()
+            .flat_map(|&id| &self.module.globals[id].relocations);
+        let named: HashSet<Symbol> = addresses.map(|&(_, symbol)| symbol).collect();
         made.into_iter()
             .filter(|&id| {
+                let is_copy = constant_in_shadow(self.module, id).is_some();
                 let global = &mut self.module.globals[id];
-                let floats = !global.constant && global.relocations.is_empty();
-                global.thread_local |= floats;
-                floats
+                let is_written = !global.constant && (global.relocations.is_empty() || is_copy);
+                // An address in a table is that of one memory for all threads. The sums there are those of constants, and nobody looks at them.
+                let is_for_all =
+                    !global.relocations.is_empty() || named.contains(&Symbol::Global(id));
+                global.thread_local |= is_written && !is_for_all;
+                is_written
             })
             .collect()
     }

@@ -11,6 +11,7 @@
 
 use crate::descriptor::{Activity, Descriptor, Mode, Slot};
 use crate::passing::{Passing, Word, passing_of};
+use ferrozyme_diff::constant_in_shadow;
 use ferrozyme_ir::{
     Alignment, Builder, Function, FunctionId, Global, GlobalId, Module, Opcode, Param, ParamFacts,
     Scalar, Type, Value,
@@ -97,13 +98,31 @@ pub(crate) fn wrap_derivative(
     define(module, function)
 }
 
-/// Sets shadows of statics to what they are at the start of a derivative: floats are zero, and pointers null.
+/// Sets shadows of statics to what they are at the start of a derivative: floats are zero, pointers null, and what is a copy of a constant is that again.
 pub(crate) fn reset_shadows(build: &mut Builder<'_>, module: &Module, shadows: &[GlobalId]) {
     for &shadow in shadows {
         let Global { size, align, .. } = module.globals[shadow];
-        let (to, bytes) = (build.global_address(shadow), build.i64(size as i64));
-        let zero = build.function.int(Type::scalar_of(Scalar::Int(8)), 0);
-        build.fill(to, zero, bytes, align);
+        let to = build.global_address(shadow);
+        let Some(constant) = constant_in_shadow(module, shadow) else {
+            let bytes = build.i64(size as i64);
+            let zero = build.function.int(Type::scalar_of(Scalar::Int(8)), 0);
+            build.fill(to, zero, bytes, align);
+            continue;
+        };
+        let from = build.global_address(constant);
+        let mut copy = |start: u64, end: u64| {
+            if start < end {
+                let (at, bytes) = (build.i64(start as i64), build.i64((end - start) as i64));
+                let (to, from) = (build.offset(to, at, 1), build.offset(from, at, 1));
+                build.copy(to, from, bytes, Alignment::ONE);
+            }
+        };
+        let mut done = 0;
+        for &(at, _) in &module.globals[shadow].relocations {
+            copy(done, at);
+            done = at + Scalar::Ptr.bytes();
+        }
+        copy(done, size);
     }
 }
 

@@ -303,6 +303,24 @@ fn map_by_hash() {
         .check(&[1.0, -2.0, 3.0, 0.5]);
 }
 
+/// The constant from which an empty map is made leads to another constant.
+#[autodiff_reverse(dgrouped, Duplicated, Active)]
+fn groups_by_hash(x: &[f64]) -> f64 {
+    let mut groups: HashMap<usize, Vec<f64>> = HashMap::new();
+    for (i, value) in x.iter().enumerate() {
+        groups.entry(i % 2).or_default().push(value * value);
+    }
+    let of = |key: usize| groups.get(&key).map_or(0.0, |group| group.iter().sum());
+    of(0).powi(2) + 2.0 * of(1).powi(2) + of(2)
+}
+
+#[test]
+fn map_of_vectors() {
+    Field::new("HashMap of vectors", groups_by_hash)
+        .reverse(dgrouped)
+        .check(&[0.3, 0.7, 1.1, 0.2, 0.9]);
+}
+
 #[autodiff_reverse(djagged, Duplicated, Active)]
 #[autodiff_forward(bjagged, Dual, Dual)]
 fn jagged(x: &[f64]) -> f64 {
