@@ -9,6 +9,7 @@
 
 use crate::activity::reachable_from;
 use crate::error::Error;
+use crate::globals::constant_in_shadow;
 use crate::memory::stop_if;
 use crate::objects::{Class, Objects, ObjectsCache, Source};
 use crate::shadowing::leads_on;
@@ -125,7 +126,8 @@ pub(crate) fn assume_constants<T>(
 pub(crate) fn keeps_pointers_in_globals(module: &Module, cache: &mut ObjectsCache) -> bool {
     let may_change = |id: GlobalId| {
         let global = &module.globals[id];
-        !global.constant && !global.shared
+        // The addresses in a shadow of a constant stay what they are.
+        !global.constant && !global.shared && constant_in_shadow(module, id).is_none()
     };
     let word = Scalar::Ptr.bytes();
     let mut globals = module.globals.iter();
