@@ -1,11 +1,17 @@
-//! The header `<enzyme/enzyme>`, which comes with the program: it is written to a folder for clang to find.
+//! The headers `<enzyme/…>`, which come with the program: they are written to a folder for clang to find.
 //!
 //! The folder stays, since build systems look at the files that a compilation read. Its name depends on what is in it.
 
 use std::path::{Path, PathBuf};
 
 /// The files below the folder.
-const FILES: &[(&str, &str)] = &[("enzyme/enzyme", include_str!("../include/enzyme/enzyme"))];
+const FILES: &[(&str, &str)] = &[
+    ("enzyme/enzyme", include_str!("../include/enzyme/enzyme")),
+    (
+        "enzyme/checkpoint.h",
+        include_str!("../include/enzyme/checkpoint.h"),
+    ),
+];
 
 /// The folder to look for headers in; without a home, one for this run below `temporary`. None if it cannot be written: then there are no such headers.
 pub(crate) fn folder(temporary: &Path) -> Option<PathBuf> {

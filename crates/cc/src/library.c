@@ -339,14 +339,45 @@ struct tree_node *_ZSt28_Rb_tree_rebalance_for_erasePSt18_Rb_tree_node_baseRS_(s
   return node;
 }
 
-// OpenMP's runtime as a team of one sees it: in derivatives, parallel regions run on the thread that comes to them. Regions themselves are called by the driver.
+// OpenMP's runtime as derivatives see it: parallel regions run on the thread that comes to them, mostly as a team of one. Regions themselves are called by the driver, which puts the size of the team where a description of the
+// source was.
 typedef struct ident ident;
 
-// The whole range is the thread's; a stride of its length ends loops over chunks after the first.
+// Schedules in which chunks go round, and in which each thread gets one part that is a multiple of a chunk; ordered loops have numbers of their own.
+enum { CHUNKED = 33, CHUNKED_ORDERED = 65, BALANCED_CHUNKED = 45, SCHEDULES = 0xffff };
+
+// In a team of one the whole range is the thread's; a stride of its length ends loops over chunks after the first.
 #define STATIC_INIT(name, integer)                                                                                                                                                       \
-  __attribute__((always_inline)) void name(ident *place, int thread, int schedule, int *last, integer *lower, integer *upper, integer *stride, integer increment, integer chunk) {       \
-    *last = 1;                                                                                                                                                                           \
-    *stride = *upper - *lower + increment;                                                                                                                                               \
+  __attribute__((always_inline)) void name(ident *size, int thread, int schedule, int *last, integer *lower, integer *upper, integer *stride, integer increment, integer chunk) {        \
+    integer team = (integer)(long)size;                                                                                                                                                  \
+    if (team <= 1) {                                                                                                                                                                     \
+      *last = 1;                                                                                                                                                                         \
+      *stride = *upper - *lower + increment;                                                                                                                                             \
+      return;                                                                                                                                                                            \
+    }                                                                                                                                                                                    \
+    integer end = *upper;                                                                                                                                                                \
+    integer count = (*upper - *lower) / increment + 1;                                                                                                                                   \
+    int kind = schedule & SCHEDULES;                                                                                                                                                     \
+    if (kind == CHUNKED || kind == CHUNKED_ORDERED) {                                                                                                                                    \
+      if (chunk < 1)                                                                                                                                                                     \
+        chunk = 1;                                                                                                                                                                       \
+      *last = (integer)thread == (count - 1) / chunk % team;                                                                                                                             \
+      *stride = chunk * increment * team;                                                                                                                                                \
+      *lower += chunk * increment * (integer)thread;                                                                                                                                     \
+      *upper = *lower + (chunk - 1) * increment;                                                                                                                                         \
+      return;                                                                                                                                                                            \
+    }                                                                                                                                                                                    \
+    integer each = count / team, more = count % team;                                                                                                                                    \
+    integer first = (integer)thread * each + ((integer)thread < more ? (integer)thread : more), mine = each + ((integer)thread < more);                                                  \
+    if (kind == BALANCED_CHUNKED) {                                                                                                                                                      \
+      each = ((count + team - 1) / team + chunk - 1) / chunk * chunk;                                                                                                                    \
+      first = (integer)thread * each < count ? (integer)thread * each : count;                                                                                                           \
+      mine = each < count - first ? each : count - first;                                                                                                                                \
+    }                                                                                                                                                                                    \
+    *last = mine > 0 && first + mine == count;                                                                                                                                           \
+    *stride = end - *lower + increment;                                                                                                                                                  \
+    *lower += first * increment;                                                                                                                                                         \
+    *upper = *lower + mine * increment - increment;                                                                                                                                      \
   }
 STATIC_INIT(__kmpc_for_static_init_4, int)
 STATIC_INIT(__kmpc_for_static_init_4u, unsigned)

@@ -1,4 +1,4 @@
-//! Functions of the convention that say something to the differentiator and do nothing: what a piece of memory holds, how large it is, and how many iterations the derivative of an approximation needs.
+//! Functions of the convention that say something to the differentiator and do nothing: what a piece of memory holds, how large it is, that a loop iterates to a fixed point, and how many iterations the derivative of an approximation needs.
 //!
 //! ```text
 //! n = __enzyme_iter(12, 1)       in the function: 12, in its derivative: 13, in the derivative of that: 14
@@ -21,12 +21,17 @@ const OF_MEMORY: &[&str] = &[
     "__enzyme_ptr_size_hint",
 ];
 
+/// Marks a loop that iterates to a fixed point. Derivatives here go through its iterations, which converges with them.
+const FIXED_POINT: &str = "__enzyme_set_fixed_point";
+
 /// clang's, for debuggers: what keeps a variable until its end.
 const KEPT: &str = "llvm.fake.use";
 
 /// Whether a function of this name only says something.
 pub(super) fn is_hint(name: &str) -> bool {
-    name.contains(ITERATIONS) || OF_MEMORY.iter().any(|hint| name.contains(hint))
+    name.contains(ITERATIONS)
+        || name.contains(FIXED_POINT)
+        || OF_MEMORY.iter().any(|hint| name.contains(hint))
 }
 
 /// Removes what is said of memory, and says of the rest that it does nothing else.

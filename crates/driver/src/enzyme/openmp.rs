@@ -6,17 +6,18 @@
 //! call void @f.omp_outlined(ptr %thread, ptr %thread, ptr %a, ptr %b)
 //! ```
 //!
-//! A derivative runs the region as a team of one thread: a region means the same for every number of threads, and what threads add to shadows that they share needs no care. The functions of the runtime that regions call are
-//! given by whoever drives the compiler, for a team of one as well, in which atomic operations of a region are plain ones. The primal keeps its threads. Regions that count on a number of threads of their own making
-//! are refused: a team of one would do a part of their work.
+//! A derivative runs the region as a team of one thread: most regions mean the same for every number of threads, and what threads add to shadows that they share needs no care. The functions of the runtime that regions call are
+//! given by whoever drives the compiler, in a form in which atomic operations of a region are plain ones. The primal keeps its threads. Where the number of threads matters, the threads of the team run one after the other
+//! (`team.rs`); where that cannot be done, the region is refused.
 
+mod team;
 mod threads;
 
 use crate::report::Diagnostic;
 use crate::requests::location_of;
 use ferrozyme_llvm::{Context, Module, Opcode, PassOptions, Place, Value};
 use std::collections::{HashMap, HashSet};
-use threads::{THREAD, THREADS, counts_on_threads};
+use threads::{Reached, THREAD, THREADS, counts_on_threads};
 
 const FORK: &str = "__kmpc_fork_call";
 
@@ -27,7 +28,7 @@ const DISPATCHED: [&str; 4] = ["4", "4u", "8", "8u"];
 /// Calls parallel regions where they are forked.
 ///
 /// # Errors
-/// The regions whose threads use their numbers for more than memory of their own, but not together with how many they are.
+/// The regions that depend on the number of threads, and whose threads cannot run one after the other.
 pub(crate) fn call_parallel_regions<'c>(
     context: &'c Context,
     module: Module<'c>,
@@ -39,19 +40,34 @@ pub(crate) fn call_parallel_regions<'c>(
     let calls: Vec<Value<'c>> = calls
         .filter(|call| call.is_instruction() && call.is(Opcode::Call) && call.called() == fork)
         .collect();
-    let problems: Vec<Diagnostic> = calls
+    let mut forks = Vec::new();
+    for call in calls {
+        let Some(&region) = call.arguments().get(2) else {
+            continue;
+        };
+        let depends = match () {
+            () if counts_on_threads(module, call) => Some(Dependence::Numbers),
+            () if team::carries_values(region) => Some(Dependence::Carried),
+            () => None,
+        };
+        let reached = Reached::from(module, region);
+        forks.push(Fork {
+            call,
+            region,
+            depends,
+            in_turn: team::can_run_in_turn(region, &reached.functions),
+            asks: reached.asks_for_own_memory(),
+            reached: reached.functions,
+        });
+    }
+    let as_team = forks.iter().any(|fork| fork.depends.is_some());
+    // Who finds memory by the number of its thread would leave that of the rest of the team as it was.
+    let is_refused =
+        |fork: &&Fork<'c>| !fork.in_turn && (fork.depends.is_some() || as_team && fork.asks);
+    let problems: Vec<Diagnostic> = forks
         .iter()
-        .filter(|call| counts_on_threads(module, **call))
-        .map(|call| Diagnostic {
-            location: location_of(context, *call),
-            notes: vec!["derivatives run parallel regions on one thread, which would do the work of one only".to_owned()],
-            remedy: Some(format!(
-                "divide the work with '#pragma omp for', or by '{THREADS}()'"
-            )),
-            ..Diagnostic::error(format!(
-                "the threads of this region use '{THREAD}', but not how many they are"
-            ))
-        })
+        .filter(is_refused)
+        .map(|fork| refusal(context, fork))
         .collect();
     if !problems.is_empty() {
         return Err(problems);
@@ -59,9 +75,43 @@ pub(crate) fn call_parallel_regions<'c>(
     for of in DISPATCHED {
         dispatch_once(context, module, of);
     }
+    let inner: HashSet<Value<'c>> = forks
+        .iter()
+        .flat_map(|fork| fork.reached.iter().copied())
+        .collect();
+    let mut teams = HashSet::new();
+    if as_team {
+        team::ask_for_size(context, module);
+        for fork in forks.iter().filter(|fork| fork.in_turn) {
+            team::answer(context, fork.region);
+            teams.insert(fork.region);
+        }
+    }
+    team::tell_size(context, module, |call| {
+        let region = call.block()?.function();
+        let builder = context.builder();
+        builder.before(call);
+        let team = teams.contains(&region);
+        team.then(|| builder.load(context.integer(32), region.parameter(1)))
+    });
     let mut regions = HashSet::new();
-    for call in calls {
-        call_region(context, call, &mut regions);
+    for fork in &forks {
+        let nested = fork
+            .call
+            .block()
+            .is_some_and(|block| inner.contains(&block.function()));
+        match teams.contains(&fork.region) {
+            true => call_in_turn(context, module, fork.call, nested),
+            false => call_region(context, fork.call),
+        }
+        if fork.region.is_function() && !fork.region.is_declaration() {
+            // The two numbers of the thread are one variable here.
+            for parameter in 0..2 {
+                let place = Place::Parameter(parameter);
+                fork.region.remove_attribute(place, "noalias");
+            }
+            regions.insert(fork.region);
+        }
     }
     for region in regions {
         // Where it cannot be done, the atomic operations are refused as everywhere else.
@@ -70,7 +120,75 @@ pub(crate) fn call_parallel_regions<'c>(
     Ok(())
 }
 
-fn call_region<'c>(context: &'c Context, call: Value<'c>, regions: &mut HashSet<Value<'c>>) {
+/// A place where a parallel region is forked.
+struct Fork<'c> {
+    call: Value<'c>,
+    region: Value<'c>,
+    /// Why the number of threads matters, if it does.
+    depends: Option<Dependence>,
+    /// Whether its threads can run one after the other.
+    in_turn: bool,
+    /// Whether its threads find memory of their own by their numbers.
+    asks: bool,
+    /// The functions that the region reaches, itself among them.
+    reached: Vec<Value<'c>>,
+}
+
+/// Why a region means something else for another number of threads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Dependence {
+    /// Its threads use their numbers.
+    Numbers,
+    /// A thread carries a value from one iteration of a divided loop to the next.
+    Carried,
+}
+
+fn refusal(context: &Context, fork: &Fork<'_>) -> Diagnostic {
+    let location = location_of(context, fork.call);
+    let in_turn = "derivatives run the threads of such a region one after the other, which cannot be done where they wait for each other or share out work while they run";
+    if fork.depends == Some(Dependence::Carried) {
+        return Diagnostic {
+            location,
+            notes: vec![in_turn.to_owned()],
+            remedy: Some(
+                "make it a 'reduction', or end the region where its threads wait".to_owned(),
+            ),
+            ..Diagnostic::error(
+                "a value that threads of this region carry from one iteration to the next makes the result depend on their number",
+            )
+        };
+    }
+    Diagnostic {
+        location,
+        notes: vec![in_turn.to_owned()],
+        remedy: Some(format!(
+            "divide the work with '#pragma omp for', or by '{THREADS}()'"
+        )),
+        ..Diagnostic::error(format!(
+            "the threads of this region use '{THREAD}', but not how many they are"
+        ))
+    }
+}
+
+/// Runs all threads of the team where the region is forked.
+fn call_in_turn<'c>(context: &'c Context, module: Module<'c>, call: Value<'c>, nested: bool) {
+    let arguments = call.arguments();
+    let [_, _, region, shared @ ..] = &arguments[..] else {
+        return;
+    };
+    let size = team::size_at(context, module, call, nested);
+    let turns = team::add_turns(context, module, *region, shared);
+    let mut given = vec![size];
+    given.extend(shared);
+    let builder = context.builder();
+    builder.before(call);
+    let direct = builder.call_function(turns, &given);
+    direct.set_debug_location(call.debug_location(context));
+    call.erase();
+}
+
+/// Runs a team of one where the region is forked.
+fn call_region<'c>(context: &'c Context, call: Value<'c>) {
     let arguments = call.arguments();
     let [_, _, region, shared @ ..] = &arguments[..] else {
         return;
@@ -94,13 +212,6 @@ fn call_region<'c>(context: &'c Context, call: Value<'c>, regions: &mut HashSet<
     let direct = builder.call(ty, *region, &given);
     direct.set_debug_location(call.debug_location(context));
     call.erase();
-    if region.is_function() && !region.is_declaration() {
-        // The two numbers of the thread are one variable here.
-        for parameter in 0..2 {
-            region.remove_attribute(Place::Parameter(parameter), "noalias");
-        }
-        regions.insert(*region);
-    }
 }
 
 /// The range that a loop gets, as variables of its function.

@@ -12,10 +12,10 @@ use std::collections::HashSet;
 /// What the functions are called that say which thread of the team it is, how large the team is, and how large it is to be.
 pub(super) const THREAD: &str = "omp_get_thread_num";
 pub(super) const THREADS: &str = "omp_get_num_threads";
-const WANTED: &str = "__kmpc_push_num_threads";
+pub(super) const WANTED: &str = "__kmpc_push_num_threads";
 
 /// What the names of the functions start with that divide loops and sections among the threads.
-const DIVIDING: [&str; 2] = ["__kmpc_for_static_init", "__kmpc_dispatch_init"];
+pub(super) const DIVIDING: [&str; 2] = ["__kmpc_for_static_init", "__kmpc_dispatch_init"];
 
 /// Whether the region that is forked here would do a part of its work in a team of one.
 pub(super) fn counts_on_threads<'c>(module: Module<'c>, fork: Value<'c>) -> bool {
@@ -31,9 +31,7 @@ pub(super) fn counts_on_threads<'c>(module: Module<'c>, fork: Value<'c>) -> bool
         // Where it cannot be done, what is stored in variables counts as used for anything.
         let _ = function.run_passes("sroa", None, PassOptions::default());
     }
-    // The calls are others afterwards if they were moved.
-    let counts = reached.calls_of(THREADS);
-    if counts.into_iter().any(is_more_than_shown) {
+    if reached.divides_by_count() {
         return false;
     }
     let divides = |name: &String| DIVIDING.iter().any(|start| name.starts_with(start));
@@ -42,14 +40,14 @@ pub(super) fn counts_on_threads<'c>(module: Module<'c>, fork: Value<'c>) -> bool
 }
 
 /// What a region calls, directly or not.
-struct Reached<'c> {
+pub(super) struct Reached<'c> {
     /// Those with bodies.
-    functions: Vec<Value<'c>>,
+    pub(super) functions: Vec<Value<'c>>,
     names: HashSet<String>,
 }
 
 impl<'c> Reached<'c> {
-    fn from(module: Module<'c>, region: Value<'c>) -> Reached<'c> {
+    pub(super) fn from(module: Module<'c>, region: Value<'c>) -> Reached<'c> {
         let mut reached = Reached {
             functions: Vec::new(),
             names: HashSet::new(),
@@ -76,6 +74,15 @@ impl<'c> Reached<'c> {
             }
         }
         reached
+    }
+
+    /// Whether its threads use their numbers without how many they are.
+    pub(super) fn asks_for_own_memory(&self) -> bool {
+        !self.calls_of(THREAD).is_empty() && !self.divides_by_count()
+    }
+
+    fn divides_by_count(&self) -> bool {
+        self.calls_of(THREADS).into_iter().any(is_more_than_shown)
     }
 
     fn calls_of(&self, name: &str) -> Vec<Value<'c>> {
