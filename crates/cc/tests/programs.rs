@@ -1,7 +1,8 @@
 //! Compiles and runs every program of `tests/c`, and the model of `models/gpt2-c`, at several optimisation levels: `cargo test -p ferrozyme-cc --test programs -- square`. Its README says what the first lines of
 //! the files mean.
 //!
-//! `FERROZYME_LEVELS=0123` chooses the levels. Programs that `pending.txt` names are known not to work yet; the feature `pending` runs them too.
+//! `FERROZYME_LEVELS=0123` chooses the levels. Some programs run also under choices that must not change a derivative; `FERROZYME_PERTURB=inline=none` runs all of them under one, and
+//! then a derivative may also be refused. `FERROZYME_SANITIZE` (`address`, `memory`, `undefined`, `valgrind`) looks at what they do to memory. Programs that `pending.txt` names are known not to work yet; the feature `pending` runs them too.
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::collections::HashSet;
@@ -32,19 +33,22 @@ fn main() -> ExitCode {
         );
     }
     let levels = env::var("FERROZYME_LEVELS").unwrap_or_else(|_| "02".to_owned());
+    let perturbation = env::var(VARIABLE).unwrap_or_default();
     let mut trials = Vec::new();
     // What takes longest comes first, so that no core waits for it at the end.
     for level in levels.chars() {
         for openmp in [false, true] {
             let threads = if openmp { " -fopenmp" } else { "" };
+            let perturbation = perturbation.clone();
             if parallel || !openmp {
                 trials.push(Trial::test(
                     format!("gpt2-c -O{level}{threads}"),
-                    move || run_model(level, openmp),
+                    move || run_model(level, openmp, &perturbation),
                 ));
             }
         }
     }
+    let programs = files.clone();
     for path in files {
         for level in levels.chars() {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -52,12 +56,54 @@ fn main() -> ExitCode {
             if name.starts_with("openmp_") && !parallel {
                 continue;
             }
+            let perturbation = perturbation.clone();
             trials.push(Trial::test(format!("{name} -O{level}"), move || {
-                run_program(&path, level)
+                run_program(&path, level, &perturbation)
             }));
         }
     }
+    if perturbation.is_empty() && env::var_os(SANITIZE).is_none() {
+        trials.extend(sample(&programs, parallel));
+    }
     libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// What the driver reads a perturbation from.
+const VARIABLE: &str = "FERROZYME_PERTURB";
+
+/// What looks at the memory of programs while they run.
+const SANITIZE: &str = "FERROZYME_SANITIZE";
+
+/// Perturbations that the sample has.
+const PERTURBATIONS: &[&str] = &[
+    "inline=none",
+    "plan=save,at-once=off",
+    "inline=half:1",
+    "mode=split",
+    "prepare=O1",
+    "plan=recompute,inline=all",
+    "prepare=O0",
+];
+
+/// Every so many of the programs is in the sample.
+const SAMPLE: usize = 4;
+
+/// Some of the programs, each under another choice that must not change a derivative.
+fn sample(files: &[PathBuf], parallel: bool) -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for (number, path) in files.iter().step_by(SAMPLE).enumerate() {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with("openmp_") && !parallel {
+            continue;
+        }
+        let perturbation = PERTURBATIONS[number % PERTURBATIONS.len()];
+        let path = path.clone();
+        trials.push(Trial::test(
+            format!("{name} -O2 {perturbation}"),
+            move || run_program(&path, '2', perturbation),
+        ));
+    }
+    trials
 }
 
 fn has_clang() -> bool {
@@ -158,7 +204,7 @@ fn read_header(text: &str) -> Result<Header, Failed> {
     Ok(header)
 }
 
-fn run_program(path: &Path, level: char) -> Result<(), Failed> {
+fn run_program(path: &Path, level: char, perturbation: &str) -> Result<(), Failed> {
     let text = fs::read_to_string(path)?;
     let header = read_header(&text)?;
     let compiler = match path.extension().is_some_and(|extension| extension == "c") {
@@ -169,23 +215,53 @@ fn run_program(path: &Path, level: char) -> Result<(), Failed> {
     let program = folder.path().join("program");
     let sources = path.parent().unwrap_or(Path::new("."));
     let name = path.file_name().unwrap_or_default();
+    let sanitizer = env::var(SANITIZE).ok();
+    let instrumented = sanitizer.as_deref().filter(|name| *name != "valgrind");
     let compiled = Command::new(compiler)
+        .env(VARIABLE, perturbation)
         .current_dir(sources)
         .arg(format!("-O{level}"))
         .arg(name)
         .args(&header.with)
         .args(&header.flags)
+        .args(instrumented.map(|name| format!("-fsanitize={name}")))
         .arg("-o")
         .arg(&program)
         .output()?;
+    if !perturbation.is_empty() && is_refusal(&compiled) {
+        // Which of several reasons is found may depend on the choice.
+        if header.refused.is_none() {
+            note_refusal(
+                &format!("{} -O{level}", name.display()),
+                perturbation,
+                &compiled,
+            );
+        }
+        return Ok(());
+    }
     if let Some(refused) = &header.refused {
         return check_refused(&text, &name.to_string_lossy(), refused, &compiled);
     }
     check_success("compiling", &compiled)?;
-    let ran = Command::new(&program).current_dir(sources).output()?;
+    let mut run = match sanitizer.as_deref() {
+        Some("valgrind") => {
+            let mut valgrind = Command::new("valgrind");
+            valgrind
+                .args(["--quiet", "--error-exitcode=99"])
+                .arg(&program);
+            valgrind
+        }
+        _ => Command::new(&program),
+    };
+    let ran = run
+        .env("ASAN_OPTIONS", "detect_leaks=0")
+        .current_dir(sources)
+        .output()?;
     if let Some(stops) = &header.stops {
         let said = String::from_utf8_lossy(&ran.stderr);
-        return match said.contains(stops) && ran.status.code().is_none() {
+        // With little preparation, it is C++'s runtime that speaks of an exception that nobody catches.
+        let uncaught = !perturbation.is_empty() && said.contains("terminate called after throwing");
+        return match (uncaught || said.contains(stops)) && ran.status.code().is_none() {
             true => Ok(()),
             false => Err(format!("it ended with {}, and said:\n{said}", ran.status).into()),
         };
@@ -201,7 +277,7 @@ fn run_program(path: &Path, level: char) -> Result<(), Failed> {
 }
 
 /// The whole of GPT-2, in double precision: its automatic gradient against the hand-written one and against finite differences.
-fn run_model(level: char, openmp: bool) -> Result<(), Failed> {
+fn run_model(level: char, openmp: bool, perturbation: &str) -> Result<(), Failed> {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/gpt2-c");
     let folder = tempfile::tempdir()?;
     let program = folder.path().join("gpt2-c");
@@ -218,12 +294,34 @@ fn run_model(level: char, openmp: bool) -> Result<(), Failed> {
         .arg(&program)
         .arg("-lm")
         .output()?;
+    if !perturbation.is_empty() && is_refusal(&compiled) {
+        note_refusal(&format!("gpt2-c -O{level}"), perturbation, &compiled);
+        return Ok(());
+    }
     check_success("compiling", &compiled)?;
     let ran = Command::new(&program).arg("check").output()?;
     if !ran.status.success() {
         return Err(String::from_utf8_lossy(&ran.stdout).into_owned().into());
     }
     Ok(())
+}
+
+/// Says that a program is refused only under a choice: that is allowed, and worth knowing.
+fn note_refusal(program: &str, perturbation: &str, compiled: &Output) {
+    let said = String::from_utf8_lossy(&compiled.stderr);
+    let reason = said.lines().find(|line| line.contains("error: "));
+    eprintln!(
+        "{perturbation}: {program}: refused: {}",
+        reason.unwrap_or_default()
+    );
+}
+
+/// Whether a program was refused in good order.
+fn is_refusal(compiled: &Output) -> bool {
+    let said = String::from_utf8_lossy(&compiled.stderr);
+    compiled.status.code() == Some(1)
+        && said.contains("error: ")
+        && !said.contains("bug in Ferrozyme")
 }
 
 fn check_success(what: &str, output: &Output) -> Result<(), Failed> {

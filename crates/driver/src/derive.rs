@@ -6,13 +6,13 @@ use crate::enzyme::{Part, ValueRequest, count_iterations, forward_to, without_re
 use crate::explain::{show_locations, summarise};
 use crate::options::{Explain, Options, Stage};
 use crate::passing::{Passing, passing_of};
-use crate::perturbation::Perturbation;
+use crate::perturbation::{Perturbation, REFUSED};
 use crate::refusal::{Reasons, describe_refusal};
 use crate::report::{DerivativeReport, Diagnostic, Location};
 use crate::requests::{DERIVATIVE_PREFIX, FoundRequest, Interface};
 use crate::root::root_symbol;
 use crate::trim::stop_writers;
-use crate::wrap::wrap_derivative;
+use crate::wrap::{stopping_derivative, wrap_derivative};
 use ferrozyme_diff::{
     self as diff, constant_in_shadow, differentiate_forward, differentiate_reverse,
     differentiate_split, explain_activity, explain_plan, infer_handles, infer_inactive_globals,
@@ -94,6 +94,9 @@ pub(crate) fn derive(
     }
     for request in in_order {
         if let Err(found) = derivation.differentiate(request) {
+            if options.perturbation.late && derivation.refuse_late(request, &found) {
+                continue;
+            }
             refusals.roots.push(root_symbol(request));
             if !refusals.problems.contains(&found) {
                 refusals.problems.push(found);
@@ -365,6 +368,17 @@ impl Derivation<'_> {
         }
         self.reports.push((request.symbol.clone(), report));
         Ok(wrapper)
+    }
+
+    /// Puts a function that stops the program with the reason in the place of a derivative that cannot be made.
+    fn refuse_late(&mut self, request: &FoundRequest, problem: &Diagnostic) -> bool {
+        let Interface::Slots(descriptor) = &request.interface else {
+            return false;
+        };
+        let text = format!("{REFUSED}{}\n", problem.message);
+        let stop = stopping_derivative(self.module, &request.symbol, descriptor, &text);
+        self.wrappers.insert(request.symbol.clone(), stop);
+        true
     }
 
     /// One of the two functions of split reverse mode, which are made together.

@@ -13,6 +13,9 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
+/// How a program that calls a derivative that was refused late begins its last words.
+pub const REFUSED: &str = "Ferrozyme: refused: ";
+
 /// The environment variable that holds a perturbation, for `cargo ferrozyme` and `ferrozyme-cc`.
 pub const VARIABLE: &str = "FERROZYME_PERTURB";
 
@@ -30,6 +33,8 @@ pub struct Perturbation {
     pub in_line: bool,
     /// Whether roots are imported and differentiated last first.
     pub reversed: bool,
+    /// Whether a derivative of a Rust function that cannot be made stops the program where it is called, instead of the link: so that the others can be tried.
+    pub late: bool,
 }
 
 impl Perturbation {
@@ -172,6 +177,7 @@ impl FromStr for Perturbation {
                 ("mode", "split") => perturbation.choices.split = true,
                 ("outline", "off") => perturbation.in_line = true,
                 ("order", "reverse") => perturbation.reversed = true,
+                ("refuse", "late") => perturbation.late = true,
                 _ => return Err(unknown(choice)),
             }
         }
@@ -182,7 +188,7 @@ impl FromStr for Perturbation {
 fn unknown(choice: &str) -> String {
     format!(
         "{VARIABLE}: `{choice}` is none of inline=all|none|library|half:SEED, prepare=O0|O1|O3|Os, plan=save|recompute, at-once=off, mode=split, \
-         outline=off, order=reverse"
+         outline=off, order=reverse, refuse=late"
     )
 }
 
@@ -209,6 +215,7 @@ impl fmt::Display for Perturbation {
             (self.choices.split, "mode=split"),
             (self.in_line, "outline=off"),
             (self.reversed, "order=reverse"),
+            (self.late, "refuse=late"),
         ];
         choices.extend(
             flags
@@ -244,7 +251,7 @@ mod tests {
             "",
             "inline=all",
             "inline=half:17,prepare=O1,plan=save",
-            "inline=library,plan=recompute,at-once=off,mode=split,outline=off,order=reverse",
+            "inline=library,plan=recompute,at-once=off,mode=split,outline=off,order=reverse,refuse=late",
         ] {
             let perturbation: Result<Perturbation, String> = text.parse();
             assert_eq!(

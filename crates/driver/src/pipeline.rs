@@ -51,18 +51,28 @@ pub fn differentiate(inputs: &dyn Inputs, options: &Options) -> Result<Output, V
     ferrozyme_llvm::load(&options.sysroot).map_err(unloadable)?;
     clock.lap("load LLVM");
 
-    let refused = match attempt(inputs, options, &HashSet::new(), &mut clock) {
+    // What is refused late is not before all has been tried.
+    let late = options.perturbation.late.then_some(options);
+    let mut options = options.clone();
+    options.perturbation.late = false;
+    let refused = match attempt(inputs, &options, &HashSet::new(), &mut clock) {
         Ok(output) => return Ok(output),
-        Err(refused) if refused.calling_pointers.is_empty() => return Err(refused.problems),
         Err(refused) => refused,
     };
-    // Calls through pointers may be why.
-    attempt(inputs, options, &refused.calling_pointers, &mut clock).map_err(|again| {
-        match again.has_choices {
-            true => again.problems,
-            false => refused.problems,
+    let mut problems = refused.problems;
+    if !refused.calling_pointers.is_empty() {
+        // Calls through pointers may be why.
+        match attempt(inputs, &options, &refused.calling_pointers, &mut clock) {
+            Ok(output) => return Ok(output),
+            Err(again) if again.has_choices => problems = again.problems,
+            Err(_) => {}
         }
-    })
+    }
+    match late {
+        Some(options) => attempt(inputs, options, &refused.calling_pointers, &mut clock)
+            .map_err(|again| again.problems),
+        None => Err(problems),
+    }
 }
 
 /// How often functions are brought in that are called through pointers by those that were brought in before.

@@ -17,6 +17,19 @@ use ferrozyme_ir::{
     Scalar, Type, Value,
 };
 
+/// Defines `name` (which calls may have declared already) as a function that stops the program with a text.
+pub(crate) fn stopping_derivative(
+    module: &mut Module,
+    name: &str,
+    descriptor: &Descriptor,
+    text: &str,
+) -> FunctionId {
+    let params = vec![slot_parameter(); descriptor.pointer_count()];
+    let mut function = Function::define(name, params, Vec::new());
+    Builder::at_body(&mut function).trap(text);
+    define(module, function)
+}
+
 /// Defines `name` (which calls may have declared already) around `derivative`, the derivative of the root.
 pub(crate) fn wrap_derivative(
     module: &mut Module,

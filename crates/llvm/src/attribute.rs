@@ -17,6 +17,14 @@ const PROCESSOR: &[&str] = &[
     "frame-pointer",
 ];
 
+/// Attributes that ask for checks at run time, which must be the same for functions to be inlined into each other.
+const SANITIZERS: &[&str] = &[
+    "sanitize_address",
+    "sanitize_hwaddress",
+    "sanitize_memory",
+    "sanitize_thread",
+];
+
 /// Where an attribute stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
@@ -227,11 +235,16 @@ impl<'c> Value<'c> {
         self
     }
 
-    /// Takes over what processor another function is for, so that one can be inlined into the other.
+    /// Takes over what processor another function is for and what sanitizers look at it, so that one can be inlined into the other.
     pub fn adopt_processor(self, context: &'c Context, like: Value<'c>) {
         for key in PROCESSOR {
             if let Some(value) = like.text_attribute(Place::Function, key) {
                 self.add_attribute(Place::Function, context.text_attribute(key, &value));
+            }
+        }
+        for name in SANITIZERS {
+            if like.has_attribute(Place::Function, name) {
+                self.add_attribute(Place::Function, context.attribute(name, 0));
             }
         }
     }

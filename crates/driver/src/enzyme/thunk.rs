@@ -24,7 +24,9 @@ use ferrozyme_ir as ir;
 use ferrozyme_llvm::signature::{function_type, leaves, llvm_type, take_apart};
 use ferrozyme_llvm::{
     Builder, Context, DataLayout, GepFlags, Linkage, Module, Opcode, Place, Type, TypeKind, Value,
+    ValueKind,
 };
+use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// What the names of functions that are made here start with.
@@ -160,7 +162,26 @@ pub(super) fn put_call<'c>(
     if call.is_used() {
         call.replace_uses_with(replacement);
     }
+    let arguments = call.arguments();
     call.erase();
+    drop_markers(&arguments);
+}
+
+/// Removes loads of markers that nobody uses any more. Nothing defines markers, and sanitizers look at what is loaded, used or not.
+fn drop_markers(arguments: &[Value<'_>]) {
+    let mut seen = HashSet::new();
+    for &argument in arguments {
+        if !seen.insert(argument) {
+            continue;
+        }
+        let is_marker = argument.is_instruction()
+            && argument.is(Opcode::Load)
+            && argument.operand(0).kind() == ValueKind::GlobalVariable
+            && argument.operand(0).name().starts_with("enzyme_");
+        if is_marker && !argument.is_used() {
+            argument.erase();
+        }
+    }
 }
 
 /// All values that the call passes on.
