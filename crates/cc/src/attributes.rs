@@ -22,16 +22,18 @@ const NAMES: &[&str] = &[
     "notypeanalysis",
 ];
 
-/// The one that has an argument.
-const WITH_TEXT: &str = "function_like";
+/// Those that have an argument, and what stands before it in an annotation: text, and the name of a variable.
+const WITH_ARGUMENT: &[(&str, &str)] = &[("function_like", ""), ("shadow", "&")];
 
 /// The macros for attributes in the first spelling.
 pub(crate) fn macros() -> Vec<String> {
     let plain = NAMES
         .iter()
         .map(|name| format!("-Denzyme_{name}=annotate(\"enzyme_{name}\")"));
-    let with_text = format!("-Denzyme_{WITH_TEXT}(name)=annotate(\"enzyme_{WITH_TEXT}\",name)");
-    plain.chain([with_text]).collect()
+    let with_argument = WITH_ARGUMENT.iter().map(|(name, before)| {
+        format!("-Denzyme_{name}(argument)=annotate(\"enzyme_{name}\",{before}argument)")
+    });
+    plain.chain(with_argument).collect()
 }
 
 /// Whether a source, or a file that it includes from these folders, seems to have attributes in the second spelling.
@@ -174,11 +176,12 @@ impl Scan<'_> {
         if NAMES.contains(&name) {
             self.done.push_str(&format!("{prefix}(\"enzyme_{name}\")"));
             self.at += length;
-        } else if name == WITH_TEXT
+        } else if let Some((_, before)) = WITH_ARGUMENT.iter().find(|(known, _)| *known == name)
             && let Some(open) = rest[length..].find('(')
             && rest[length..length + open].trim().is_empty()
         {
-            self.done.push_str(&format!("{prefix}(\"enzyme_{name}\","));
+            let annotation = format!("{prefix}(\"enzyme_{name}\",{before}");
+            self.done.push_str(&annotation);
             self.count('(');
             self.at += length + open + 1;
         } else {

@@ -23,6 +23,7 @@
 //! | `arrays.rs` | what C says of arrays |
 //! | `casts.rs` | `dynamic_cast` |
 //! | `exceptions.rs` | C++ exceptions that are caught in what is differentiated |
+//! | `globals.rs` | global variables whose shadows are declared |
 //! | `inactive.rs` | inactive global variables
 //! | `hints.rs` | functions that say something and do nothing
 //! | `openmp.rs` | parallel regions
@@ -36,6 +37,7 @@ mod batch;
 mod casts;
 mod entries;
 mod exceptions;
+mod globals;
 mod hints;
 mod inactive;
 mod openmp;
@@ -150,6 +152,7 @@ pub(crate) fn replace_calls<'c>(
     resolve::resolve_functions(context, module);
     let mut found: Vec<FoundRequest> = Vec::new();
     let mut problems = entries::misuses(context, module);
+    let declared = globals::declared_shadows(module)?;
     for (entry, call) in entries::entry_calls(module) {
         if entry == entries::Entry::Table {
             problems.extend(
@@ -167,9 +170,10 @@ pub(crate) fn replace_calls<'c>(
             );
             continue;
         }
-        match arguments::read_call(context, entry, call)
-            .and_then(|read| thunk::replace_call(context, module, unit, &read))
-        {
+        match arguments::read_call(context, entry, call).and_then(|mut read| {
+            globals::pass_globals(context, module, &mut read, &declared)?;
+            thunk::replace_call(context, module, unit, &read)
+        }) {
             Ok(Some(request)) if found.iter().all(|other| other.symbol != request.symbol) => {
                 found.push(request);
             }

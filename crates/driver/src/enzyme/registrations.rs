@@ -26,11 +26,9 @@ pub(crate) fn read_enzyme_registrations(
     identity: &str,
 ) -> Result<Vec<Registration>, String> {
     let mut found = Vec::new();
+    read_annotations(module, source, &mut found);
     for global in module.globals() {
         let name = global.name();
-        if name == "llvm.global.annotations" {
-            read_annotations(global, source, &mut found);
-        }
         let Some(start) = name.find(PREFIX).filter(|_| !global.is_declaration()) else {
             continue;
         };
@@ -134,33 +132,38 @@ fn text_of(value: Value<'_>) -> Option<String> {
     String::from_utf8(bytes[..end].to_vec()).ok()
 }
 
-/// Attributes, as clang leaves them: function, text, file, line, arguments.
-fn read_annotations(annotations: Value<'_>, source: usize, found: &mut Vec<Registration>) {
-    let Some(all) = annotations.initialiser() else {
-        return;
-    };
-    let mut index = 0;
-    while let Some(entry) = all.element(index) {
-        index += 1;
+/// The global in which clang leaves attributes.
+const ANNOTATIONS: &str = "llvm.global.annotations";
+
+/// The attributes of a module that have become annotations: whose they are, what they are called, and their argument.
+pub(super) fn annotations_of(
+    module: Module<'_>,
+) -> impl Iterator<Item = (Value<'_>, String, Option<Value<'_>>)> {
+    let all = module
+        .global(ANNOTATIONS)
+        .and_then(|annotations| annotations.initialiser());
+    // Function or variable, text, file, line, arguments.
+    let entries = (0..).map_while(move |index| all?.element(index));
+    entries.filter_map(|entry| {
         let part = |part: u32| entry.element(part).map(trace);
-        let (Some(subject), Some(said)) = (part(0), part(1).and_then(text_of)) else {
-            continue;
-        };
+        let argument = part(4)
+            .filter(|given| given.kind() == ValueKind::GlobalVariable)
+            .and_then(|given| element_of(given, 0));
+        Some((part(0)?, part(1).and_then(text_of)?, argument))
+    })
+}
+
+fn read_annotations(module: Module<'_>, source: usize, found: &mut Vec<Registration>) {
+    for (subject, said, argument) in annotations_of(module) {
         let kind = match said.as_str() {
             "enzyme_inactive" | "enzyme_inactive_noblock" => match subject.is_function() {
                 true => RegistrationKind::Inactive,
                 false => RegistrationKind::InactiveGlobal,
             },
-            "enzyme_function_like" => {
-                let like = part(4)
-                    .filter(|given| given.kind() == ValueKind::GlobalVariable)
-                    .and_then(|given| element_of(given, 0))
-                    .and_then(text_of);
-                match like {
-                    Some(like) => RegistrationKind::Like(like),
-                    None => continue,
-                }
-            }
+            "enzyme_function_like" => match argument.and_then(text_of) {
+                Some(like) => RegistrationKind::Like(like),
+                None => continue,
+            },
             _ => continue,
         };
         found.push(Registration {

@@ -1,0 +1,231 @@
+//! Global variables whose shadows the program declares.
+//!
+//! ```c
+//! double dscale;
+//! __attribute__((enzyme_shadow(dscale))) double scale = 2.0;
+//! ```
+//!
+//! They are differentiated as what they are to the function: more arguments. A function around it takes a copy of each variable, with the declared shadow as the shadow of the copy.
+//!
+//! ```text
+//! define double @f.globals(double %x, ptr %copy) {
+//!   @scale ← %copy
+//!   %r = call double @f(double %x)
+//!   %copy ← @scale
+//!   ret double %r
+//! }
+//! ```
+//!
+//! The first assignment changes nothing, and lets derivatives flow from the shadow of the copy to that of the variable; the second lets them flow back. The variable keeps a shadow of its own, which starts anew in each derivative, like that of any other.
+
+use super::arguments::memory_type;
+use super::arguments::{Argument, ArgumentActivity, Problem, ReadCall, Shadows, SourcePart};
+use super::registrations::annotations_of;
+use super::thunk::plain_name;
+use crate::report::Diagnostic;
+use crate::requests::location_of;
+use ferrozyme_llvm::{
+    Builder, Context, DataLayout, GepFlags, IntPredicate, Linkage, Module, Opcode, Place, Type,
+    TypeKind, Value, ValueKind,
+};
+
+/// What the attribute is called.
+pub(super) const ATTRIBUTE: &str = "enzyme_shadow";
+
+/// A variable and the one that is its shadow.
+#[derive(Clone, Copy)]
+pub(super) struct DeclaredShadow<'c> {
+    global: Value<'c>,
+    shadow: Value<'c>,
+}
+
+/// The shadows that a module declares.
+///
+/// # Errors
+/// If one is not of the type of its variable.
+pub(super) fn declared_shadows<'c>(
+    module: Module<'c>,
+) -> Result<Vec<DeclaredShadow<'c>>, Vec<Diagnostic>> {
+    let mut declared = Vec::new();
+    let mut problems = Vec::new();
+    for (global, said, argument) in annotations_of(module) {
+        let is_variable = |value: Value<'c>| value.kind() == ValueKind::GlobalVariable;
+        if said != ATTRIBUTE || !is_variable(global) {
+            continue;
+        }
+        match argument.filter(|shadow| is_variable(*shadow)) {
+            Some(shadow) if shadow.value_type() == global.value_type() && shadow != global => {
+                declared.push(DeclaredShadow { global, shadow });
+            }
+            _ => problems.push(Diagnostic::error(format!(
+                "the shadow of '{}' must be another variable of the same type",
+                plain_name(global)
+            ))),
+        }
+    }
+    match problems.is_empty() {
+        true => Ok(declared),
+        false => Err(problems),
+    }
+}
+
+/// Gives variables with declared shadows to the function as arguments.
+pub(super) fn pass_globals<'c>(
+    context: &'c Context,
+    module: Module<'c>,
+    read: &mut ReadCall<'c>,
+    declared: &[DeclaredShadow<'c>],
+) -> Result<(), Problem> {
+    let Some(function) = read.call.block().map(|block| block.function()) else {
+        return Ok(());
+    };
+    if declared.is_empty() {
+        return Ok(());
+    }
+    if read.width != 1 {
+        return Err(Box::new(Diagnostic {
+            location: location_of(context, read.call),
+            ..Diagnostic::error(format!(
+                "'{ATTRIBUTE}' declares a shadow for one direction, and this call wants {}",
+                read.width
+            ))
+        }));
+    }
+    let layout = DataLayout::of(module);
+    read.primal = with_globals(context, module, &layout, read.primal, declared);
+    let builder = context.builder();
+    for DeclaredShadow { global, shadow } in declared {
+        if let Some(entry) = function.instructions().next() {
+            builder.before(entry);
+        }
+        let copy = builder.alloca(global.value_type());
+        builder.before(read.call);
+        let of = global.value_type();
+        let (size, alignment) = (layout.size(of), layout.alignment(of));
+        let size = context.integer(64).constant(i128::from(size));
+        builder.copy(copy, alignment, *global, alignment, size);
+        read.arguments.push(Argument {
+            of: context.pointer(),
+            activity: ArgumentActivity::Dup { needed: false },
+            primal: Some(copy),
+            shadows: Shadows::Each(vec![*shadow]),
+            by_reference: false,
+            part: SourcePart::Whole,
+        });
+    }
+    Ok(())
+}
+
+/// The function around a primal.
+fn with_globals<'c>(
+    context: &'c Context,
+    module: Module<'c>,
+    layout: &DataLayout,
+    primal: Value<'c>,
+    declared: &[DeclaredShadow<'c>],
+) -> Value<'c> {
+    let name = format!("{}.globals", plain_name(primal));
+    if let Some(there) = module.functions().find(|one| plain_name(*one) == name) {
+        return there;
+    }
+    let of = primal.value_type();
+    let own = of.parameters();
+    let mut types = own.clone();
+    types.extend(declared.iter().map(|_| context.pointer()));
+    let around = module.add_function(&name, of.result().function(&types, false));
+    around.set_linkage(Linkage::Internal);
+    around.adopt_processor(context, primal);
+    let builder = context.builder();
+    builder.at_end(context.append_block(around, "entry"));
+    let parameters = around.parameters();
+    let (given, copies) = parameters.split_at(own.len());
+    let assignment = Assignment {
+        context,
+        layout,
+        builder: &builder,
+        function: around,
+    };
+    let globals = || declared.iter().map(|one| one.global).zip(copies);
+    for (global, copy) in globals() {
+        assignment.write(global, *copy, global.value_type());
+    }
+    let call = builder.call_function(primal, given);
+    for index in 0..primal.parameter_count() {
+        let place = Place::Parameter(index);
+        for name in ["byval", "sret"] {
+            if let Some(of) = memory_type(primal, index, name) {
+                for one in [around, call] {
+                    one.add_attribute(place, context.type_attribute(name, of));
+                }
+            }
+        }
+        // `restrict`
+        if primal.has_attribute(place, "noalias") {
+            around.add_attribute(place, context.attribute("noalias", 0));
+        }
+    }
+    for (global, copy) in globals() {
+        assignment.write(*copy, global, global.value_type());
+    }
+    match of.result().is_void() {
+        true => builder.return_nothing(),
+        false => builder.return_value(call),
+    };
+    around
+}
+
+/// Copies the parts of a variable one by one, which says what its bytes are.
+struct Assignment<'a, 'c> {
+    context: &'c Context,
+    layout: &'a DataLayout,
+    builder: &'a Builder<'c>,
+    /// The function in whose last block it is written.
+    function: Value<'c>,
+}
+
+impl<'c> Assignment<'_, 'c> {
+    fn write(&self, to: Value<'c>, from: Value<'c>, of: Type<'c>) {
+        let number = self.context.integer(64);
+        let at = |start: Value<'c>, offset: u64| {
+            let offset = number.constant(i128::from(offset));
+            self.builder.offset(start, offset, GepFlags::INBOUNDS)
+        };
+        match of.kind() {
+            TypeKind::Struct => {
+                for (index, field) in of.fields().into_iter().enumerate() {
+                    let offset = self.layout.field_offset(of, index as u32);
+                    self.write(at(to, offset), at(from, offset), field);
+                }
+            }
+            TypeKind::Array => self.write_elements(to, from, of),
+            _ => {
+                let value = self.builder.load(of, from);
+                self.builder.store(value, to);
+            }
+        }
+    }
+
+    fn write_elements(&self, to: Value<'c>, from: Value<'c>, of: Type<'c>) {
+        let (context, builder) = (self.context, self.builder);
+        let number = context.integer(64);
+        let stride = number.constant(i128::from(self.layout.size(of.element())));
+        let length = number.constant(i128::from(of.length()));
+        let before = builder.block();
+        let [head, body, behind] =
+            ["head", "body", "behind"].map(|name| context.append_block(self.function, name));
+        builder.branch(head);
+        builder.at_end(head);
+        let index = builder.phi(number);
+        index.add_incoming(number.constant(0), before);
+        let more = builder.compare_integers(IntPredicate::Ult, index, length);
+        builder.branch_if(more, body, behind);
+        builder.at_end(body);
+        let offset = builder.binary(Opcode::Mul, index, stride);
+        let [to, from] = [to, from].map(|start| builder.offset(start, offset, GepFlags::INBOUNDS));
+        self.write(to, from, of.element());
+        let next = builder.binary(Opcode::Add, index, number.constant(1));
+        index.add_incoming(next, builder.block());
+        builder.branch(head);
+        builder.at_end(behind);
+    }
+}
