@@ -320,6 +320,12 @@ struct Shape {
     cells: Vec<CellShape>,
 }
 
+/// Whether a function that is not seen may put words into memory that others go on with. What is inactive and writes nothing that is computed with afterwards does not: the pointers in text,
+/// for instance, lead to letters.
+fn may_put_words(function: &Function) -> bool {
+    !function.facts.inactive || function.facts.writes_constants
+}
+
 #[derive(Debug)]
 struct ClassShape {
     start: i64,
@@ -329,6 +335,7 @@ struct ClassShape {
     sources: Vec<(FunctionId, Source)>,
     escapes: bool,
     clobbered: bool,
+    repointed: bool,
     /// This function, or something that it calls, writes to it.
     written: bool,
     /// This function, or something that it calls, calls it.

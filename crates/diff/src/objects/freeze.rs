@@ -5,6 +5,7 @@ use super::gather::{Body, Gather};
 use super::graph::{CellId, ClassId, Graph, Target};
 use super::{
     CellShape, Class, ClassShape, Contradiction, Kind, Objects, Place, Shape, Source, Trace,
+    may_put_words,
 };
 use ferrozyme_ir::entity::{EntitySet, PrimaryMap, SecondaryMap};
 use ferrozyme_ir::{Function, FunctionId, Module, OpData, Opcode, Payload, Scalar, Value};
@@ -205,6 +206,7 @@ impl Freezer<'_> {
                     sources: node.sources.iter().copied().collect(),
                     escapes: node.escapes,
                     clobbered: node.clobbered,
+                    repointed: node.repointed,
                     written: node.written,
                     called: node.called,
                     released: node.released,
@@ -223,12 +225,11 @@ impl Freezer<'_> {
     }
 }
 
-/// Whether a call may move words from one place to another. What is inactive and writes nothing that is computed with afterwards does not.
+/// Whether a call may move words from one place to another.
 fn may_move_words(module: &Module, call: &OpData) -> bool {
     match call.payload {
         Payload::Callee(callee) if call.opcode == Opcode::Call => {
-            let facts = &module.functions[callee].facts;
-            !facts.inactive || facts.writes_constants
+            may_put_words(&module.functions[callee])
         }
         _ => true,
     }
@@ -360,8 +361,8 @@ fn reached_from(shape: &Shape, classes: impl Iterator<Item = Class>) -> Vec<Clas
     found
 }
 
-/// Whoever knows an address knows all addresses in the memory there; and where unseen code may have written, any pointer may
-/// be one that it wrote.
+/// Whoever knows an address knows all addresses in the memory there; and where unseen code may have put pointers, any pointer may
+/// be one of those.
 fn spread_escapes(shape: &mut Shape) {
     let mut unseen: Vec<Class> = shape
         .classes
@@ -370,17 +371,22 @@ fn spread_escapes(shape: &mut Shape) {
         .map(|(id, _)| id)
         .collect();
     while let Some(id) = unseen.pop() {
-        let (escapes, clobbered) = {
+        let (escapes, clobbered, repointed) = {
             let class = &shape.classes[id];
-            (class.escapes, class.clobbered)
+            (class.escapes, class.clobbered, class.repointed)
         };
         for pointee in pointees(shape, id) {
             let class = &mut shape.classes[pointee];
-            let before = (class.escapes, class.clobbered, class.unknown_origin);
+            let known = |class: &ClassShape| {
+                let of_pointers = (class.repointed, class.unknown_origin);
+                (class.escapes, class.clobbered, of_pointers)
+            };
+            let before = known(class);
             class.escapes |= escapes;
             class.clobbered |= clobbered;
-            class.unknown_origin |= clobbered;
-            if before != (class.escapes, class.clobbered, class.unknown_origin) {
+            class.repointed |= repointed;
+            class.unknown_origin |= repointed;
+            if before != known(class) {
                 unseen.push(pointee);
             }
         }

@@ -86,6 +86,8 @@ pub(super) struct ClassNode {
     pub escapes: bool,
     /// Code that is not seen may have written to it.
     pub clobbered: bool,
+    /// Code that is not seen may have put pointers there that lead anywhere.
+    pub repointed: bool,
     /// Something that is seen writes to it.
     pub written: bool,
     /// It is code that something calls through a pointer.
@@ -176,6 +178,7 @@ impl Graph {
             sources: source.into_iter().collect(),
             escapes: false,
             clobbered: false,
+            repointed: false,
             written: false,
             called: false,
             released: false,
@@ -354,8 +357,8 @@ impl Graph {
         (node.parent, node.shift) = (big, distance);
         let fields = std::mem::take(&mut node.fields);
         let sources = std::mem::take(&mut node.sources);
-        let (escapes, clobbered, unknown_origin) =
-            (node.escapes, node.clobbered, node.unknown_origin);
+        let (escapes, clobbered, repointed) = (node.escapes, node.clobbered, node.repointed);
+        let unknown_origin = node.unknown_origin;
         let (described, written, called) = (node.described, node.written, node.called);
         let (handled, union, plain) = (node.handled, node.union, node.plain);
         let released = node.released;
@@ -363,6 +366,7 @@ impl Graph {
         let node = self.node_mut(big);
         node.escapes |= escapes;
         node.clobbered |= clobbered;
+        node.repointed |= repointed;
         node.written |= written;
         node.called |= called;
         node.released |= released;

@@ -6,7 +6,7 @@
 //! derivatives share come first: what is emitted computes them once.
 //!
 //! Conventions where there is no derivative, or more than one: `√` at 0 has derivative 0; a tie of `fmax` goes to the
-//! first operand, a tie of `fmin` to the second; `|x|` at 0 has derivative +1; `0^y` for `y ≥ 0` does not vary with `y`;
+//! first operand, a tie of `fmin` to the second; `|x|` at a zero has the sign of that zero as its derivative, which is the side that the zero comes from; `0^y` for `y ≥ 0` does not vary with `y`;
 //! `hypot` at the origin has derivative 0. Where one operand of `fmin` or `fmax` is NaN, the other is the result and gets the
 //! derivative. Elsewhere the formula is evaluated as it stands, and infinity or NaN says that there is no derivative.
 
@@ -40,8 +40,8 @@ fn row(opcode: Opcode) -> Rule {
         Fmin => choice(or(less(X, Y), is_nan(Y))),
         Fmaximum => choice(at_least(X, Y)),
         Fminimum => choice(less(X, Y)),
-        Fabs => partials([where_(less(X, 0.0), -ONE, ONE)]),
-        Copysign => partials([copysign(1.0, Y) * where_(less(X, 0.0), -ONE, ONE), ZERO]),
+        Fabs => partials([copysign(1.0, X)]),
+        Copysign => partials([copysign(1.0, Y) * copysign(1.0, X), ZERO]),
         Fdim => partials([
             where_(greater(X, Y), ONE, ZERO),
             where_(greater(X, Y), -ONE, ZERO),

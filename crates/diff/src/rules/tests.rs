@@ -572,8 +572,8 @@ fn the_whole_table() {
         fmax           ∂x = where(x ≥ y or is_nan(y), 1, 0), ∂y = where(x ≥ y or is_nan(y), 0, 1)
         fminimum       ∂x = where(x < y, 1, 0), ∂y = where(x < y, 0, 1)
         fmaximum       ∂x = where(x ≥ y, 1, 0), ∂y = where(x ≥ y, 0, 1)
-        fabs           ∂x = where(x < 0, -1, 1)
-        copysign       ∂x = copysign(1, y)·where(x < 0, -1, 1), ∂y = 0
+        fabs           ∂x = copysign(1, x)
+        copysign       ∂x = copysign(1, y)·copysign(1, x), ∂y = 0
         fdim           ∂x = where(x > y, 1, 0), ∂y = where(x > y, -1, 0)
         remainder      ∂x = 1, ∂y = round_even((r - x)/y)
         floor          0 almost everywhere

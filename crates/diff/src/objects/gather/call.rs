@@ -1,8 +1,8 @@
 //! Calls: of functions of the same group, of functions analysed before, and of unknown code.
 
-use super::super::Source;
 use super::super::graph::Target;
 use super::super::span::Span;
+use super::super::{Source, may_put_words};
 use super::Gather;
 use ferrozyme_ir::{Constant, FunctionId, Module, Op, Opcode, Payload, Type, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -94,6 +94,7 @@ impl Gather<'_> {
             let node = self.graph.node_mut(class);
             node.escapes |= keeps;
             node.clobbered |= writes;
+            node.repointed |= writes && callee.is_none_or(may_put_words);
         }
         let results = &self.bodies[b].function.ops[op].results;
         for (index, &result) in results.iter().enumerate() {

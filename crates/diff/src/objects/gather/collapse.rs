@@ -81,6 +81,7 @@ impl Gather<'_> {
         node.sources = sources;
         node.escapes = true;
         node.clobbered = true;
+        node.repointed = true;
         node.written = true;
         node.called = true;
         node.released = true;

@@ -313,6 +313,7 @@ impl Gather<'_> {
             node.period = shape.period;
             node.escapes = shape.escapes;
             node.clobbered = shape.clobbered;
+            node.repointed = shape.repointed;
             node.written = shape.written;
             node.called = shape.called;
             node.released = shape.released;

@@ -105,6 +105,7 @@ impl Gather<'_> {
                 node.unknown_origin = true;
                 node.escapes = true;
                 node.clobbered = true;
+                node.repointed = true;
             }
             self.bodies[b].pointers[result].target = Some(Target {
                 class,

@@ -207,7 +207,7 @@ fn conventions_at_the_edges() {
     check(Sqrt, &[0.0], &[0.0]);
     check(Sqrt, &[-0.0], &[0.0]);
     check(Fabs, &[0.0], &[1.0]);
-    check(Fabs, &[-0.0], &[1.0]);
+    check(Fabs, &[-0.0], &[-1.0]);
     check(Fabs, &[-3.0], &[-1.0]);
     for opcode in [Fmax, Fmaximum] {
         check(opcode, &[2.0, 2.0], &[1.0, 0.0]);
