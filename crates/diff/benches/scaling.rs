@@ -98,6 +98,7 @@ fn request(module: &Module) -> Request {
         width: 1,
         discarded: Vec::new(),
         keep_order: false,
+        shaped: Vec::new(),
         choices: Choices::default(),
     }
 }

@@ -547,14 +547,12 @@ impl Analysis<'_> {
     /// Whether it is checked when the derivative runs that an operand of a calculation is a number.
     fn is_checked_in(&self, op: Op, operand: Value) -> bool {
         let (function, objects) = (self.function, self.objects);
-        let data = &function.ops[op];
+        let is_number =
+            |&result: &Value| function.ty(result).is_int() || objects.is_number(function, result);
         self.numbers == Numbers::Checked
             && (objects.union_of_value(function, operand).is_some()
                 || objects.is_part_of_union(function, operand))
-            && data
-                .results
-                .iter()
-                .all(|&result| objects.is_number(function, result))
+            && function.ops[op].results.iter().all(is_number)
     }
 
     fn vary_call(&mut self, op: Op) {

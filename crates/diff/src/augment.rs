@@ -574,11 +574,15 @@ impl Augmenter<'_> {
     }
 
     fn refuse_given_memory(&mut self, op: Op) -> Result<(), Error> {
-        Err(self.error(
+        let error = self.error(
             op,
             "memory from outside holds floats where at other times it holds pointers or integers, and something is put there or moved from there",
             "work on a copy that is made inside, or keep the two apart, in fields of their own",
-        ))
+        );
+        Err(Error {
+            shapes: true,
+            ..error
+        })
     }
 
     fn set_shadow(&mut self, value: Value, shadow: Value) {
@@ -621,7 +625,7 @@ impl Augmenter<'_> {
             Some(_) => return Ok(value),
             None if self.has_shadow(value)
                 && !self.is_own_shadow(value)
-                && !self.is_constant_number(value) =>
+                && !self.is_constant_argument(value) =>
             {
                 return Err(self.error(
                     op,
@@ -656,25 +660,28 @@ impl Augmenter<'_> {
         })
     }
 
-    /// Whether an integer is an argument without a shadow: a number, though it is put where addresses are in other cases.
-    fn is_constant_number(&self, value: Value) -> bool {
-        let function = &self.augmented.function;
-        let position = self
-            .arguments
-            .iter()
-            .position(|&argument| argument == value);
-        function.ty(value).is_int()
-            && position.is_some_and(|index| self.sweep.args.get(index) == Some(&Activity::Const))
+    /// Whether a value is an argument without a shadow: a number, though it is put where addresses are in other cases, or a pointer to numbers, though it
+    /// is where others lead to floats.
+    fn is_constant_argument(&self, value: Value) -> bool {
+        let mut arguments = self.arguments.iter();
+        let position = arguments.position(|&argument| argument == value);
+        position.is_some_and(|index| self.sweep.args.get(index) == Some(&Activity::Const))
     }
 
     /// Forgets what is true of the primal but not of the forward sweep, which makes a tape that may hold addresses.
     fn forget_false_facts(&mut self, follows_rules: bool) {
+        let is_own_shadow: Vec<bool> = self
+            .arguments
+            .iter()
+            .map(|&arg| self.is_constant_argument(arg) && self.has_shadow(arg))
+            .collect();
         let function = self.function();
         function.facts.memory = MemoryEffect::Any;
         function.facts.willreturn = false;
-        for param in &mut function.params {
+        for (param, is_own_shadow) in function.params.iter_mut().zip(is_own_shadow) {
             param.facts.nocapture = false;
-            if follows_rules {
+            // Where other pointers lead to floats, derivatives are added, though never to what is its own shadow; nobody can see that.
+            if follows_rules || is_own_shadow {
                 forget_accesses(param);
             }
             // What the primal leaves behind may be of interest for the derivative.
@@ -755,7 +762,12 @@ impl Augmenter<'_> {
             for &operand in &data.operands {
                 if self.is_union(operand) {
                     let shape = self.shadow(op, operand)?;
-                    unions::check_number(&mut self.builder(region, op), operand, shape);
+                    let becomes_address = self.has_shadow(data.results[0]);
+                    let b = &mut self.builder(region, op);
+                    match becomes_address {
+                        true => unions::check_no_float(b, operand, shape),
+                        false => unions::check_number(b, operand, shape),
+                    }
                 }
             }
         }
@@ -837,8 +849,9 @@ impl Augmenter<'_> {
         let data = self.augmented.function.ops[op].clone();
         self.keep(region, op);
         let result = data.results[0];
-        let bytes = self.augmented.function.ty(result).bytes();
-        let union = self.meets_union(op, data.operands[0], bytes)?;
+        let ty = self.augmented.function.ty(result);
+        // What is read as a float is one, whatever the shadow says.
+        let union = ty != Type::F64 && self.meets_union(op, data.operands[0], ty.bytes())?;
         if self.is_plain(data.operands[0]) && self.is_union(result) {
             // A float for certain.
             let shape = unions::shape_of_float(&mut self.builder(region, op), result);

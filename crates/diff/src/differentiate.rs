@@ -103,7 +103,7 @@ pub fn differentiate_split(module: &mut Module, request: &Request) -> Result<Spl
         results: request.results.clone(),
         overwritten: vec![true; request.args.len()],
         layouts: vec![None; request.args.len()],
-        unions: vec![false; request.args.len()],
+        unions: request.shapes(),
         lists: Lists::Heap,
     };
     let derivative = assume_constants(module, |module, assumption| {
@@ -135,7 +135,7 @@ pub(crate) fn study_reverse(module: &mut Module, request: &Request) -> Result<St
         results: request.results.clone(),
         overwritten: vec![false; request.args.len()],
         layouts: vec![None; request.args.len()],
-        unions: vec![false; request.args.len()],
+        unions: request.shapes(),
         lists: Lists::Stack,
     };
     assume_constants(module, |module, assumption| {
@@ -379,7 +379,7 @@ impl<'m> Session<'m> {
             results: request.results.clone(),
             overwritten: vec![false; request.args.len()],
             layouts: vec![None; request.args.len()],
-            unions: vec![false; request.args.len()],
+            unions: request.shapes(),
             lists: Lists::Stack,
         };
         let primal_args = self.module.functions[request.function].arguments().to_vec();

@@ -18,6 +18,8 @@ pub struct Error {
     pub callee: Option<String>,
     /// The argument of the function that is given without a shadow, if that is the problem.
     pub argument: Option<u32>,
+    /// Whether the problem is that shadows from outside do not tell floats from other things; see [`Request::shaped`](crate::Request::shaped).
+    pub shapes: bool,
     /// Where that stands in the source: `file:line:column`.
     pub location: Option<String>,
     /// The same in the module's table, which knows where it was inlined to.
@@ -56,6 +58,7 @@ impl Error {
                 _ => None,
             },
             argument: None,
+            shapes: false,
             location: function.ops[op]
                 .location
                 .map(|location| module.describe_location(location)),
@@ -78,6 +81,7 @@ impl Error {
             opcode: None,
             callee: None,
             argument: None,
+            shapes: false,
             location: None,
             place: None,
             remedy: remedy.into(),

@@ -63,6 +63,7 @@ pub fn differentiate_forward(module: &mut Module, request: &Request) -> Result<F
             opcode: None,
             callee: None,
             argument: None,
+            shapes: false,
             location: None,
             place: None,
             remedy: "name a function of the module".to_owned(),

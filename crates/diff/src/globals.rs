@@ -142,6 +142,7 @@ fn find_or_add(
             opcode: None,
             callee: None,
             argument: None,
+            shapes: false,
             location: None,
             place: None,
             remedy: format!(

@@ -37,3 +37,4 @@ pub use globals::constant_in_shadow;
 pub use handles::infer_handles;
 pub use request::{Activity, Caching, Choices, Request};
 pub use statics::infer_inactive_globals;
+pub use unions::{add_shadow, put_shapes};

@@ -55,6 +55,9 @@ pub struct Request {
     /// Whether what adds up to one adjoint is added in the order in which a reverse sweep that follows the whole forward sweep meets it. Then
     /// combined and split reverse mode agree bit for bit; but loops that could be differentiated at once may need a tape.
     pub keep_order: bool,
+    /// For each argument, as far as the list goes: whether its shadow is made for this derivative, and starts with the shapes of floats ([`put_shapes`](crate::put_shapes)). Then floats
+    /// behind it may go where pointers and numbers are at other times; gradients of the caller's would be mistaken for such.
+    pub shaped: Vec<bool>,
     /// What it costs, not what it computes.
     pub choices: Choices,
 }
@@ -109,6 +112,7 @@ impl Request {
             width: 1,
             discarded: Vec::new(),
             keep_order: false,
+            shaped: Vec::new(),
             choices: Choices::default(),
         }
     }
@@ -116,6 +120,13 @@ impl Request {
     /// Whether nobody looks at the memory behind an argument once the derivative has returned.
     pub fn is_discarded(&self, argument: usize) -> bool {
         self.discarded.get(argument).copied().unwrap_or(false)
+    }
+
+    /// Whether the shadow of each argument starts with the shapes of floats.
+    pub(crate) fn shapes(&self) -> Vec<bool> {
+        let mut shapes = self.shaped.clone();
+        shapes.resize(self.args.len(), false);
+        shapes
     }
 
     /// Says what is wrong with the request, if anything is.

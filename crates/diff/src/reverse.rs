@@ -651,14 +651,9 @@ impl Mirror<'_, '_> {
         let Some(adjoint) = self.adjoints[data.results[0]] else {
             return;
         };
-        let (ty, align) = (self.adjoint_type(data.results[0]), alignment(data));
+        let align = alignment(data);
         let (shadow, shape) = (self.lookup(shadow), self.lookup(shape));
-        let float = unions::is_float(&mut self.b, shape);
-        unions::when(&mut self.b, float, |b| {
-            let before = b.load(ty, shadow, align);
-            let after = b.binary(Opcode::Fadd, before, adjoint);
-            b.store(after, shadow, align);
-        });
+        unions::return_word(&mut self.b, adjoint, shadow, align, Some(shape));
     }
 
     fn reverse_store_of_union(&mut self, op: Op, shadow: Value, shape: Option<Value>) {

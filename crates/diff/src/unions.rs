@@ -16,7 +16,7 @@
 //! Floats are those of eight bytes, at addresses that eight divides. What is moved in another manner must be numbers; if not, the program stops.
 
 use crate::memory;
-use ferrozyme_ir::{Alignment, Builder, IntPredicate, Op, Opcode, Type, Value};
+use ferrozyme_ir::{Alignment, Builder, FloatPredicate, IntPredicate, Op, Opcode, Type, Value};
 
 const WORD: i64 = 8;
 
@@ -58,6 +58,14 @@ pub(crate) fn when(b: &mut Builder<'_>, condition: Value, then: impl FnOnce(&mut
 pub(crate) fn check_number(b: &mut Builder<'_>, part: Value, shadow: Value) {
     let differs = b.icmp(IntPredicate::Ne, part, shadow);
     stop_if(b, differs);
+}
+
+/// Stops the program if a word is a float: what is calculated with may be an address.
+pub(crate) fn check_no_float(b: &mut Builder<'_>, word: Value, shadow: Value) {
+    let float = is_float(b, shadow);
+    let differs = b.icmp(IntPredicate::Ne, word, shadow);
+    let both = b.binary(Opcode::And, float, differs);
+    stop_if(b, both);
 }
 
 /// Memory with what is elsewhere, and the operation that reads it. Somebody has to release it.
@@ -103,12 +111,53 @@ pub(crate) fn check_parts(
 pub(crate) fn put_shapes_of_floats(b: &mut Builder<'_>, to: Value, shadow: Value, bytes: Value) {
     let parts = is_in_parts(b, to, shadow, bytes);
     stop_if(b, parts);
+    put_shapes(b, to, shadow, bytes);
+}
+
+/// Makes the shadow of floats of eight bytes what it is during the forward sweep where they share their place with other things.
+pub fn put_shapes(b: &mut Builder<'_>, floats: Value, shadow: Value, bytes: Value) {
     for_each_word(b, bytes, &mut |b, at| {
-        let (to, shadow) = (b.offset(to, at, 1), b.offset(shadow, at, 1));
-        let float = b.load(Type::I64, to, Alignment::ONE);
+        let (float, shadow) = (b.offset(floats, at, 1), b.offset(shadow, at, 1));
+        let float = b.load(Type::I64, float, Alignment::ONE);
         let shape = shape_of_float(b, float);
         b.store(shape, shadow, Alignment::ONE);
     });
+}
+
+/// Adds the derivatives in one shadow to those in another, all of them floats of eight bytes.
+pub fn add_shadow(b: &mut Builder<'_>, from: Value, to: Value, bytes: Value) {
+    for_each_word(b, bytes, &mut |b, at| {
+        let (from, to) = (b.offset(from, at, 1), b.offset(to, at, 1));
+        let adjoint = b.load(Type::F64, from, Alignment::ONE);
+        return_word(b, adjoint, to, Alignment::ONE, None);
+    });
+}
+
+/// Adds the derivative of a word to the shadow of the place that it was read from, if the word was a float. Without a `shape` it was one.
+///
+/// Where there is nothing to add, nothing is written: a zero of memory that is its own shadow, since it holds no floats, looks like a float.
+pub(crate) fn return_word(
+    b: &mut Builder<'_>,
+    adjoint: Value,
+    shadow: Value,
+    align: Alignment,
+    shape: Option<Value>,
+) {
+    let add = |b: &mut Builder<'_>| {
+        let before = b.load(b.ty(adjoint), shadow, align);
+        let after = b.binary(Opcode::Fadd, before, adjoint);
+        b.store(after, shadow, align);
+    };
+    match shape {
+        Some(shape) => {
+            let float = is_float(b, shape);
+            let zero = b.zero(b.ty(adjoint));
+            let some = b.fcmp(FloatPredicate::Une, adjoint, zero);
+            let both = b.binary(Opcode::And, float, some);
+            when(b, both, add);
+        }
+        None => add(b),
+    }
 }
 
 /// Reverse sweep of a copy: the derivatives of floats go back. Without a `shape` all words are floats.
@@ -126,22 +175,13 @@ pub(crate) fn return_words(
         let whole = is_whole(b, to, from, bytes);
         when(b, whole, |b| {
             for_each_word(b, bytes, &mut |b, at| {
-                let add = |b: &mut Builder<'_>| {
-                    let (from, taken) = (b.offset(from, at, 1), b.offset(taken, at, 1));
-                    let adjoint = b.load(Type::F64, taken, Alignment::ONE);
-                    let before = b.load(Type::F64, from, Alignment::ONE);
-                    let after = b.binary(Opcode::Fadd, before, adjoint);
-                    b.store(after, from, Alignment::ONE);
-                };
-                match shape {
-                    Some(shape) => {
-                        let shape = b.offset(shape, at, 1);
-                        let found = b.load(Type::I64, shape, Alignment::ONE);
-                        let float = is_float(b, found);
-                        when(b, float, add);
-                    }
-                    None => add(b),
-                }
+                let (from, taken) = (b.offset(from, at, 1), b.offset(taken, at, 1));
+                let adjoint = b.load(Type::F64, taken, Alignment::ONE);
+                let shape = shape.map(|shape| {
+                    let shape = b.offset(shape, at, 1);
+                    b.load(Type::I64, shape, Alignment::ONE)
+                });
+                return_word(b, adjoint, from, Alignment::ONE, shape);
             });
         });
         b.free(taken);

@@ -26,6 +26,7 @@ fn request(module: &Module, name: &str, args: &str, results: &str) -> Request {
         width: 1,
         discarded: Vec::new(),
         keep_order: false,
+        shaped: Vec::new(),
         choices: Choices::default(),
     }
 }

@@ -5,7 +5,7 @@ use crate::dispatch::{Choice, stop_with};
 use crate::enzyme::{Part, ValueRequest, count_iterations, forward_to, without_releases};
 use crate::explain::{show_locations, summarise};
 use crate::options::{Explain, Options, Stage};
-use crate::passing::{Passing, passing_of};
+use crate::passing::{Passing, can_be_shaped, passing_of};
 use crate::perturbation::{Perturbation, REFUSED};
 use crate::refusal::{Reasons, describe_refusal};
 use crate::report::{DerivativeReport, Diagnostic, Location};
@@ -290,7 +290,7 @@ impl Derivation<'_> {
         if let Interface::Values(values) = &request.interface {
             self.let_shadows_coincide(root, values);
         }
-        let asked = diff::Request {
+        let mut asked = diff::Request {
             keep_order: self.strict,
             choices: self.perturbation.choices,
             ..request.asked(root)
@@ -300,7 +300,14 @@ impl Derivation<'_> {
         let mut attempts = 0;
         let (derivative, before) = loop {
             let before = self.module.functions.len();
-            let untouched = (!self.choices.is_empty()).then(|| self.module.clone());
+            let shaped = match &request.interface {
+                Interface::Slots(descriptor) if asked.shaped.is_empty() => {
+                    can_be_shaped(descriptor)
+                }
+                _ => Vec::new(),
+            };
+            let may_retry = !self.choices.is_empty() || shaped.contains(&true);
+            let untouched = may_retry.then(|| self.module.clone());
             let derivative =
                 self.check_given_code(request, &asked)
                     .and_then(|()| match request.mode() {
@@ -316,6 +323,10 @@ impl Derivation<'_> {
                 Err(error) => {
                     if let Some(untouched) = untouched {
                         *self.module = untouched;
+                    }
+                    if error.shapes && shaped.contains(&true) {
+                        asked.shaped = shaped;
+                        continue;
                     }
                     attempts += 1;
                     if attempts > MAX_ATTEMPTS {
@@ -356,6 +367,7 @@ impl Derivation<'_> {
                 descriptor,
                 derivative,
                 &shadows,
+                &asked.shaped,
             ),
             Interface::Values(_) => forward_to(self.module, &request.symbol, derivative, &shadows),
         };

@@ -89,6 +89,7 @@ pub(crate) fn request_for(
         width: if reverse { 1 } else { descriptor.width },
         discarded: Vec::new(),
         keep_order: false,
+        shaped: Vec::new(),
         choices: diff::Choices::default(),
     };
     for slot in &descriptor.slots {
@@ -121,6 +122,44 @@ pub(crate) fn request_for(
         request.discarded.resize(request.args.len(), false);
     }
     request
+}
+
+/// For each parameter of the root: whether its shadow can be made for the call, since it is only read and holds floats of eight bytes, as many as is known.
+pub(crate) fn can_be_shaped(descriptor: &Descriptor) -> Vec<bool> {
+    let mut can = Vec::new();
+    for slot in &descriptor.slots {
+        match passing_of(slot) {
+            Passing::Words(words) => {
+                let known = descriptor.mode == Mode::Reverse
+                    && slot.shared
+                    && slot.activity != Activity::Const
+                    && matches!(
+                        words.as_slice(),
+                        [_] | [
+                            _,
+                            Word {
+                                scalar: Scalar::Int(64),
+                                ..
+                            }
+                        ]
+                    );
+                can.extend(words.iter().map(|word| known && holds_only_doubles(word)));
+            }
+            Passing::Float(_) if slot.result => {}
+            Passing::Float(_) | Passing::Memory => can.push(false),
+        }
+    }
+    can
+}
+
+fn holds_only_doubles(word: &Word) -> bool {
+    word.pointee.as_ref().is_some_and(|layout| {
+        let doubles = layout
+            .fields
+            .iter()
+            .filter(|field| field.scalar == Scalar::F64);
+        doubles.count() as u64 * Scalar::F64.bytes() == layout.stride && layout.stride > 0
+    })
 }
 
 /// Whether whoever owns what a word points to can do without it. A `Vec` could not: it must be released as it is in the end.

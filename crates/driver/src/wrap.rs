@@ -11,7 +11,7 @@
 
 use crate::descriptor::{Activity, Descriptor, Mode, Slot};
 use crate::passing::{Passing, Word, passing_of};
-use ferrozyme_diff::constant_in_shadow;
+use ferrozyme_diff::{add_shadow, constant_in_shadow, put_shapes};
 use ferrozyme_ir::{
     Alignment, Builder, Function, FunctionId, Global, GlobalId, Module, Opcode, Param, ParamFacts,
     Scalar, Type, Value,
@@ -37,6 +37,7 @@ pub(crate) fn wrap_derivative(
     descriptor: &Descriptor,
     derivative: FunctionId,
     shadows: &[GlobalId],
+    shaped: &[bool],
 ) -> FunctionId {
     let params = vec![slot_parameter(); descriptor.pointer_count()];
     let mut function = Function::define(name, params, Vec::new());
@@ -46,8 +47,19 @@ pub(crate) fn wrap_derivative(
     reset_shadows(&mut build, module, shadows);
 
     let mut args = Vec::new();
+    let mut made = Vec::new();
+    let mut parameter = 0;
     for (slot, values) in descriptor.slots.iter().zip(&slots) {
+        let first = args.len();
         pass_slot(&mut build, descriptor, slot, values, &mut args);
+        if let Passing::Words(words) = passing_of(slot) {
+            if shaped.get(parameter) == Some(&true) {
+                made.push(make_shadow(&mut build, &words, values, &mut args[first..]));
+            }
+            parameter += words.len();
+        } else if !matches!(passing_of(slot), Passing::Float(_) if slot.result) {
+            parameter += 1;
+        }
     }
     let seeds = descriptor
         .slots
@@ -68,6 +80,10 @@ pub(crate) fn wrap_derivative(
     }
 
     let call = build.call(derivative, &args, &results);
+    for shadow in made {
+        add_shadow(&mut build, shadow.made, shadow.given, shadow.bytes);
+        build.free(shadow.made);
+    }
     let mut results = build.function.ops[call].results.clone().into_iter();
     let mut next = || {
         results
@@ -198,6 +214,37 @@ fn pass_slot(
             }
         }
     }
+}
+
+/// A shadow that lives as long as the call of the derivative.
+struct MadeShadow {
+    made: Value,
+    /// Where the caller wants the gradient.
+    given: Value,
+    bytes: Value,
+}
+
+/// Passes a shadow that starts with the shapes of floats in the place of the caller's. `args` are those of the slot: a pointer, its shadow, and for a slice the length.
+fn make_shadow(
+    build: &mut Builder<'_>,
+    words: &[Word],
+    values: &SlotValues,
+    args: &mut [Value],
+) -> MadeShadow {
+    let (floats, given) = (args[0], args[1]);
+    let stride = words[0].pointee.as_ref().map_or(0, |layout| layout.stride);
+    let stride = build.i64(stride as i64);
+    let bytes = match words.get(1) {
+        Some(length) => {
+            let length = load(build, length.scalar, values.primal, length.offset);
+            build.binary(Opcode::Mul, length, stride)
+        }
+        None => stride,
+    };
+    let made = build.alloc(bytes, Alignment::natural(Type::F64), false);
+    put_shapes(build, floats, made, bytes);
+    args[1] = made;
+    MadeShadow { made, given, bytes }
 }
 
 /// One shadow slice that holds all directions, one behind the other.

@@ -54,6 +54,7 @@ impl Signature {
                 .map(|index| self.discarded.contains(&index))
                 .collect(),
             keep_order: self.keep_order,
+            shaped: Vec::new(),
             choices: self.choices,
         })
     }

@@ -155,6 +155,18 @@ pub struct Param {
     pub facts: ParamFacts,
 }
 
+impl Param {
+    /// Whether it leads to memory that is described as numbers, without floats and pointers, and that the function does not write.
+    pub fn leads_to_constant_numbers(&self) -> bool {
+        let is_number = |field: &crate::Field| field.scalar.is_int();
+        let layout = self.facts.layout.as_ref();
+        self.facts.readonly
+            && layout.is_some_and(|layout| {
+                !layout.fields.is_empty() && layout.fields.iter().all(is_number)
+            })
+    }
+}
+
 impl From<Type> for Param {
     fn from(ty: Type) -> Param {
         Param {

@@ -12,4 +12,5 @@ mod kinds;
 mod messages;
 mod ordinary;
 mod project;
+mod unoptimised;
 mod workspace;

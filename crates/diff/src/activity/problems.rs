@@ -42,6 +42,7 @@ impl Analysis<'_> {
                 activity == Activity::Const
                     && activities.shadowed.contains(&class)
                     && !is_own_shadow(self.module, self.objects, class)
+                    && !self.function.params[index].leads_to_constant_numbers()
             };
             // An integer may be put where addresses are at other times.
             let is_pointer = self.function.ty(arg).is_ptr();

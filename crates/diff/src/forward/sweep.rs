@@ -251,7 +251,10 @@ impl Sweep<'_, '_> {
                 self.set_companions(value, &lanes);
                 Ok(lanes)
             }
-            None if self.has_shadow(value) && !self.is_own_shadow(value) => {
+            None if self.has_shadow(value)
+                && !self.is_own_shadow(value)
+                && !self.is_constant_argument(value) =>
+            {
                 Err(self.lost_shadow(op))
             }
             _ => Ok(self.same_in_all_lanes(value)),
@@ -308,13 +311,13 @@ impl Sweep<'_, '_> {
         let is = |wanted: fn(&Kind) -> bool| parts.iter().any(|part| wanted(&part.kind));
         let lost = match ty {
             // An integer is where an address may be, but carries none itself.
-            Type::I64 => self.has_shadow(value) && !self.is_constant_number(value),
+            Type::I64 => self.has_shadow(value) && !self.is_calculated(value),
             _ => !self.function.is_constant(value) && self.leads_to_shadow(parts),
         };
         if lost {
             return Err(self.lost_shadow(op));
         }
-        if self.objects.is_number(&self.function, value) || self.is_constant_number(value) {
+        if self.objects.is_number(&self.function, value) || self.is_constant_argument(value) {
             return Ok(value);
         }
         // What carries no derivative is a float with tangent zero, or a number, and nobody looks at numbers in a shadow.
@@ -338,12 +341,43 @@ impl Sweep<'_, '_> {
         Ok(self.builder(region, op).binary(Opcode::And, value, mask))
     }
 
-    /// Whether an integer is an argument without a shadow: a number, though it is put where addresses are in other cases.
-    fn is_constant_number(&self, value: Value) -> bool {
+    /// Whether an integer is calculated from numbers alone. Addresses, and floats in words, have companions, and so has what is calculated from them.
+    fn is_calculated(&self, value: Value) -> bool {
+        let mut seen = FxHashSet::default();
+        let mut open = vec![value];
+        while let Some(value) = open.pop() {
+            let is_number = self.function.is_constant(value)
+                || self.function.ty(value).is_float()
+                || self.is_constant_argument(value)
+                || self.objects.is_number(&self.function, value);
+            if is_number || !seen.insert(value) {
+                continue;
+            }
+            let op = self
+                .function
+                .def_op(value)
+                .map(|(op, _)| &self.function.ops[op]);
+            match op.filter(|op| matches!(rules::rule(op.opcode), Rule::Inactive(_))) {
+                Some(op)
+                    if self.companions.get(value).is_none()
+                        && self.function.ty(value).is_int()
+                        && op.regions.is_empty()
+                        && !op.operands.is_empty() =>
+                {
+                    open.extend(&op.operands);
+                }
+                _ => return false,
+            }
+        }
+        true
+    }
+
+    /// Whether a value is an argument without a shadow: a number, though it is put where addresses are in other cases, or a pointer to numbers, though it
+    /// is where others lead to floats.
+    fn is_constant_argument(&self, value: Value) -> bool {
         let primal = self.module().functions[self.key.function].arguments();
         let position = primal.iter().position(|&argument| argument == value);
-        self.function.ty(value).is_int()
-            && position.is_some_and(|index| self.key.args.get(index) == Some(&Activity::Const))
+        position.is_some_and(|index| self.key.args.get(index) == Some(&Activity::Const))
     }
 
     // ---- walking

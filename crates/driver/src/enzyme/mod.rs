@@ -138,6 +138,7 @@ impl ValueRequest {
             width: self.width,
             discarded: self.parameters.iter().map(|one| one.discarded).collect(),
             keep_order: false,
+            shaped: Vec::new(),
             choices: diff::Choices::default(),
         }
     }

@@ -113,6 +113,7 @@ impl Experiment<'_> {
             width: 1,
             discarded: Vec::new(),
             keep_order: false,
+            shaped: Vec::new(),
             choices: Choices::default(),
         }
     }

@@ -24,6 +24,7 @@ pub(super) fn request(inputs: &Inputs, module: &Module, main: FunctionId, width:
         width,
         discarded: Vec::new(),
         keep_order: false,
+        shaped: Vec::new(),
         choices: Choices::default(),
     }
 }

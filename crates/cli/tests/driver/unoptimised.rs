@@ -1,0 +1,133 @@
+//! Builds without optimisation accept what optimised ones accept: there, floats, pointers and numbers share their places in memory more often, as far as can be seen.
+
+use super::project::Project;
+
+/// Each function has its own reason to be difficult; the program says which gradients differ from finite differences.
+const PROGRAM: &str = r#"
+use std::collections::HashMap;
+
+trait Shape {
+    fn area(&self, scale: f64) -> f64;
+}
+struct Circle {
+    radius: f64,
+}
+struct Polygon {
+    corners: Vec<(f64, f64)>,
+    label: String,
+}
+impl Shape for Circle {
+    fn area(&self, scale: f64) -> f64 {
+        self.radius * self.radius * scale
+    }
+}
+impl Shape for Polygon {
+    fn area(&self, scale: f64) -> f64 {
+        self.corners.iter().map(|p| p.0 * p.1).sum::<f64>() * scale + self.label.len() as f64
+    }
+}
+
+/// The function's arguments seem to lie where its objects do.
+fn objects(x: &[f64]) -> f64 {
+    let mut shapes: Vec<Box<dyn Shape>> = Vec::new();
+    shapes.push(Box::new(Circle { radius: x[0] }));
+    let corners = vec![(x[1], x[2]), (x[3], x[4])];
+    shapes.push(Box::new(Polygon { corners, label: "corners".into() }));
+    shapes.iter().enumerate().map(|(i, shape)| shape.area(i as f64 + 1.0)).sum()
+}
+
+enum Formula {
+    Number(f64),
+    Variable(usize),
+    Sum(Box<Formula>, Box<Formula>),
+    Product(Box<Formula>, Box<Formula>),
+}
+
+/// A position is counted up where a float is at other times.
+fn parse(text: &[u8], at: &mut usize, x: &[f64]) -> Formula {
+    let letter = text[*at];
+    *at += 1;
+    match letter {
+        b'+' | b'*' => {
+            let a = Box::new(parse(text, at, x));
+            let b = Box::new(parse(text, at, x));
+            if letter == b'+' { Formula::Sum(a, b) } else { Formula::Product(a, b) }
+        }
+        b'a'..=b'e' => Formula::Variable((letter - b'a') as usize),
+        _ => Formula::Number((letter - b'0') as f64 * x[0]),
+    }
+}
+
+fn value(formula: &Formula, x: &[f64]) -> f64 {
+    match formula {
+        Formula::Number(number) => *number,
+        Formula::Variable(index) => x[*index],
+        Formula::Sum(a, b) => value(a, x) + value(b, x),
+        Formula::Product(a, b) => value(a, x) * value(b, x),
+    }
+}
+
+fn formula(x: &[f64]) -> f64 {
+    value(&parse(b"+*ab*3+cd", &mut 0, x), x)
+}
+
+/// The constant from which an empty map is made leads to another constant.
+fn groups(x: &[f64]) -> f64 {
+    let mut groups: HashMap<usize, Vec<f64>> = HashMap::new();
+    for (i, x) in x.iter().enumerate() {
+        groups.entry(i % 2).or_default().push(x * x);
+    }
+    let of = |key: usize| groups.get(&key).map_or(0.0, |group| group.iter().sum());
+    of(0).powi(2) + of(1).powi(3)
+}
+
+/// Records with floats, vectors and names are moved as a whole.
+fn records(x: &[f64]) -> f64 {
+    struct Record {
+        weight: f64,
+        name: String,
+        samples: Vec<f64>,
+    }
+    let record = |(i, &weight): (usize, &f64)| Record { weight, name: format!("n{i}"), samples: vec![weight; i] };
+    let mut records: Vec<Record> = x.iter().enumerate().map(record).collect();
+    records.sort_by(|a, b| a.weight.total_cmp(&b.weight));
+    records.swap(0, 3);
+    let of = |(i, r): (usize, &Record)| (i as f64 + 1.0) * r.weight * r.samples.iter().sum::<f64>() + r.name.len() as f64;
+    records.iter().enumerate().map(of).sum()
+}
+
+fn check(name: &str, f: fn(&[f64]) -> f64, gradient: impl Fn(&[f64]) -> Vec<f64>) {
+    let x = [0.3, 0.7, 1.1, 0.0, 0.9];
+    // What one call leaves behind is nothing to the next.
+    for gradient in [gradient(&x), gradient(&x)] {
+        for i in 0..x.len() {
+            let at = |step: f64| {
+                let mut x = x;
+                x[i] += step;
+                f(&x)
+            };
+            let expected = (at(1e-6) - at(-1e-6)) / 2e-6;
+            if (gradient[i] - expected).abs() > 1e-7 {
+                println!("{name} {i}: {} instead of {expected}", gradient[i]);
+            }
+        }
+    }
+}
+
+fn main() {
+    check("objects", objects, |x| ferrozyme::grad(objects, x));
+    check("formula", formula, |x| ferrozyme::grad(formula, x));
+    check("groups", groups, |x| ferrozyme::grad(groups, x));
+    check("records", records, |x| ferrozyme::grad(records, x));
+    println!("checked");
+}
+"#;
+
+#[test]
+fn the_same_is_accepted_in_all_profiles() {
+    let project = Project::program("unoptimised", PROGRAM);
+    for profile in ["dev", "release"] {
+        let run = project.ferrozyme(&["run", "--profile", profile]);
+        assert_eq!(run.expect_success(), "checked\n", "{profile}");
+    }
+}
