@@ -238,6 +238,8 @@ pub(crate) struct Sweep<'a> {
     pub activities: &'a Activities,
     /// What the arguments mean.
     pub args: &'a [Activity],
+    /// What the results mean.
+    pub results: &'a [Activity],
     /// For each call and argument: whether memory behind it may change after the call.
     pub overwritten: &'a FxHashMap<Op, Vec<bool>>,
     /// For each argument: whether memory that it leads to holds floats where at other times it holds pointers or integers, as the caller knows.
@@ -355,6 +357,7 @@ pub(crate) fn augment(
     augmenter.forget_false_facts(follows_rules);
     augmenter.add_shadow_parameters();
     augmenter.visit(body)?;
+    augmenter.shadow_returned_constants()?;
     Ok(augmenter.augmented)
 }
 
@@ -636,6 +639,27 @@ impl Augmenter<'_> {
             None => return Ok(value),
         };
         Ok(self.function().constant(Type::PTR, constant))
+    }
+
+    /// The caller gets a shadow of each pointer that is returned, also of the address of a global or a function, which no operation makes.
+    fn shadow_returned_constants(&mut self) -> Result<(), Error> {
+        let function = &self.augmented.function;
+        let end = function.terminator(function.body());
+        let returned = function.ops[end].operands.clone();
+        if function.ops[end].opcode != Opcode::Return {
+            return Ok(());
+        }
+        for (&value, &activity) in returned.iter().zip(self.sweep.results) {
+            let is_address = matches!(
+                self.augmented.function.constant_of(value),
+                Some(Constant::Global(_) | Constant::Function(_))
+            );
+            if activity == Activity::Duplicated && is_address {
+                let shadow = self.shadow(end, value)?;
+                self.augmented.shadows[value] = shadow.into();
+            }
+        }
+        Ok(())
     }
 
     /// Whether what a pointer leads to needs no second memory.

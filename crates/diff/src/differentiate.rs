@@ -336,6 +336,7 @@ impl<'m> Session<'m> {
             objects: &objects,
             activities: &activities,
             args: &key.args,
+            results: &key.results,
             overwritten: &overwritten,
             unions: &key.unions,
             split,

@@ -119,6 +119,11 @@ fn find_or_add(
     unfinished: &mut Vec<(GlobalId, GlobalId)>,
 ) -> Result<GlobalId, Error> {
     let primal = &module.globals[global];
+    let purpose = match purpose {
+        // What is in a global that is defined elsewhere cannot be copied.
+        Use::Tell if primal.bytes.is_none() => Use::Add,
+        other => other,
+    };
     let name = match purpose {
         Use::Tell => format!("{}{SHAPE}{suffix}", primal.name),
         Use::Read | Use::Add => format!("{}.{suffix}", primal.name),
@@ -236,6 +241,23 @@ mod tests {
             panic!("the shadow is there already")
         });
         assert_eq!(again, Ok(shadow));
+    }
+
+    #[test]
+    fn what_is_defined_elsewhere_has_a_shadow_of_zeros() {
+        let mut module = parse_module(
+            "global @table: 16 bytes align 8 const = zero { 0: @type }
+             global @type: 16 bytes align 8 const external",
+        )
+        .expect("the text is right");
+        let table = module.global_named("table").expect("it is there");
+        let (shadow, _) =
+            add_shadow_global(&mut module, table, "shadow", Use::Tell).expect("it has a shadow");
+        assert_eq!(module.globals[shadow].name, "table.shape.shadow");
+        assert_eq!(
+            text("type.shadow", &module),
+            "global @type.shadow: 16 bytes align 8 = zero"
+        );
     }
 
     #[test]
