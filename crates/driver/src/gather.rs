@@ -12,6 +12,7 @@ use crate::enzyme::{has_requests, read_enzyme_registrations, replace_calls};
 use crate::given::find_given;
 use crate::inputs::{Inputs, Origin};
 use crate::opaque::{demangle, is_inactive_of_cpp, is_machinery_of_formatting, is_opaque};
+use crate::perturbation::is_of_library;
 use crate::registrations::{Registration, read_registrations};
 use crate::report::Diagnostic;
 use crate::requests::{DERIVATIVE_PREFIX, FoundRequest, replace_requests};
@@ -377,11 +378,15 @@ impl<'c> Gathering<'c, '_> {
             if std {
                 self.from_std.insert(function.name(), !is_local(function));
             }
-            if input.origin == Origin::Unit {
-                // Unoptimised code carries both everywhere.
+            let of_unit = input.origin == Origin::Unit;
+            if of_unit {
                 function.remove_attribute(Place::Function, "optnone");
-                function.remove_attribute(Place::Function, "noinline");
                 allow_unrolling(self.context, function);
+            }
+            if of_unit || !std && is_kept_apart(function) {
+                // Unoptimised code of C carries it everywhere, and what people mean by `#[inline(never)]` is the program's own code: derivatives
+                // are better where caller and callee are seen together.
+                function.remove_attribute(Place::Function, "noinline");
                 if registered.contains(&function.name()) {
                     function.add_attribute(Place::Function, self.context.attribute("noinline", 0));
                 }
@@ -673,6 +678,14 @@ fn allow_unrolling<'c>(context: &'c Context, function: Value<'c>) {
             .collect();
         end.set_metadata("llvm.loop", Metadata::distinct_node(context, &kept));
     }
+}
+
+/// Whether it is the program that does not want a function to be inlined, and not a library or what we know of it.
+fn is_kept_apart(function: Value<'_>) -> bool {
+    let name = function.name();
+    function.has_attribute(Place::Function, "noinline")
+        && !is_of_library(&name)
+        && !is_opaque(&name, function)
 }
 
 /// The inside of `Vec` is one piece of code for all types of elements, told their layout at run time. Only where it is inlined are
