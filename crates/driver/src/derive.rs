@@ -165,10 +165,16 @@ impl Derivation<'_> {
         let Some(root) = self.module.function_named(&root_symbol(request)) else {
             return;
         };
-        let Interface::Slots(descriptor) = &request.interface else {
-            return;
-        };
         let params = &mut self.module.functions[root].params;
+        let descriptor = match &request.interface {
+            Interface::Slots(descriptor) => descriptor,
+            Interface::Values(values) => {
+                for (index, layout) in &values.layouts {
+                    params[*index].facts.layout = Some(layout.clone());
+                }
+                return;
+            }
+        };
         let mut index = 0;
         for slot in &descriptor.slots {
             match passing_of(slot) {

@@ -5,6 +5,7 @@ use super::trace::trace;
 use crate::opaque::demangle;
 use crate::report::Diagnostic;
 use crate::requests::location_of;
+use ferrozyme_ir::Layout;
 use ferrozyme_llvm::{AttributeData, Context, Opcode, Place, Type, TypeKind, Value};
 
 /// How large a tape is in memory that the caller gives: it is the address of the rest.
@@ -30,6 +31,8 @@ pub(super) struct ReadCall<'c> {
     pub(super) tape: Option<Value<'c>>,
     /// Whether the tape is used again.
     pub(super) keep_tape: bool,
+    /// The shadows of global variables.
+    pub(super) context: Option<Value<'c>>,
 }
 
 /// What is given for a parameter of the primal.
@@ -44,6 +47,8 @@ pub(super) struct Argument<'c> {
     pub(super) by_reference: bool,
     /// Which part of the argument of the source it is: small structures are passed in two registers.
     pub(super) part: SourcePart,
+    /// What is in the memory that it leads to, where that is known for certain.
+    pub(super) layout: Option<Layout>,
 }
 
 /// What a parameter is in the source.
@@ -145,6 +150,7 @@ pub(super) fn read_call<'c>(
         extras: Vec::new(),
         tape: None,
         keep_tape: false,
+        context: None,
     };
     let operands: Vec<(u32, Value<'c>)> = operands
         .map(|(index, operand)| (index as u32, operand))
@@ -163,6 +169,7 @@ pub(super) fn read_call<'c>(
         extras: reader.extras,
         tape: reader.tape,
         keep_tape: reader.keep_tape,
+        context: reader.context,
     })
 }
 
@@ -180,6 +187,7 @@ struct Reader<'c, 'p> {
     extras: Vec<Value<'c>>,
     tape: Option<Value<'c>>,
     keep_tape: bool,
+    context: Option<Value<'c>>,
 }
 
 /// The operands of a call that are still to be read, with their places.
@@ -234,6 +242,13 @@ impl<'c> Reader<'c, '_> {
                     }
                 }
                 Some(Marker::Tape) => self.tape = rest.next().map(|(_, tape)| *tape),
+                Some(Marker::Context) => {
+                    self.context = rest.next().map(|(_, context)| *context);
+                    // A context says for how many directions it is, where that can be seen.
+                    if let Some(width) = self.context.and_then(width_of_context) {
+                        self.width = width;
+                    }
+                }
                 _ => {}
             }
         }
@@ -254,7 +269,9 @@ impl<'c> Reader<'c, '_> {
                         said.stride = rest.next().map(|(_, stride)| stride);
                     }
                 }
-                Some(Ok(Marker::Width | Marker::Allocated | Marker::Tape)) => drop(rest.next()),
+                Some(Ok(Marker::Width | Marker::Allocated | Marker::Tape | Marker::Context)) => {
+                    rest.next();
+                }
                 Some(Ok(Marker::ByReference)) => {
                     said.by_reference = true;
                     rest.next();
@@ -282,6 +299,7 @@ impl<'c> Reader<'c, '_> {
                 shadows: Shadows::Each(Vec::new()),
                 by_reference: false,
                 part: SourcePart::Whole,
+                layout: None,
             });
         }
     }
@@ -336,6 +354,7 @@ impl<'c> Reader<'c, '_> {
                 shadows,
                 by_reference: said.by_reference,
                 part: *part,
+                layout: None,
             }));
         Ok(())
     }
@@ -481,6 +500,23 @@ fn starts_structure(call: Value<'_>, place: u32) -> bool {
         (Some((first, 0)), Some((second, 1))) => first == second,
         _ => false,
     }
+}
+
+/// The number of directions of a context that is made in sight.
+fn width_of_context(context: Value<'_>) -> Option<u32> {
+    let made = trace(context);
+    let is_made = made.is_instruction()
+        && made.is_call()
+        && made
+            .called_function()
+            .is_some_and(|callee| callee.name().contains(Entry::Context.name()));
+    let width = is_made
+        .then(|| made.arguments().first().copied())
+        .flatten()?;
+    trace(width)
+        .as_unsigned()
+        .and_then(|width| u32::try_from(width).ok())
+        .filter(|width| *width > 0)
 }
 
 /// A type as C calls it.

@@ -23,6 +23,12 @@ pub(super) enum Entry {
     Batch,
     /// What the shadow of a function's address is to be. Derivatives find functions by their addresses, so that it is the address.
     Table,
+    /// A set of shadows of global variables.
+    Context,
+    /// The shadow of a global variable in one.
+    Shadow,
+    /// Zeros in all of them.
+    ZeroShadows,
 }
 
 /// The entry points by the name that their symbols contain.
@@ -34,6 +40,9 @@ const ENTRIES: &[(&str, Entry)] = &[
     ("__enzyme_augmentsize", Entry::TapeSize),
     ("__enzyme_batch", Entry::Batch),
     ("__enzyme_virtualreverse", Entry::Table),
+    ("__enzyme_context", Entry::Context),
+    ("__enzyme_shadow", Entry::Shadow),
+    ("__enzyme_zero_shadows", Entry::ZeroShadows),
 ];
 
 /// What all names of the convention contain.
@@ -43,6 +52,11 @@ impl Entry {
     /// Whether it is (a part of) reverse mode.
     pub(super) fn is_reverse(self) -> bool {
         self != Entry::Forward
+    }
+
+    /// Whether it is about a function, which is its first argument.
+    pub(super) fn takes_function(self) -> bool {
+        !matches!(self, Entry::Context | Entry::Shadow | Entry::ZeroShadows)
     }
 
     /// Its name in Enzyme.
@@ -154,6 +168,8 @@ pub(super) enum Marker {
     Tape,
     /// The tape is not released.
     KeepTape,
+    /// A set of shadows of global variables follows.
+    Context,
     /// Nothing that has to be done differently here.
     Hint,
     /// A value for each of several calls follows.
@@ -207,6 +223,7 @@ const MARKERS: &[(&str, Marker)] = &[
     ("enzyme_nofree", Marker::KeepTape),
     ("enzyme_allocated", Marker::Allocated),
     ("enzyme_tape", Marker::Tape),
+    ("enzyme_context", Marker::Context),
     ("enzyme_runtime_activity", Marker::Hint),
     ("enzyme_strong_zero", Marker::Hint),
     ("enzyme_not_overwritten", Marker::Hint),

@@ -20,10 +20,13 @@
 
 use super::arguments::memory_type;
 use super::arguments::{Argument, ArgumentActivity, Problem, ReadCall, Shadows, SourcePart};
+use super::contexts::{Shelf, check_before};
 use super::registrations::annotations_of;
 use super::thunk::plain_name;
 use crate::report::Diagnostic;
 use crate::requests::location_of;
+use ferrozyme_ir::{Field, Layout};
+use ferrozyme_llvm::signature::loop_type;
 use ferrozyme_llvm::{
     Builder, Context, DataLayout, GepFlags, IntPredicate, Linkage, Module, Opcode, Place, Type,
     TypeKind, Value, ValueKind,
@@ -32,11 +35,12 @@ use ferrozyme_llvm::{
 /// What the attribute is called.
 pub(super) const ATTRIBUTE: &str = "enzyme_shadow";
 
-/// A variable and the one that is its shadow.
-#[derive(Clone, Copy)]
+/// A variable and its shadows.
+#[derive(Clone)]
 pub(super) struct DeclaredShadow<'c> {
-    global: Value<'c>,
-    shadow: Value<'c>,
+    pub(super) global: Value<'c>,
+    /// One for each direction.
+    pub(super) shadows: Vec<Value<'c>>,
 }
 
 /// The shadows that a module declares.
@@ -55,7 +59,8 @@ pub(super) fn declared_shadows<'c>(
         }
         match argument.filter(|shadow| is_variable(*shadow)) {
             Some(shadow) if shadow.value_type() == global.value_type() && shadow != global => {
-                declared.push(DeclaredShadow { global, shadow });
+                let shadows = vec![shadow];
+                declared.push(DeclaredShadow { global, shadows });
             }
             _ => problems.push(Diagnostic::error(format!(
                 "the shadow of '{}' must be another variable of the same type",
@@ -75,14 +80,30 @@ pub(super) fn pass_globals<'c>(
     module: Module<'c>,
     read: &mut ReadCall<'c>,
     declared: &[DeclaredShadow<'c>],
+    shelf: &Shelf<'c>,
 ) -> Result<(), Problem> {
     let Some(function) = read.call.block().map(|block| block.function()) else {
         return Ok(());
     };
-    if declared.is_empty() {
+    let builder = context.builder();
+    builder.before(read.call);
+    let mut passed = declared.to_vec();
+    if let Some(given) = read.context {
+        check_before(context, module, read.call, given);
+        let own = |one: &DeclaredShadow<'c>| {
+            let mut declared = declared.iter();
+            declared.all(|other| {
+                let shadows = &other.shadows;
+                other.global != one.global && !shadows.contains(&one.global)
+            })
+        };
+        let shadows = shelf.shadows(context, &builder, given, read.width);
+        passed.extend(shadows.into_iter().filter(own));
+    }
+    if passed.is_empty() {
         return Ok(());
     }
-    if read.width != 1 {
+    if read.width != 1 && !declared.is_empty() {
         return Err(Box::new(Diagnostic {
             location: location_of(context, read.call),
             ..Diagnostic::error(format!(
@@ -92,28 +113,99 @@ pub(super) fn pass_globals<'c>(
         }));
     }
     let layout = DataLayout::of(module);
-    read.primal = with_globals(context, module, &layout, read.primal, declared);
-    let builder = context.builder();
-    for DeclaredShadow { global, shadow } in declared {
+    let kind = match read.context {
+        Some(_) => "context",
+        None => "globals",
+    };
+    read.primal = with_globals(context, module, &layout, read.primal, kind, &passed);
+    for DeclaredShadow { global, shadows } in passed {
         if let Some(entry) = function.instructions().next() {
             builder.before(entry);
         }
         let copy = builder.alloca(global.value_type());
         builder.before(read.call);
-        let of = global.value_type();
-        let (size, alignment) = (layout.size(of), layout.alignment(of));
-        let size = context.integer(64).constant(i128::from(size));
-        builder.copy(copy, alignment, *global, alignment, size);
+        builder.call_function(copier(context, module, &layout, global), &[copy]);
         read.arguments.push(Argument {
             of: context.pointer(),
             activity: ArgumentActivity::Dup { needed: false },
             primal: Some(copy),
-            shadows: Shadows::Each(vec![*shadow]),
+            shadows: Shadows::Each(shadows),
             by_reference: false,
             part: SourcePart::Whole,
+            layout: described(&layout, global.value_type()),
         });
     }
     Ok(())
+}
+
+/// What the bytes of a variable are, unless it is large or holds a union.
+fn described(layout: &DataLayout, of: Type<'_>) -> Option<Layout> {
+    const MAX_FIELDS: usize = 256;
+    // An array is described by its elements, one of which follows the other.
+    let repeated = match of.kind() {
+        TypeKind::Array => of.element(),
+        _ => of,
+    };
+    let (mut fields, mut work) = (Vec::new(), vec![(0, repeated)]);
+    while let Some((offset, of)) = work.pop() {
+        match of.kind() {
+            TypeKind::Struct => {
+                let name = of.struct_name().unwrap_or_default();
+                if name.starts_with("union.") {
+                    return None;
+                }
+                let parts = (0..).zip(of.fields());
+                work.extend(
+                    parts.map(|(index, part)| (offset + layout.field_offset(of, index), part)),
+                );
+            }
+            TypeKind::Array => {
+                let size = layout.size(of.element());
+                let count = of.length().min(MAX_FIELDS as u64 + 1);
+                work.extend((0..count).map(|index| (offset + index * size, of.element())));
+            }
+            _ => fields.push(Field {
+                offset,
+                scalar: loop_type(of).filter(|of| !of.is_vector())?.scalar(),
+                pointee: None,
+            }),
+        }
+        if fields.len() + work.len() > MAX_FIELDS {
+            return None;
+        }
+    }
+    fields.sort_by_key(|field| field.offset);
+    Some(Layout {
+        fields,
+        stride: layout.size(repeated),
+    })
+}
+
+/// The function that copies a variable.
+fn copier<'c>(
+    context: &'c Context,
+    module: Module<'c>,
+    layout: &DataLayout,
+    global: Value<'c>,
+) -> Value<'c> {
+    let name = format!("__ferrozyme_copy_of.{}", global.name());
+    if let Some(there) = module.function(&name) {
+        return there;
+    }
+    let ty = context.void().function(&[context.pointer()], false);
+    let copier = module.add_function(&name, ty);
+    copier.set_linkage(Linkage::Internal);
+    let builder = context.builder();
+    builder.at_end(context.append_block(copier, "entry"));
+    let assignment = Assignment {
+        context,
+        layout,
+        builder: &builder,
+        function: copier,
+    };
+    assignment.write(copier.parameter(0), global, global.value_type());
+    builder.return_nothing();
+    copier
 }
 
 /// The function around a primal.
@@ -122,9 +214,10 @@ fn with_globals<'c>(
     module: Module<'c>,
     layout: &DataLayout,
     primal: Value<'c>,
+    kind: &str,
     declared: &[DeclaredShadow<'c>],
 ) -> Value<'c> {
-    let name = format!("{}.globals", plain_name(primal));
+    let name = format!("{}.{kind}", plain_name(primal));
     if let Some(there) = module.functions().find(|one| plain_name(*one) == name) {
         return there;
     }
@@ -206,26 +299,46 @@ impl<'c> Assignment<'_, 'c> {
     }
 
     fn write_elements(&self, to: Value<'c>, from: Value<'c>, of: Type<'c>) {
-        let (context, builder) = (self.context, self.builder);
-        let number = context.integer(64);
+        let number = self.context.integer(64);
         let stride = number.constant(i128::from(self.layout.size(of.element())));
         let length = number.constant(i128::from(of.length()));
-        let before = builder.block();
-        let [head, body, behind] =
-            ["head", "body", "behind"].map(|name| context.append_block(self.function, name));
-        builder.branch(head);
-        builder.at_end(head);
-        let index = builder.phi(number);
-        index.add_incoming(number.constant(0), before);
-        let more = builder.compare_integers(IntPredicate::Ult, index, length);
-        builder.branch_if(more, body, behind);
-        builder.at_end(body);
-        let offset = builder.binary(Opcode::Mul, index, stride);
-        let [to, from] = [to, from].map(|start| builder.offset(start, offset, GepFlags::INBOUNDS));
-        self.write(to, from, of.element());
-        let next = builder.binary(Opcode::Add, index, number.constant(1));
-        index.add_incoming(next, builder.block());
-        builder.branch(head);
-        builder.at_end(behind);
+        repeat(
+            self.context,
+            self.builder,
+            self.function,
+            length,
+            &|index| {
+                let offset = self.builder.binary(Opcode::Mul, index, stride);
+                let [to, from] =
+                    [to, from].map(|start| self.builder.offset(start, offset, GepFlags::INBOUNDS));
+                self.write(to, from, of.element());
+            },
+        );
     }
+}
+
+/// Writes a loop at the end of a function: `body` for each number below a count.
+pub(super) fn repeat<'c>(
+    context: &'c Context,
+    builder: &Builder<'c>,
+    function: Value<'c>,
+    count: Value<'c>,
+    body: &dyn Fn(Value<'c>),
+) {
+    let number = context.integer(64);
+    let before = builder.block();
+    let [head, inside, behind] =
+        ["head", "body", "behind"].map(|name| context.append_block(function, name));
+    builder.branch(head);
+    builder.at_end(head);
+    let index = builder.phi(number);
+    index.add_incoming(number.constant(0), before);
+    let more = builder.compare_integers(IntPredicate::Ult, index, count);
+    builder.branch_if(more, inside, behind);
+    builder.at_end(inside);
+    body(index);
+    let next = builder.binary(Opcode::Add, index, number.constant(1));
+    index.add_incoming(next, builder.block());
+    builder.branch(head);
+    builder.at_end(behind);
 }

@@ -23,6 +23,7 @@
 //! | `arrays.rs` | what C says of arrays |
 //! | `casts.rs` | `dynamic_cast` |
 //! | `exceptions.rs` | C++ exceptions that are caught in what is differentiated |
+//! | `contexts.rs` | sets of shadows of global variables |
 //! | `globals.rs` | global variables whose shadows are declared |
 //! | `inactive.rs` | inactive global variables
 //! | `hints.rs` | functions that say something and do nothing
@@ -35,6 +36,7 @@ mod arguments;
 mod arrays;
 mod batch;
 mod casts;
+mod contexts;
 mod entries;
 mod exceptions;
 mod globals;
@@ -71,7 +73,7 @@ use crate::report::{Diagnostic, Location};
 use crate::requests::FoundRequest;
 use crate::wrap::reset_shadows;
 use ferrozyme_diff as diff;
-use ferrozyme_ir::{Function, FunctionId, GlobalId, Module as Loops, Opcode, Payload};
+use ferrozyme_ir::{Function, FunctionId, GlobalId, Layout, Module as Loops, Opcode, Payload};
 use ferrozyme_llvm::{Context, Module};
 use std::collections::HashMap;
 
@@ -96,6 +98,8 @@ pub(crate) struct ValueRequest {
     pub(crate) with_primal: bool,
     /// Which sweeps of reverse mode it has.
     pub(crate) part: Part,
+    /// What is in the memory that parameters of the root lead to, as far as it is known.
+    pub(crate) layouts: Vec<(usize, Layout)>,
 }
 
 /// Which sweeps of reverse mode a derivative has.
@@ -154,7 +158,11 @@ pub(crate) fn replace_calls<'c>(
     let mut found: Vec<FoundRequest> = Vec::new();
     let mut problems = entries::misuses(context, module);
     let declared = globals::declared_shadows(module)?;
-    for (entry, call) in entries::entry_calls(module) {
+    let shelf = contexts::Shelf::of(module);
+    let (calls, of_contexts): (Vec<_>, Vec<_>) = entries::entry_calls(module)
+        .into_iter()
+        .partition(|(entry, _)| entry.takes_function());
+    for (entry, call) in calls {
         if entry == entries::Entry::Table {
             problems.extend(
                 thunk::replace_table(context, module, call)
@@ -172,7 +180,7 @@ pub(crate) fn replace_calls<'c>(
             continue;
         }
         match arguments::read_call(context, entry, call).and_then(|mut read| {
-            globals::pass_globals(context, module, &mut read, &declared)?;
+            globals::pass_globals(context, module, &mut read, &declared, &shelf)?;
             thunk::replace_call(context, module, unit, &read)
         }) {
             Ok(Some(request)) if found.iter().all(|other| other.symbol != request.symbol) => {
@@ -181,6 +189,11 @@ pub(crate) fn replace_calls<'c>(
             Ok(_) => {}
             Err(problem) => problems.push(*problem),
         }
+    }
+    // Derivatives ask how contexts are made.
+    for (entry, call) in of_contexts {
+        let replaced = contexts::replace_call(context, module, &shelf, entry, call);
+        problems.extend(replaced.err().map(|one| *one));
     }
     match problems.is_empty() {
         true => Ok(found),

@@ -84,13 +84,14 @@ fn functions_with_unresolved(module: Module<'_>) -> Vec<Value<'_>> {
     let mut seen = HashSet::new();
     entry_calls(module)
         .into_iter()
-        .filter_map(|(_, call)| Some((call, call.block()?.function())))
-        .filter(|(call, function)| {
+        .filter_map(|(entry, call)| Some((entry, call, call.block()?.function())))
+        .filter(|(entry, call, function)| {
             let told = is_to_be_inlined(*function)
                 && (called_elsewhere(*function) || is_droppable(*function));
-            told || first_argument(*call).is_some_and(|function| !trace(function).is_function())
+            let unknown = |function| !trace(function).is_function();
+            told || entry.takes_function() && first_argument(*call).is_some_and(unknown)
         })
-        .map(|(_, function)| function)
+        .map(|(_, _, function)| function)
         .filter(|function| seen.insert(*function))
         .collect()
 }

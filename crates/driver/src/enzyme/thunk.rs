@@ -233,7 +233,9 @@ fn describe<'c>(
         )));
     }
     let mut parameters = Vec::new();
+    let mut layouts = Vec::new();
     for (index, argument) in read.arguments.iter().enumerate() {
+        layouts.extend(argument.layout.clone().map(|of| (parameters.len(), of)));
         let all = leaves_of(argument.of).ok_or_else(|| {
             problem(unknown_type(
                 &name,
@@ -326,6 +328,7 @@ fn describe<'c>(
             },
             _ => Part::Whole,
         },
+        layouts,
     };
     let suffix = match values.part {
         Part::Whole => "",

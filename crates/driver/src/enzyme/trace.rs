@@ -33,7 +33,7 @@ pub(super) fn share_memory(one: Value<'_>, other: Value<'_>) -> bool {
 }
 
 /// What a pointer is an offset from.
-fn start(mut pointer: Value<'_>) -> Value<'_> {
+pub(super) fn start(mut pointer: Value<'_>) -> Value<'_> {
     for _ in 0..MAX_STEPS {
         pointer = trace(pointer);
         match pointer.opcode() {
