@@ -16,7 +16,8 @@
 //!
 //! A product whose result is used is left as it is: there 0 times infinity is NaN because the program has no derivative.
 //!
-//! What a region ends with is used where the results of its operation are; a value that a loop hands on to the next iteration only, where there is one.
+//! What a region ends with is used where the results of its operation are; a value that a loop hands on to the next iteration only, where there is one, and
+//! one that no next iteration looks at, where there is none.
 //! Values that are used in inner regions only (an invariant that was computed ahead of its loop) are used where one of the region's operations used them,
 //! which the reverse of the region finds out beside their adjoints.
 //!
@@ -26,7 +27,7 @@
 use crate::activity::Activities;
 use crate::augment::Step;
 use crate::plan::{active_operands, live_regions};
-use ferrozyme_ir::{Effect, Function, Op, Opcode, Region, Structure, Type, Value};
+use ferrozyme_ir::{Effect, Function, Op, Opcode, Region, Structure, Type, Value, all_ops};
 use ferrozyme_opt::{Speculation, speculation};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -123,6 +124,10 @@ impl Usages {
                 postponed: FxHashSet::default(),
             },
             tainted: FxHashSet::default(),
+            looked_at: all_ops(function)
+                .into_iter()
+                .flat_map(|op| function.ops[op].operands.iter().copied())
+                .collect(),
         };
         search.find_usages(function.body());
         if !search.usages.tests.is_empty() {
@@ -325,6 +330,8 @@ struct Search<'a> {
     usages: Usages,
     /// Values whose adjoint may be anything where they are not used.
     tainted: FxHashSet<Value>,
+    /// The operands of all operations.
+    looked_at: FxHashSet<Value>,
 }
 
 impl Search<'_> {
@@ -383,6 +390,10 @@ impl Search<'_> {
                 (false, None) => continue,
                 // A loop that would have to find out whether it used the result costs more than a guard that the program has anyway is worth.
                 (false, Some(&usage)) if self.usages.is_at_hand(usage) => usage,
+                (true, Some(_)) if !self.hands_on(holder, result) => {
+                    let followed = Choice::Followed(holder);
+                    self.usages.chosen(followed, false, Usage::Always, Type::I1)
+                }
                 (_, Some(_)) => Usage::Always,
                 (true, None) => {
                     let followed = Choice::Followed(holder);
@@ -391,6 +402,15 @@ impl Search<'_> {
             };
             self.note(region, operand, usage);
         }
+    }
+
+    /// Whether an iteration of a loop looks at what the one before left for a result.
+    fn hands_on(&self, holder: Op, result: &Value) -> bool {
+        let data = &self.function.ops[holder];
+        let arguments = &self.function.regions[data.regions[0]].args;
+        let skip = arguments.len() - data.results.len();
+        let position = data.results.iter().position(|other| other == result);
+        position.is_none_or(|position| self.looked_at.contains(&arguments[skip + position]))
     }
 
     fn note_all(&mut self, region: Region, op: Op) {
