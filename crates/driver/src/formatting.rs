@@ -6,7 +6,7 @@
 use crate::opaque::{demangle, is_formatting};
 use crate::report::Diagnostic;
 use crate::requests::location_of;
-use ferrozyme_llvm::{Context, Module, Opcode, Type, TypeKind, Value, ValueKind};
+use ferrozyme_llvm::{Context, Module, Opcode, Place, Type, TypeKind, Value, ValueKind};
 use std::collections::HashSet;
 
 /// Says which code of the program changes numbers when something is formatted. The module is optimised, so that what is local to a function is in no memory any more.
@@ -45,8 +45,11 @@ fn is_given_away(function: Value<'_>) -> bool {
         .any(|user| !user.is_call() || user.arguments().contains(&function))
 }
 
-/// An instruction of a function, or of those that it calls, that changes numbers in memory which is not its own: writes a float, or moves words or more into what it got.
+/// An instruction of a function, or of those that it calls, that changes numbers in memory which is not its own: writes a float, or moves words or more into what it got. Text is moved without alignment.
+///
+/// A function that it calls may be given the address of a variable to leave its result in. Such a parameter counts as a variable too, unless another call gives it something else.
 fn find_change(function: Value<'_>) -> Option<Value<'_>> {
+    let mut given: HashSet<Value<'_>> = function.parameters().into_iter().collect();
     let mut work = vec![function];
     let mut seen: HashSet<Value<'_>> = work.iter().copied().collect();
     while let Some(function) = work.pop() {
@@ -54,8 +57,8 @@ fn find_change(function: Value<'_>) -> Option<Value<'_>> {
             if instruction.is(Opcode::Store) {
                 let (value, to) = (instruction.operand(0), instruction.operand(1));
                 let moves = value.is(Opcode::Load) && value.ty().integer_width() == Some(64);
-                let changes = holds_floats(value.ty()) && !to.is_in_variable();
-                if changes || moves && is_given_memory(to) {
+                let changes = holds_floats(value.ty()) && !is_variable(to, &given);
+                if changes || moves && is_given_memory(to, &given) {
                     return Some(instruction);
                 }
             }
@@ -64,13 +67,23 @@ fn find_change(function: Value<'_>) -> Option<Value<'_>> {
                 let copies = called.is_some_and(|name| {
                     name.starts_with("llvm.memcpy") || name.starts_with("llvm.memmove")
                 });
-                if copies && is_given_memory(instruction.operand(0)) {
+                // What may lie anywhere is text.
+                let alignment = instruction.attribute_value(Place::Parameter(0), "align");
+                let copies = copies && alignment.is_some_and(|bytes| bytes >= 4);
+                if copies && is_given_memory(instruction.operand(0), &given) {
                     return Some(instruction);
                 }
                 let called = instruction.called();
                 let has_body = called.kind() == ValueKind::Function && !called.is_declaration();
-                if has_body && seen.insert(called) {
-                    work.push(called);
+                if has_body {
+                    let mut learnt = seen.insert(called);
+                    let arguments = instruction.arguments().into_iter();
+                    for (parameter, argument) in called.parameters().into_iter().zip(arguments) {
+                        learnt |= !is_variable(argument, &given) && given.insert(parameter);
+                    }
+                    if learnt {
+                        work.push(called);
+                    }
                 }
             }
         }
@@ -78,8 +91,20 @@ fn find_change(function: Value<'_>) -> Option<Value<'_>> {
     None
 }
 
+/// Whether an address is in a variable of the function, or in one of a caller that only lends it.
+fn is_variable<'c>(address: Value<'c>, given: &HashSet<Value<'c>>) -> bool {
+    let mut base = address;
+    while base.is(Opcode::GetElementPtr) {
+        base = base.operand(0);
+    }
+    address.is_in_variable() || base.kind() == ValueKind::Argument && !given.contains(&base)
+}
+
 /// Whether an address is in what a function is given, or in what that leads to.
-fn is_given_memory(mut address: Value<'_>) -> bool {
+fn is_given_memory<'c>(mut address: Value<'c>, given: &HashSet<Value<'c>>) -> bool {
+    if is_variable(address, given) {
+        return false;
+    }
     while address.is(Opcode::GetElementPtr) || address.is(Opcode::Load) {
         address = address.operand(0);
     }
