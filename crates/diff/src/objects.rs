@@ -365,6 +365,8 @@ struct CellShape {
     /// Also where the whole pointer leads of which these bytes are a part.
     pointer: Option<Place>,
     padding: bool,
+    /// Code that is not seen gets these bytes by value, or gives them.
+    foreign: bool,
     contradiction: Option<Contradiction>,
 }
 

@@ -179,6 +179,7 @@ impl Freezer<'_> {
                     integer: evidence.integer,
                     pointer,
                     padding: evidence.padding,
+                    foreign: evidence.foreign,
                     contradiction: evidence.contradiction,
                 });
                 next_cell += 1;
@@ -455,14 +456,9 @@ fn find_unused(
             elsewhere.extend(class.fields.iter().map(|&(_, cell)| cell));
         }
     }
-    let calls = function
-        .ops
-        .values()
-        .filter(|data| matches!(data.opcode, Opcode::Call | Opcode::CallIndirect));
-    let passed = calls.flat_map(|data| data.results.iter().chain(&data.operands));
-    let passed = passed.chain(function.arguments());
-    let traces = passed.map(|&value| &values[value]).chain(results);
-    for trace in traces {
+    // What functions that are seen take their arguments and results for is known already.
+    let arguments = function.arguments().iter();
+    for trace in arguments.map(|&value| &values[value]).chain(results) {
         if let Trace::Cell(cell) = *trace {
             elsewhere.extend(shape.leaves(cell));
         }
@@ -472,7 +468,7 @@ fn find_unused(
         known[cell as usize] = true;
     }
     for (cell, elsewhere) in shape.cells.iter_mut().zip(known) {
-        cell.padding |= !elsewhere;
+        cell.padding |= !elsewhere && !cell.foreign;
     }
 }
 

@@ -57,6 +57,8 @@ pub(super) struct Evidence {
     pub growth: u8,
     /// The description says that nothing is there.
     pub padding: bool,
+    /// Code that is not seen gets these bytes by value, or gives them.
+    pub foreign: bool,
     pub contradiction: Option<Contradiction>,
 }
 
@@ -66,6 +68,7 @@ impl Evidence {
             || self.integer != Integer::No
             || self.pointer.is_some()
             || self.padding
+            || self.foreign
             || self.contradiction.is_some()
     }
 }

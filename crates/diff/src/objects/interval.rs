@@ -668,7 +668,19 @@ impl Analysis<'_> {
                 let (Some(a), Some(b)) = (self.get(operands[0]), self.get(operands[1])) else {
                     return;
                 };
-                Some(a.join(b))
+                let both = a.join(b);
+                // Negative numbers are the largest: what is below one of at most `hi` is not negative.
+                let cut = match data.opcode {
+                    Opcode::Umin => [a, b]
+                        .iter()
+                        .filter(|one| one.lo >= 0)
+                        .map(|one| one.hi)
+                        .min()
+                        .and_then(|hi| both.cut(both.lo.max(0), hi)),
+                    _ if both.lo >= 0 => both.cut(a.lo.max(b.lo), both.hi),
+                    _ => None,
+                };
+                Some(cut.unwrap_or(both))
             }
             Opcode::Select => {
                 match (self.get_defined(operands[1]), self.get_defined(operands[2])) {

@@ -70,6 +70,12 @@ impl Gather<'_> {
         callee: Option<FunctionId>,
     ) {
         let callee = callee.map(|id| &self.module.functions[id]);
+        let results = &self.bodies[b].function.ops[op].results;
+        for &value in arguments.iter().chain(results) {
+            if let Some(cell) = self.cell_of(b, value) {
+                self.graph.set_foreign(cell);
+            }
+        }
         for (index, &argument) in arguments.iter().enumerate() {
             let Some(target) = self.place_of(b, argument) else {
                 continue;

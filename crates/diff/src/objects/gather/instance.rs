@@ -388,6 +388,7 @@ impl Copier<'_> {
                         integer: shape.integer,
                         pointer,
                         padding: shape.padding,
+                        foreign: shape.foreign,
                         contradiction: shape.contradiction,
                         ..Evidence::default()
                     },

@@ -326,6 +326,19 @@ impl Graph {
         }
     }
 
+    /// States that code that is not seen gets a cell's bytes, or gives them.
+    pub(in crate::objects) fn set_foreign(&mut self, cell: CellId) {
+        for leaf in self.distinct_leaves(cell) {
+            self.add_evidence(
+                leaf,
+                Evidence {
+                    foreign: true,
+                    ..Evidence::default()
+                },
+            );
+        }
+    }
+
     /// States that a cell's bytes are what `evidence` says.
     pub(in crate::objects) fn add_evidence(&mut self, leaf: CellId, more: Evidence) {
         let root = self.find_cell(leaf);
@@ -351,6 +364,10 @@ impl Graph {
         }
         if more.padding && !evidence.padding {
             evidence.padding = true;
+            changed = true;
+        }
+        if more.foreign && !evidence.foreign {
+            evidence.foreign = true;
             changed = true;
         }
         if evidence.contradiction.is_none() && more.contradiction.is_some() {
