@@ -544,7 +544,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// Whether it is checked when the derivative runs that an operand of a calculation is a number.
+    /// Whether it is checked when the derivative runs that an operand of a calculation is no float. The result then is a number, or an address that was moved.
     fn is_checked_in(&self, op: Op, operand: Value) -> bool {
         let (function, objects) = (self.function, self.objects);
         let is_number =

@@ -786,12 +786,7 @@ impl Augmenter<'_> {
             for &operand in &data.operands {
                 if self.is_union(operand) {
                     let shape = self.shadow(op, operand)?;
-                    let becomes_address = self.has_shadow(data.results[0]);
-                    let b = &mut self.builder(region, op);
-                    match becomes_address {
-                        true => unions::check_no_float(b, operand, shape),
-                        false => unions::check_number(b, operand, shape),
-                    }
+                    unions::check_no_float(&mut self.builder(region, op), operand, shape);
                 }
             }
         }
@@ -973,6 +968,9 @@ impl Augmenter<'_> {
             true => unions::shape_of_float(&mut self.builder(region, op), value),
             false => self.shadow(op, value)?,
         };
+        if ty == Type::PTR && self.may_be_mistaken(op, value)? {
+            unions::check_no_float(&mut self.builder(region, op), value, shape);
+        }
         let Payload::Align(align) = data.payload else {
             unreachable!("a verified store has an alignment")
         };
@@ -989,6 +987,26 @@ impl Augmenter<'_> {
             self.augmented.steps.insert(op, step);
         }
         Ok(())
+    }
+
+    /// Whether a pointer may be a float that was read as a pointer: from where there are floats at times, or by somebody else.
+    fn may_be_mistaken(&mut self, op: Op, pointer: Value) -> Result<bool, Error> {
+        let function = &self.augmented.function;
+        if !self.works.contains(op) || function.is_constant(pointer) {
+            return Ok(false);
+        }
+        let Some((source, _)) = function.def_op(pointer) else {
+            return Ok(true);
+        };
+        let data = &function.ops[source];
+        match data.opcode {
+            Opcode::Stack | Opcode::Alloc | Opcode::Offset | Opcode::Inttoptr => Ok(false),
+            Opcode::Load => {
+                let address = data.operands[0];
+                self.meets_union(source, address, Type::PTR.bytes())
+            }
+            _ => Ok(true),
+        }
     }
 
     /// What a stored integer is, by what is known of the memory.

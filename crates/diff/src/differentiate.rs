@@ -291,6 +291,11 @@ impl<'m> Session<'m> {
                 "make its body available, or give a derivative rule for it",
             ));
         }
+        // What is only moved may be a float, whatever type it is moved as.
+        let functions: Vec<FunctionId> = self.module.functions.keys().collect();
+        for function in functions {
+            ferrozyme_opt::move_words(self.module, function);
+        }
         ferrozyme_opt::infer_facts(self.module, request.function);
         self.asked = Some(request.function);
         let objects = self.objects.get(self.module, request.function);

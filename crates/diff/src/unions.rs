@@ -22,6 +22,8 @@ const WORD: i64 = 8;
 
 const TAKEN_APART: &str = "Ferrozyme: a float with a derivative, or a pointer to memory with derivatives, is moved in parts";
 
+const MISTAKEN: &str = "Ferrozyme: a float with a derivative is moved or calculated with as if it were a pointer or a number";
+
 /// What is put into the shadow where a float is stored, as an integer: a zero with the sign that the float does not have, if that is zero.
 pub(crate) fn shape_of_float(b: &mut Builder<'_>, float: Value) -> Value {
     let ty = b.ty(float);
@@ -60,12 +62,14 @@ pub(crate) fn check_number(b: &mut Builder<'_>, part: Value, shadow: Value) {
     stop_if(b, differs);
 }
 
-/// Stops the program if a word is a float: what is calculated with may be an address.
+/// Stops the program if a word that is calculated with, or moved as a pointer, is a float. An address is as good as a number: only a float has a derivative to lose.
 pub(crate) fn check_no_float(b: &mut Builder<'_>, word: Value, shadow: Value) {
-    let float = is_float(b, shadow);
+    let (word, shadow) = (as_integer(b, word), as_integer(b, shadow));
     let differs = b.icmp(IntPredicate::Ne, word, shadow);
-    let both = b.binary(Opcode::And, float, differs);
-    stop_if(b, both);
+    let float = is_float(b, shadow);
+    let no = b.zero(Type::I1);
+    let float = b.select(differs, float, no);
+    memory::stop_if(b, float, MISTAKEN);
 }
 
 /// Memory with what is elsewhere, and the operation that reads it. Somebody has to release it.
@@ -237,6 +241,13 @@ fn parts_of_words(b: &mut Builder<'_>, to: Value, from: Value, bytes: Value) -> 
 
 fn stop_if(b: &mut Builder<'_>, condition: Value) {
     memory::stop_if(b, condition, TAKEN_APART);
+}
+
+fn as_integer(b: &mut Builder<'_>, word: Value) -> Value {
+    match b.ty(word) == Type::PTR {
+        true => b.cast(Opcode::Ptrtoint, word, Type::I64),
+        false => word,
+    }
 }
 
 fn integer_of(ty: Type) -> Type {

@@ -3,9 +3,9 @@
 use crate::{
     InlinePolicy, count_loops, forward_stores, hand_out_values, hoist_checks, hoist_invariants,
     infer_facts, inline_calls, join_loops, keep_order, merge_common_subexpressions,
-    merge_partial_sums, normalise_loops, promote_stack, remove_dead_code, remove_dead_stores,
-    reorder_sums, reroll_loops, restore_branches, rewrite_induction, select_branches, simplify,
-    skip_zero_terms, unguard_loops,
+    merge_partial_sums, move_words, normalise_loops, promote_stack, remove_dead_code,
+    remove_dead_stores, reorder_sums, reroll_loops, restore_branches, rewrite_induction,
+    select_branches, simplify, skip_zero_terms, unguard_loops,
 };
 use ferrozyme_ir::{FunctionId, Module, verify_function};
 
@@ -36,6 +36,7 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("select_branches", select_branches),
     ("hand_out", hand_out_values),
     ("restore_branches", restore_branches),
+    ("move_words", move_words),
     ("infer_facts", infer_facts),
     ("optimise", optimise),
 ];
