@@ -699,6 +699,7 @@ impl Augmenter<'_> {
             .iter()
             .map(|&arg| self.is_constant_argument(arg) && self.has_shadow(arg))
             .collect();
+        let has_unions = self.augmented.has_unions;
         let function = self.function();
         function.facts.memory = MemoryEffect::Any;
         function.facts.willreturn = false;
@@ -708,6 +709,8 @@ impl Augmenter<'_> {
             if follows_rules || is_own_shadow {
                 forget_accesses(param);
             }
+            // Whether what was put somewhere are floats is seen from where it is now: see `unions.rs`.
+            param.facts.writeonly &= !has_unions;
             // What the primal leaves behind may be of interest for the derivative.
             param.facts.discarded = false;
         }
