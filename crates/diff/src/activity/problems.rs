@@ -175,10 +175,11 @@ impl Analysis<'_> {
         let unclear = data.results.iter().chain(args).any(|&value| {
             let carried = self.objects.kind_of_value(function, value);
             let expected = rules::derivative_type(function.ty(value)).map(|ty| ty.scalar());
+            let is_known = self.objects.union_of_value(function, value).is_some()
+                || matches!(carried, ValueKind::CarriesFloat(scalar) if Some(scalar) == expected);
             function.ty(value).is_int()
                 && activities.is_active(value)
-                && self.objects.union_of_value(function, value).is_none()
-                && !matches!(carried, ValueKind::CarriesFloat(scalar) if Some(scalar) == expected)
+                && (expected.is_none() || !is_known)
         });
         if unclear {
             return Err(Error::at(
