@@ -882,8 +882,11 @@ impl Augmenter<'_> {
             let address = self.shadow(op, data.operands[0])?;
             let shape = self.repeat_on_shadow(region, op, &[address]);
             let is_pointer = self.augmented.function.ty(result) == Type::PTR;
-            if is_pointer && self.callees.checks_pointers() && self.needs_shadow(result) {
-                stop_without_shadow(&mut self.builder(region, op), result, shape);
+            let in_union = self.is_in_union(data.operands[0]);
+            let is_checked = in_union || self.callees.checks_pointers();
+            if is_pointer && is_checked && self.needs_shadow(result) {
+                let b = &mut self.builder(region, op);
+                stop_without_shadow(b, result, shape, in_union);
             }
             if union {
                 let (load, _) = self.augmented.function.def_op(shape).expect("just made");
@@ -1153,6 +1156,15 @@ impl Augmenter<'_> {
             .objects
             .class_of(&self.augmented.function, pointer)
             .is_some_and(|(class, _)| self.sweep.objects.is_union(class))
+    }
+
+    /// Whether floats share their place with other things in the memory behind a pointer.
+    fn is_in_union(&self, pointer: Value) -> bool {
+        let objects = self.sweep.objects;
+        let class = objects.class_of(&self.augmented.function, pointer);
+        class.is_some_and(|(class, _)| {
+            self.sweep.activities.is_active_class(class) && objects.has_unions(class)
+        })
     }
 
     /// Where words are moved that may be anything, floats of other types than those of eight bytes would not be recognised.

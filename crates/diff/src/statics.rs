@@ -152,13 +152,26 @@ pub(crate) fn keeps_pointers_in_globals(module: &Module, cache: &mut ObjectsCach
 const WITHOUT_SHADOW: &str = "Ferrozyme: derivatives would flow through memory that a global variable pointed to before the derivative was called, and which has no shadow. \
     Give the memory to the function as an argument with a shadow, or make and release it inside";
 
-/// Stops the program where a pointer that was found in memory leads somewhere, and its shadow nowhere.
-pub(crate) fn stop_without_shadow(b: &mut Builder<'_>, pointer: Value, shadow: Value) {
+/// What it says where code without derivatives put the pointer there, as far as can be told.
+const MADE_WITHOUT_SHADOW: &str = "Ferrozyme: memory has no shadow that lies behind a pointer where floats are at other times: it was made by code without derivatives (a text that was put together, say). \
+    Keep values that carry derivatives apart from it, in a vector, say, and only their positions beside it";
+
+/// Stops the program where a pointer that was found in memory leads somewhere, and its shadow nowhere. Where it was found floats may be at other times (`in_union`).
+pub(crate) fn stop_without_shadow(
+    b: &mut Builder<'_>,
+    pointer: Value,
+    shadow: Value,
+    in_union: bool,
+) {
     let null = b.zero(Type::PTR);
     let leads = b.icmp(IntPredicate::Ne, pointer, null);
     let lost = b.icmp(IntPredicate::Eq, shadow, null);
     let both = b.binary(Opcode::And, leads, lost);
-    stop_if(b, both, WITHOUT_SHADOW);
+    let message = match in_union {
+        true => MADE_WITHOUT_SHADOW,
+        false => WITHOUT_SHADOW,
+    };
+    stop_if(b, both, message);
 }
 
 #[cfg(test)]

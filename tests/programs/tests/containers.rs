@@ -321,6 +321,30 @@ fn map_of_vectors() {
         .check(&[0.3, 0.7, 1.1, 0.2, 0.9]);
 }
 
+/// What was computed before is looked up, by a function that calls itself.
+#[autodiff_reverse(dremembered, Duplicated, Active)]
+fn remembered(x: &[f64]) -> f64 {
+    fn term(n: usize, x: &[f64], seen: &mut HashMap<usize, f64>) -> f64 {
+        if n < 2 {
+            return x[n];
+        }
+        if let Some(value) = seen.get(&n) {
+            return *value;
+        }
+        let value = term(n - 1, x, seen) * x[2] + term(n - 2, x, seen);
+        seen.insert(n, value);
+        value
+    }
+    term(8, x, &mut HashMap::new())
+}
+
+#[test]
+fn map_of_what_was_computed() {
+    Field::new("HashMap in a recursion", remembered)
+        .reverse(dremembered)
+        .check(&[0.4, 1.4, 0.8]);
+}
+
 #[autodiff_reverse(djagged, Duplicated, Active)]
 #[autodiff_forward(bjagged, Dual, Dual)]
 fn jagged(x: &[f64]) -> f64 {

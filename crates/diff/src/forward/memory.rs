@@ -33,7 +33,7 @@ impl Sweep<'_, '_> {
         if ty == Type::PTR && self.session.checks_pointers() && self.needs_shadow(result) {
             let mut b = self.builder(region, op);
             for &shadow in &lanes {
-                stop_without_shadow(&mut b, result, shadow);
+                stop_without_shadow(&mut b, result, shadow, false);
             }
         }
         self.set_companions(result, &lanes);
