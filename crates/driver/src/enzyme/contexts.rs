@@ -403,21 +403,11 @@ impl<'c> Writer<'_, 'c> {
                 }
             }
             TypeKind::Array if holds(of, &|part| !part.is_float()) => {
-                let number = self.context.integer(64);
-                let (length, size) = (of.length(), self.layout.size(of.element()));
-                let [length, size] = [length, size].map(|it| number.constant(i128::from(it)));
-                repeat(
-                    self.context,
-                    self.builder,
-                    self.function,
-                    length,
-                    &|index| {
-                        let offset = self.builder.binary(Opcode::Mul, index, size);
-                        let [to, from] = [to, from]
-                            .map(|start| self.builder.offset(start, offset, GepFlags::default()));
-                        self.fill(base, to, from, of.element(), None);
-                    },
-                );
+                self.for_each_element(of, &|offset| {
+                    let [to, from] = [to, from]
+                        .map(|start| self.builder.offset(start, offset, GepFlags::default()));
+                    self.fill(base, to, from, of.element(), None);
+                });
             }
             TypeKind::Array => {}
             _ if of.is_float() => {}
@@ -454,6 +444,20 @@ impl<'c> Writer<'_, 'c> {
         });
     }
 
+    /// Does something for each element of an array, told where it stands in bytes.
+    fn for_each_element(&self, array: Type<'c>, visit: &dyn Fn(Value<'c>)) {
+        let number = self.context.integer(64);
+        let (length, size) = (array.length(), self.layout.size(array.element()));
+        let [length, size] = [length, size].map(|it| number.constant(i128::from(it)));
+        repeat(
+            self.context,
+            self.builder,
+            self.function,
+            length,
+            &|index| visit(self.builder.binary(Opcode::Mul, index, size)),
+        );
+    }
+
     fn clear_floats(&self, to: Value<'c>, of: Type<'c>) {
         if !holds_floats(of) {
             return;
@@ -466,20 +470,10 @@ impl<'c> Writer<'_, 'c> {
                 }
             }
             TypeKind::Array => {
-                let number = self.context.integer(64);
-                let (length, size) = (of.length(), self.layout.size(of.element()));
-                let [length, size] = [length, size].map(|it| number.constant(i128::from(it)));
-                repeat(
-                    self.context,
-                    self.builder,
-                    self.function,
-                    length,
-                    &|index| {
-                        let offset = self.builder.binary(Opcode::Mul, index, size);
-                        let to = self.builder.offset(to, offset, GepFlags::default());
-                        self.clear_floats(to, of.element());
-                    },
-                );
+                self.for_each_element(of, &|offset| {
+                    let to = self.builder.offset(to, offset, GepFlags::default());
+                    self.clear_floats(to, of.element());
+                });
             }
             _ => drop(self.builder.store(of.zero(), to)),
         }
