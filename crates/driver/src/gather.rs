@@ -503,18 +503,44 @@ impl<'c> Gathering<'c, '_> {
             })
             .collect();
         let mut seen = HashSet::new();
+        let mut local = Vec::new();
         while let Some(symbol) = tainted.pop() {
             for function in functions_using(symbol) {
                 if !seen.insert(function) {
                     continue;
                 }
-                match self.from_std.get(&function.name()) {
+                match self.is_visible_in_std(&function.name()) {
                     Some(true) => function.delete_body(),
-                    Some(false) => tainted.push(function),
+                    Some(false) => {
+                        tainted.push(function);
+                        local.push(function);
+                    }
                     None => {}
                 }
             }
         }
+        // Nobody is left who calls these; but tables may still name them, and they must not be taken for functions that a pointer may lead to.
+        for function in &local {
+            function.delete_body();
+        }
+        for function in local {
+            if function.is_used() {
+                function.replace_uses_with(function.ty().zero());
+            }
+            function.erase();
+        }
+    }
+
+    /// Whether a function of the standard library is visible to others; none if it is not from there. Local functions of a module that is linked a second time get a
+    /// number behind their names.
+    fn is_visible_in_std(&self, name: &str) -> Option<bool> {
+        let known = self.from_std.get(name).copied();
+        known.or_else(|| {
+            let (name, number) = name.rsplit_once('.')?;
+            let numbered = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+            let known = self.from_std.get(name).copied();
+            known.filter(|visible| numbered && !visible)
+        })
     }
 
     /// Modules whose local memory is used from the working module give it a name.

@@ -44,6 +44,7 @@ const ALL: &[&str] = &[
 const SAMPLE: &[(&str, &[&str], usize)] = &[
     ("inline=library", &["not_inlined", "structs"], 18),
     ("inline=none,plan=recompute", &["structs"], 6),
+    ("inline=half:1", &["statics"], 2),
     (
         "mode=split,plan=save,at-once=off",
         &["not_inlined", "structs"],
