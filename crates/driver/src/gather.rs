@@ -714,14 +714,19 @@ fn is_kept_apart(function: Value<'_>) -> bool {
         && !is_opaque(&name, function)
 }
 
-/// The inside of `Vec` is one piece of code for all types of elements, told their layout at run time. Only where it is inlined are
-/// sizes and alignments known, and memory of one type is not taken for memory of all.
+/// What is told the layout of elements is inlined, whatever LLVM would think of it.
 fn specialise_layouts<'c>(context: &'c Context, function: Value<'c>) {
-    let path = demangle(&function.name());
-    if path.trim_start_matches('<').starts_with("alloc::raw_vec::") {
+    if takes_layouts(&function.name()) {
         function.remove_attribute(Place::Function, "noinline");
         function.add_attribute(Place::Function, context.attribute("alwaysinline", 0));
     }
+}
+
+/// Whether a function is part of the inside of `Vec`, which is one piece of code for all types of elements, told their layout at run time. Only where it is inlined are
+/// sizes and alignments known, and memory of one type is not taken for memory of all.
+pub(crate) fn takes_layouts(symbol: &str) -> bool {
+    let path = demangle(symbol);
+    path.trim_start_matches('<').starts_with("alloc::raw_vec::")
 }
 
 /// The functions in which a symbol occurs, also within constants.

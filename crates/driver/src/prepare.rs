@@ -2,6 +2,7 @@
 //!
 //! Inlined, in SSA form, loops rotated and simplified; but neither vectorised nor unrolled, since the Loop IR wants to see the loops.
 
+use crate::gather::takes_layouts;
 use crate::opaque::is_opaque;
 use crate::perturbation::{Inline, Perturbation, Preparation};
 use crate::report::Diagnostic;
@@ -26,7 +27,8 @@ const INLINER_THRESHOLD: i32 = 1000;
 /// The limit where everything is to be inlined.
 const HIGHEST_THRESHOLD: i32 = 100_000;
 
-/// Marks the functions that must not be inlined by what the user chose. Whatever that is, the functions that are asked for are seen through.
+/// Marks the functions that must not be inlined by what the user chose. Whatever that is, the functions that are asked for are seen through, and so
+/// are those that are always inlined.
 pub(crate) fn choose_inlining<'c>(
     context: &'c Context,
     module: Module<'c>,
@@ -45,6 +47,7 @@ pub(crate) fn choose_inlining<'c>(
         if function.is_declaration()
             || asked.contains(name.as_str())
             || is_opaque(&name, function)
+            || takes_layouts(&name)
             || inline.considers(&name)
         {
             continue;

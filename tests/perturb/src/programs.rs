@@ -12,6 +12,9 @@ use tempfile::TempDir;
 /// The package of the programs.
 const PACKAGE: &str = "ferrozyme-programs";
 
+/// Derivatives that are refused stop the program where they are called, instead of the link.
+const LATE: &str = "refuse=late";
+
 /// A file of `tests/programs`, compiled.
 pub(crate) struct Program {
     /// The name of the file.
@@ -89,7 +92,7 @@ fn compile_one(
         .env("CARGO_PROFILE_DEV_OPT_LEVEL", "0")
         .env_remove("CARGO_PROFILE_RELEASE_OPT_LEVEL")
         .env_remove("CARGO_PROFILE_RELEASE_DEBUG")
-        .env_remove(VARIABLE)
+        .env(VARIABLE, LATE)
         .args(["ferrozyme", "rustc", "-p", PACKAGE, "--test", name])
         .args(["--profile", profile])
         .args(["--", "-Csave-temps", "--print=link-args"])
@@ -140,7 +143,7 @@ impl Program {
         words[place] = executable.display().to_string();
         let output = Command::new(&words[0])
             .args(&words[1..])
-            .env(VARIABLE, format!("{perturbation},refuse=late"))
+            .env(VARIABLE, format!("{perturbation},{LATE}"))
             .output()?;
         Ok(match output.status.success() {
             true => Linked::Program(executable, folder),

@@ -253,7 +253,8 @@ impl Sweep<'_, '_> {
             }
             None if self.has_shadow(value)
                 && !self.is_own_shadow(value)
-                && !self.is_constant_argument(value) =>
+                && !self.is_constant_argument(value)
+                && !self.is_made_of_number(value) =>
             {
                 Err(self.lost_shadow(op))
             }
@@ -370,6 +371,15 @@ impl Sweep<'_, '_> {
             }
         }
         true
+    }
+
+    /// Whether a pointer is a number, put where addresses are in other cases: how much memory could not be had, say.
+    fn is_made_of_number(&self, pointer: Value) -> bool {
+        let made = self.function.def_op(pointer);
+        made.is_some_and(|(op, _)| {
+            let data = &self.function.ops[op];
+            data.opcode == Opcode::Inttoptr && self.is_calculated(data.operands[0])
+        })
     }
 
     /// Whether a value is an argument without a shadow: a number, though it is put where addresses are in other cases, or a pointer to numbers, though it
