@@ -169,7 +169,7 @@ fn carries_variable(blocks: &HashSet<Block<'_>>, bounds: &HashSet<Value<'_>>) ->
     false
 }
 
-/// Whether memory of the thread's own gets values of the program before the loop and others in it.
+/// Whether memory of the thread's own gets values of the program before the loop and others in it, by the region itself or by functions that it calls with the address (constructors, member functions).
 fn changes_given_memory(
     region: Value<'_>,
     blocks: &HashSet<Block<'_>>,
@@ -179,24 +179,27 @@ fn changes_given_memory(
     let leads_there = |block: Block<'_>| !reached(block, &HashSet::new()).is_disjoint(blocks);
     own.filter(|memory| !bounds.contains(memory)).any(|memory| {
         let (mut given, mut changed) = (false, false);
+        let mut seen = HashSet::from([memory]);
         let mut work = vec![memory];
         while let Some(address) = work.pop() {
             for user in address.users() {
                 let inside = user.block().is_some_and(|block| blocks.contains(&block));
                 let before = !inside && user.block().is_some_and(leads_there);
                 match user.opcode() {
-                    Some(Opcode::GetElementPtr) => work.push(user),
+                    Some(Opcode::GetElementPtr) if seen.insert(user) => work.push(user),
                     Some(Opcode::Store) if user.operand(1) == address => {
                         changed |= inside;
                         given |= before && !user.operand(0).is_constant();
                     }
-                    Some(Opcode::Call) => {
-                        let copies = user
-                            .called_intrinsic()
-                            .is_some_and(|name| name.starts_with("llvm.memcpy"))
-                            && user.operand(0) == address;
-                        changed |= copies && inside;
-                        given |= copies && before;
+                    Some(Opcode::Call | Opcode::Invoke) if !is_of_runtime(user) => {
+                        // What a function returns may be an address within (`operator[]`).
+                        if user.ty().is_pointer() && seen.insert(user) {
+                            work.push(user);
+                        }
+                        if inside && !changed {
+                            changed = writes_through(user, address, &mut HashSet::new());
+                        }
+                        given |= before && gives_values(user, address);
                     }
                     _ => {}
                 }
@@ -204,6 +207,115 @@ fn changes_given_memory(
         }
         given && changed
     })
+}
+
+/// Whether a call gives values of the program to memory: a float that is no constant, or the address of other memory than the thread's own.
+fn gives_values<'c>(call: Value<'c>, memory: Value<'c>) -> bool {
+    let is_marker = |name: &str| name.starts_with("llvm.lifetime") || name.starts_with("llvm.dbg");
+    if call.called_intrinsic().is_some_and(|name| is_marker(&name)) {
+        return false;
+    }
+    let arguments = call.arguments().into_iter();
+    let mut others = arguments.filter(|&argument| argument != memory && !argument.is_constant());
+    others.any(|argument| {
+        let mut start = argument;
+        while start.opcode() == Some(Opcode::GetElementPtr) {
+            start = start.operand(0);
+        }
+        argument.ty().is_float() || argument.ty().is_pointer() && !is_variable(start)
+    })
+}
+
+/// Whether a call is one of OpenMP's own: the bounds of loops are its business.
+fn is_of_runtime(call: Value<'_>) -> bool {
+    call.called_function()
+        .is_some_and(|callee| callee.name().starts_with("__kmpc_"))
+}
+
+fn is_variable(value: Value<'_>) -> bool {
+    value.opcode() == Some(Opcode::Alloca)
+}
+
+/// Whether a call may write to memory whose address it is given, or that is reached from there.
+fn writes_through<'c>(
+    call: Value<'c>,
+    address: Value<'c>,
+    seen: &mut HashSet<(Value<'c>, u32)>,
+) -> bool {
+    if let Some(name) = call.called_intrinsic() {
+        let writes = ["llvm.memcpy", "llvm.memmove", "llvm.memset"];
+        return is_of(&writes, &name) && call.operand(0) == address;
+    }
+    let arguments = call.arguments();
+    let Some(callee) = call.called_function() else {
+        return true;
+    };
+    (0..arguments.len() as u32)
+        .filter(|&index| arguments[index as usize] == address)
+        .any(|index| {
+            let place = Place::Parameter(index);
+            let only_read = ["readonly", "readnone"];
+            !only_read
+                .iter()
+                .any(|fact| call.call_has_attribute(place, fact))
+                && (callee.is_declaration() || parameter_is_written(callee, index, seen))
+        })
+}
+
+/// Whether a function may write through one of its parameters, or to memory that is reached from there.
+fn parameter_is_written<'c>(
+    function: Value<'c>,
+    index: u32,
+    seen: &mut HashSet<(Value<'c>, u32)>,
+) -> bool {
+    if index >= function.parameter_count() {
+        return true;
+    }
+    if !seen.insert((function, index)) {
+        return false;
+    }
+    // Unoptimised code keeps its parameters in variables.
+    let mut work = vec![function.parameter(index)];
+    let mut followed: HashSet<Value<'c>> = work.iter().copied().collect();
+    while let Some(address) = work.pop() {
+        for user in address.users() {
+            let is_address = match user.opcode() {
+                Some(Opcode::Store) if user.operand(1) == address => {
+                    // A variable that holds the address is not what it points to.
+                    if is_variable(address) {
+                        continue;
+                    }
+                    return true;
+                }
+                Some(Opcode::Store) => {
+                    let variable = user.operand(1);
+                    if !is_variable(variable) {
+                        return true;
+                    }
+                    if followed.insert(variable) {
+                        work.push(variable);
+                    }
+                    false
+                }
+                Some(Opcode::GetElementPtr | Opcode::Phi | Opcode::Select | Opcode::BitCast) => {
+                    true
+                }
+                Some(Opcode::Load) => user.ty().is_pointer(),
+                Some(Opcode::Call | Opcode::Invoke) => {
+                    if writes_through(user, address, seen) {
+                        return true;
+                    }
+                    user.ty().is_pointer()
+                }
+                Some(Opcode::ICmp | Opcode::Ret) => false,
+                _ => return true,
+            };
+            if is_address && followed.insert(user) {
+                work.push(user);
+            }
+        }
+    }
+    false
 }
 
 /// Whether the threads of a region can run one after the other: they do not wait for each other, and whatever asks for thread numbers stands in the region itself.
