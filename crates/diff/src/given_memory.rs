@@ -241,6 +241,18 @@ pub(crate) const UNCLEAR: &str = "Ferrozyme: memory of an argument was released 
 pub(crate) const UNSIZED: &str = "Ferrozyme: memory of an argument was released without its size, and whether a gradient is lost with it cannot be told. \
     Let the function work on a copy";
 
+/// The function `(shadow, successor)` that is told which memory took the place of which, by their addresses, if the module declares it: the program compares the places of memory
+/// before and after a derivative.
+pub const MOVED: &str = "__ferrozyme_moved";
+
+/// Declares it.
+pub fn declare_moved(module: &mut Module) -> FunctionId {
+    let mut function = Function::declare(MOVED, vec![Type::I64.into(); 2], Vec::new());
+    function.facts.inactive = true;
+    function.facts.willreturn = true;
+    module.functions.push(function)
+}
+
 /// C's function that says for how many bytes there is room in memory of its heap.
 pub(crate) fn measure_function(module: &mut Module) -> FunctionId {
     const NAME: &str = "malloc_usable_size";
@@ -280,6 +292,7 @@ pub(crate) fn measure_shadow(
 /// place of the released memory, and the program stops where there is none for them. `layouts` are those that notes name by their position.
 pub(crate) fn settle_function(module: &mut Module, layouts: &[Cells]) -> FunctionId {
     let name = module.fresh_name("ferrozyme.register.settle");
+    let moved = module.function_named(MOVED);
     let mut function = Function::define(name, vec![Type::PTR.into()], Vec::new());
     function.params[0].facts.nocapture = true;
     function.facts.noinline = true;
@@ -303,6 +316,10 @@ pub(crate) fn settle_function(module: &mut Module, layouts: &[Cells]) -> Functio
         let (shadow, successor) = (read(Type::PTR, 0), read(Type::PTR, 1));
         let (bytes, number) = (read(Type::I64, 2), read(Type::I64, 3));
         settle(b, (shadow, successor), bytes, number, layouts);
+        if let Some(moved) = moved {
+            let both = [shadow, successor].map(|place| b.cast(Opcode::Ptrtoint, place, Type::I64));
+            b.call(moved, &both, &[]);
+        }
         b.yields(&[]);
     });
     let table = b.load(Type::PTR, register, word);

@@ -33,6 +33,7 @@ pub use error::{Caller, Error};
 pub use explain::{explain_activity, explain_plan};
 pub use forward::differentiate_forward;
 pub use given_code::refuse_given_code;
+pub use given_memory::{MOVED, declare_moved};
 pub use globals::constant_in_shadow;
 pub use handles::infer_handles;
 pub use request::{Activity, Caching, Choices, Request};

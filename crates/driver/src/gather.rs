@@ -16,6 +16,7 @@ use crate::perturbation::is_of_library;
 use crate::registrations::{Registration, read_registrations};
 use crate::report::Diagnostic;
 use crate::requests::{DERIVATIVE_PREFIX, FoundRequest, replace_requests};
+use crate::shapes::{describe_shapes, forget_shapes, has_shape_requests};
 use ferrozyme_llvm::{
     Context, Linkage, LlvmError, Metadata, Module, Opcode, Place, Value, Visibility,
 };
@@ -38,6 +39,8 @@ pub(crate) struct Gathered<'c> {
     promoted: HashMap<String, usize>,
     /// Functions of which only the program's own are meant: their addresses are compared.
     pub(crate) originals: HashSet<String>,
+    /// Whether the program wants to know which memory of arguments took the place of which.
+    pub(crate) is_told_of_moves: bool,
 }
 
 /// A function of the program that is wanted for its address.
@@ -125,6 +128,7 @@ pub(crate) fn gather<'c>(
         from_std: gathering.from_std,
         promoted: gathering.promoted,
         originals: gathering.originals,
+        is_told_of_moves: inputs.defining(ferrozyme_diff::MOVED).is_some(),
     })
 }
 
@@ -255,6 +259,7 @@ impl<'c> Gathering<'c, '_> {
         index: usize,
     ) -> Result<Vec<FoundRequest>, Vec<Diagnostic>> {
         let mut found = replace_requests(self.context, source)?;
+        describe_shapes(self.context, source);
         found.extend(replace_calls(
             self.context,
             source,
@@ -361,6 +366,7 @@ impl<'c> Gathering<'c, '_> {
             self.promoted.insert(name, index);
         }
         self.expose(source);
+        forget_shapes(self.context, source);
         let registered: HashSet<String> = self
             .registrations
             .iter()
@@ -444,6 +450,7 @@ impl<'c> Gathering<'c, '_> {
                 let source = self.load(index, true)?;
                 if source.function(crate::requests::REQUEST_SYMBOL).is_some()
                     || has_requests(source)
+                    || has_shape_requests(source)
                 {
                     // Requests there were found when the requesting modules were read; this makes the same calls of them.
                     let source = self.load(index, false)?;

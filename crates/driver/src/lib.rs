@@ -38,6 +38,7 @@ mod report;
 mod requests;
 mod root;
 mod rules;
+mod shapes;
 mod text;
 mod trim;
 mod unit;

@@ -142,7 +142,9 @@ pub(crate) fn is_of_library(symbol: &str) -> bool {
         .split(|c: char| !c.is_alphanumeric() && c != '_' && c != ':')
         .next();
     let is_primitive = first.is_some_and(|first| !first.contains("::"));
-    of_crate(subject) || is_primitive && interface.is_some_and(of_crate)
+    // Methods that primitive types have by themselves (`<*const T>::is_null`) are always the library's.
+    let is_own_method = path.starts_with('<') && interface.is_none();
+    of_crate(subject) || is_primitive && (is_own_method || interface.is_some_and(of_crate))
 }
 
 impl FromStr for Perturbation {
@@ -279,6 +281,7 @@ mod tests {
                 "_ZN56_$LT$program..Point$u20$as$u20$core..ops..arith..Add$GT$3add17h0123456789abcdefE",
                 false,
             ),
+            ("_RNvMNtCs0_4core3ptrPp7is_null", true),
             ("_ZN7program6doubled17h0123456789abcdefE", false),
             ("_ZNSt6vectorIdSaIdEE9push_backERKd", true),
             ("residual", false),

@@ -29,6 +29,7 @@ use crate::requests::{FoundRequest, Interface};
 use crate::root::{build_root, root_symbol};
 use crate::rules::return_results;
 use crate::text::refuse_numbers_from_text;
+use ferrozyme_diff::declare_moved;
 use ferrozyme_ir as ir;
 use ferrozyme_llvm::assembly::translate_assembly;
 use ferrozyme_llvm::export::{ExportOptions, export};
@@ -356,6 +357,9 @@ fn bring_in<'c>(
             !does_nothing_but_compute(&loops, function) && (function.facts.noinline || large);
         let apart = !perturbation.inline.considers(&function.name);
         loops.functions[id].facts.noinline = noinline || apart;
+    }
+    if gathered.is_told_of_moves {
+        declare_moved(&mut loops);
     }
     for global in loops.globals.values_mut() {
         global.inactive |= is_inactive_global(&global.name);

@@ -6,9 +6,11 @@
 
 #![allow(unsafe_code)]
 
+mod described;
 mod differentiable;
 mod known;
 mod layout;
+mod moves;
 mod places;
 mod probe;
 mod registration;
@@ -36,7 +38,7 @@ pub use request::{
 };
 pub use restore::Restore;
 pub use shape::{
-    Comparison, Names, Noted, check_changes, check_lanes, check_seed, check_shape, lane, lane_mut,
-    note_changes,
+    Comparison, Names, Noted, check_apart, check_changes, check_lanes, check_seed, check_shape,
+    lane, lane_mut, note_changes,
 };
 pub use unused::{bytes_of, clear_unused};

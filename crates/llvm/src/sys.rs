@@ -419,6 +419,11 @@ table! {
     fn LLVMDIFileGetDirectory(MetadataRef, *mut c_uint) -> Text;
     fn LLVMDIFileGetFilename(MetadataRef, *mut c_uint) -> Text;
     fn LLVMDISubprogramGetLine(MetadataRef) -> c_uint;
+    fn LLVMGetDINodeTag(MetadataRef) -> u16;
+    fn LLVMDITypeGetName(MetadataRef, *mut usize) -> Text;
+    fn LLVMDITypeGetSizeInBits(MetadataRef) -> u64;
+    fn LLVMDITypeGetOffsetInBits(MetadataRef) -> u64;
+    fn LLVMDITypeGetAlignInBits(MetadataRef) -> u32;
     fn LLVMDIBuilderCreateDebugLocation(ContextRef, c_uint, c_uint, MetadataRef, MetadataRef) -> MetadataRef;
     fn LLVMTemporaryMDNode(ContextRef, *mut MetadataRef, usize) -> MetadataRef;
     fn LLVMMetadataReplaceAllUsesWith(MetadataRef, MetadataRef);

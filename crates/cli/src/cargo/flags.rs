@@ -39,8 +39,8 @@ pub fn complete_flags(
         ));
     }
     if program == Program::Rustdoc {
-        // For our messages about tests in the documentation. The wrapper does the same for rustc, which knows the profile.
-        flags.push("-Cdebuginfo=line-tables-only".to_owned());
+        // For tests in the documentation. The wrapper does the same for rustc, which knows the profile.
+        flags.push("-Cdebuginfo=full".to_owned());
     } else {
         // rustc's own link-time optimisation would vectorise and unroll before we see the code. The linker does it afterwards.
         flags.push(NO_LTO.to_owned());

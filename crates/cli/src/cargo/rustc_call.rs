@@ -27,7 +27,9 @@ pub struct RustcCall {
     extra_filename: String,
     level: Option<Level>,
     cpu: Option<String>,
-    debug_information: bool,
+    debug_information: DebugInformation,
+    /// Whether the crate itself depends on `ferrozyme`.
+    uses_us: bool,
     strip: bool,
     sysroot: Option<PathBuf>,
     strict: bool,
@@ -80,7 +82,11 @@ impl RustcCall {
                 self.short |= value.contains("diagnostic-short");
             }
             "-O" => self.level = Some(Level::O3),
-            "-g" => self.debug_information = true,
+            "-g" => self.debug_information = DebugInformation::Full,
+            "--extern" => {
+                let file = Path::new(value).file_name().unwrap_or_default();
+                self.uses_us |= file.to_string_lossy().starts_with("libferrozyme-");
+            }
             "-C" | "--codegen" => {
                 let (name, value) = value.split_once('=').unwrap_or((value, ""));
                 self.read_codegen(name, value);
@@ -100,7 +106,13 @@ impl RustcCall {
                     _ => Some(Level::O3),
                 };
             }
-            "debuginfo" => self.debug_information = !matches!(value, "0" | "none"),
+            "debuginfo" => {
+                self.debug_information = match value {
+                    "0" | "none" => DebugInformation::None,
+                    "2" | "full" => DebugInformation::Full,
+                    _ => DebugInformation::Some,
+                }
+            }
             "strip" => self.strip = value != "none",
             // The functions themselves say what `native` is.
             "target-cpu" if value != "native" => self.cpu = Some(value.to_owned()),
@@ -115,15 +127,21 @@ impl RustcCall {
         }
     }
 
-    /// Flags that let us know the lines of the source where the user wants no debug information: for our messages only. The
-    /// linker takes it out again.
-    pub fn flags_for_lines(&self) -> &'static [&'static str] {
-        if self.asks || self.debug_information || self.sysroot.is_none() {
-            &[]
-        } else if self.strip {
-            &["-Cdebuginfo=line-tables-only"]
-        } else {
-            &["-Cdebuginfo=line-tables-only", "-Cstrip=debuginfo"]
+    /// Flags that let us know the lines of the source, for our messages, and in crates that may ask for derivatives the inside of types, for checks of shadows. Where the
+    /// user wants no debug information, the linker takes it out again.
+    pub fn flags_for_debug_information(&self) -> &'static [&'static str] {
+        let asks_about_types = self.uses_us || self.links();
+        match self.debug_information {
+            _ if self.asks || self.sysroot.is_none() => &[],
+            DebugInformation::Full => &[],
+            DebugInformation::Some if asks_about_types => &["-Cdebuginfo=full"],
+            DebugInformation::Some => &[],
+            DebugInformation::None => match (asks_about_types, self.strip) {
+                (true, true) => &["-Cdebuginfo=full"],
+                (true, false) => &["-Cdebuginfo=full", "-Cstrip=debuginfo"],
+                (false, true) => &["-Cdebuginfo=line-tables-only"],
+                (false, false) => &["-Cdebuginfo=line-tables-only", "-Cstrip=debuginfo"],
+            },
         }
     }
 
@@ -169,8 +187,19 @@ impl RustcCall {
     }
 }
 
+/// How much debug information the user wants.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum DebugInformation {
+    #[default]
+    None,
+    /// Without types.
+    Some,
+    Full,
+}
+
 /// Options of interest whose value may be the next argument.
-const TAKE_VALUE: [&str; 9] = [
+const TAKE_VALUE: [&str; 10] = [
+    "--extern",
     "--crate-type",
     "--crate-name",
     "--out-dir",
@@ -205,7 +234,10 @@ mod tests {
     #[test]
     fn asks_for_lines_where_there_are_none() {
         let ours = "-Clink-arg=--ferrozyme-sysroot=/rust";
-        let flags = |arguments: &str| call(&format!("rustc {arguments} {ours}")).flags_for_lines();
+        let flags = |arguments: &str| {
+            let arguments = format!("rustc --crate-type lib {arguments} {ours}");
+            call(&arguments).flags_for_debug_information()
+        };
         assert_eq!(flags("-C debuginfo=2"), &[] as &[&str]);
         assert_eq!(flags("-g"), &[] as &[&str]);
         assert_eq!(flags("-vV"), &[] as &[&str]);
@@ -217,7 +249,18 @@ mod tests {
             flags("-O"),
             ["-Cdebuginfo=line-tables-only", "-Cstrip=debuginfo"]
         );
-        assert_eq!(call("rustc -O").flags_for_lines(), &[] as &[&str]);
+        let none = call("rustc -O").flags_for_debug_information();
+        assert_eq!(none, &[] as &[&str]);
+        // Crates that may ask for derivatives say what is inside of their types.
+        let uses = "--extern ferrozyme=/deps/libferrozyme-0.rlib";
+        let full = ["-Cdebuginfo=full", "-Cstrip=debuginfo"];
+        assert_eq!(flags(uses), full);
+        assert_eq!(
+            flags(&format!("-C debuginfo=1 {uses}")),
+            ["-Cdebuginfo=full"]
+        );
+        assert_eq!(flags(&format!("-C debuginfo=2 {uses}")), &[] as &[&str]);
+        assert_eq!(flags("--extern noprelude:x=/deps/libx-0.rlib --test"), full);
     }
 
     #[test]

@@ -40,7 +40,11 @@ pub fn run(arguments: &[OsString]) -> i32 {
         whole.extend(flags::without_bitcode(arguments));
     } else {
         whole.extend_from_slice(arguments);
-        whole.extend(call.flags_for_lines().iter().map(OsString::from));
+        whole.extend(
+            call.flags_for_debug_information()
+                .iter()
+                .map(OsString::from),
+        );
     }
     let Some((program, rest)) = whole.split_first() else {
         return 1;

@@ -6,8 +6,8 @@ use super::{Layout, Places};
 /// what it owns is.
 ///
 /// Derivatives work for types without it: the compiler then infers what lies where from how it is used. With it, the
-/// compiler need not guess, and shadows are checked to have the same shape as what they shadow (the lengths of vectors,
-/// the variants of enums) at every call.
+/// compiler need not guess. Shadows are checked to have the same shape as what they shadow (the lengths of vectors,
+/// the variants of enums) at every call, without it as far as debug information tells.
 ///
 /// Scalars, references, pointers, slices, arrays, tuples, `Box`, `Vec`, `VecDeque`, `Rc`, `Arc`, `Cell`, `Option`, `Result` and
 /// `String` have it. For your own structs and enums, derive it:

@@ -7,6 +7,7 @@
 //! The same goes for the ring of a `VecDeque`: where it wraps around and grows, elements change their slots.
 
 use super::layout::{has_float, has_pointer_or_unknown, reaches_floats};
+use super::moves::successor_of;
 use super::{Differentiable, Layout, Names};
 
 /// The places of pointers and rings in a shadow.
@@ -48,12 +49,32 @@ impl Places {
     #[inline]
     pub fn step(&mut self, number: usize, search: impl FnOnce(&mut Places)) {
         let before = self.path;
-        // A polynomial with an odd factor tells ways apart.
-        self.path = before
-            .wrapping_add(number as u64 + 1)
-            .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.path = Places::path_after(before, number);
         search(self);
         self.path = before;
+    }
+
+    /// The way one step on.
+    #[inline]
+    pub(super) fn path_after(path: u64, number: usize) -> u64 {
+        // A polynomial with an odd factor tells ways apart.
+        path.wrapping_add(number as u64 + 1)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+
+    /// The way from the argument to where the search is.
+    pub(super) fn path(&self) -> u64 {
+        self.path
+    }
+
+    /// Whether there are floats in the element that the search is in.
+    pub(super) fn is_beside_floats(&self) -> bool {
+        self.beside_floats
+    }
+
+    /// Notes memory that is owned beside floats, by its address and the way to its owner.
+    pub(super) fn note_memory(&mut self, address: usize, path: u64) {
+        self.memory.push((address, path));
     }
 
     /// Notes memory that the present place leads to, and goes on to the elements in it.
@@ -66,7 +87,7 @@ impl Places {
         note: fn(&T, &mut Places),
     ) {
         if self.beside_floats && items.len() != 0 && reaches_floats(elements) {
-            self.memory.push((address, self.path));
+            self.note_memory(address, self.path);
         }
         if has_pointer_or_unknown(elements) {
             let before = std::mem::replace(&mut self.beside_floats, false);
@@ -82,7 +103,7 @@ impl Places {
     pub fn pointee<T: ?Sized + Differentiable>(&mut self, value: &T) {
         if self.beside_floats && size_of_val(value) != 0 && reaches_floats(T::LAYOUT) {
             let address = (&raw const *value).cast::<u8>().addr();
-            self.memory.push((address, self.path));
+            self.note_memory(address, self.path);
         }
         if has_pointer_or_unknown(T::LAYOUT) {
             let before = std::mem::replace(&mut self.beside_floats, false);
@@ -93,20 +114,31 @@ impl Places {
 
     /// Notes where a ring is.
     pub fn ring(&mut self, first: usize, length: usize, capacity: usize) {
+        self.note_ring(self.path, first, length, capacity);
+    }
+
+    /// Notes where the ring at the end of a way is.
+    pub(super) fn note_ring(&mut self, path: u64, first: usize, length: usize, capacity: usize) {
         self.rings.push(RingPlace {
-            path: self.path,
+            path,
             first,
             length,
             capacity,
         });
     }
 
-    /// Whether memory that was noted is in another place now.
-    fn has_moved(&self, after: &Places) -> bool {
+    /// Whether there is anything whose place matters.
+    pub(super) fn is_empty(&self) -> bool {
+        self.memory.is_empty()
+    }
+
+    /// Whether memory that was noted is in another place now. Memory that has outgrown itself is what took its place, as the derivative tells since the note.
+    fn has_moved(&self, after: &Places, moves: usize) -> bool {
         if self.memory == after.memory {
             return false;
         }
-        let mut before = self.memory.clone();
+        let now = |&(address, path): &(usize, u64)| (successor_of(moves, address), path);
+        let mut before: Vec<(usize, u64)> = self.memory.iter().map(now).collect();
         before.sort_unstable();
         after.memory.iter().any(|&(address, path)| {
             let found = before.binary_search_by_key(&address, |entry| entry.0);
@@ -140,13 +172,13 @@ pub(super) fn places_of<T: ?Sized>(note: fn(&T, &mut Places), shadow: &T) -> Pla
 #[inline]
 #[track_caller]
 pub(super) fn check_places<T: ?Sized>(
-    before: &Places,
+    (before, moves): (&Places, usize),
     note: fn(&T, &mut Places),
     shadow: &T,
     names: &'static Names,
 ) {
     let after = places_of(note, shadow);
-    if before.has_moved(&after) {
+    if before.has_moved(&after, moves) {
         refuse(
             names,
             "elements that hold floats beside memory of their own have changed places (`sort`, `swap`, `insert`, …): \

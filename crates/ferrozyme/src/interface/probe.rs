@@ -14,6 +14,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::described::{
+    compare_described, fit_described, is_described, note_described, same_described,
+};
 use super::{Differentiable, Layout, Mismatch, Places};
 use crate::Shadow;
 
@@ -43,15 +46,15 @@ pub trait Unknown {
     /// Whether a unique reference to it is the only way to it.
     const UNPIN: bool = false;
     /// Whether there is nothing to compare.
-    const FLAT: bool = true;
+    const FLAT: bool = false;
     /// Whether a shadow has the shape of a value.
-    const SAME_SHAPE: fn(&Self::Target, &Self::Target) -> bool = |_, _| true;
+    const SAME_SHAPE: fn(&Self::Target, &Self::Target) -> bool = same_described;
     /// Finds out where a shadow differs from a value in shape.
-    const COMPARE: fn(&Self::Target, &Self::Target) -> Result<(), Mismatch> = |_, _| Ok(());
+    const COMPARE: fn(&Self::Target, &Self::Target) -> Result<(), Mismatch> = compare_described;
     /// Makes a shadow fit for a function that changes the value.
-    const FIT: fn(&Self::Target, &mut Self::Target) = |_, _| {};
+    const FIT: fn(&Self::Target, &mut Self::Target) = fit_described;
     /// Notes where memory that a shadow owns lies beside floats.
-    const PLACES: NotePlaces<Self::Target> = |_, _| {};
+    const PLACES: NotePlaces<Self::Target> = note_described;
     /// Whether a clone may share memory with the value; see [`Differentiable`].
     const SHARES_0: bool = true;
     /// See [`Differentiable`].
@@ -140,7 +143,10 @@ pub const fn require_owned<T>(shares: bool) {
 
 impl<T> Probe<T> {
     /// See [`Unknown`].
-    pub const VARIANTS: fn(&T) -> u64 = variant_of::<T>;
+    pub const VARIANTS: fn(&T) -> u64 = |value| match is_described::<T>() {
+        true => 0,
+        false => variant_of(value),
+    };
 }
 
 impl<T> Probe<[T]> {
@@ -153,7 +159,7 @@ impl<T> Probe<Vec<T>> {
     pub const ELEMENT_VARIANTS: fn(&Vec<T>) -> u64 = |values| variants_of(values);
 }
 
-/// The variant of an enum as a number; the same for all values of any other type.
+/// The variant of an enum as a number; the same for all values of any other type. Where the driver describes the type, variants are compared along with everything else.
 fn variant_of<T>(value: &T) -> u64 {
     let variant: Discriminant<T> = discriminant(value);
     let bytes = size_of::<Discriminant<T>>().min(8);
@@ -168,6 +174,9 @@ fn variant_of<T>(value: &T) -> u64 {
 }
 
 fn variants_of<T>(values: &[T]) -> u64 {
+    if is_described::<T>() {
+        return 0;
+    }
     let together = |before: u64, value: &T| {
         let sum = before.wrapping_add(variant_of(value)).wrapping_add(1);
         sum.wrapping_mul(0x9e37_79b9_7f4a_7c15)

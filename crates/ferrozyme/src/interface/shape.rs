@@ -1,5 +1,7 @@
 //! Checks that shadows have the shape of what they shadow, at every call of a derivative.
 
+use super::described::shared_memory;
+use super::moves::{begin_moves, end_moves};
 use super::places::{check_places, places_of};
 use super::{Mismatch, NotePlaces, Places, may_be_same_type};
 
@@ -66,6 +68,30 @@ pub fn check_shape<T: ?Sized>(
     }
 }
 
+/// Panics if a shadow of reverse mode shares memory with what it shadows, as far as the driver knows: gradients would be added to the value.
+#[inline]
+#[track_caller]
+pub fn check_apart<T: ?Sized>(value: &T, shadow: &T, names: &'static Names) {
+    if let Some(path) = shared_memory(value, shadow) {
+        refuse_shared(&path, names);
+    }
+}
+
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn refuse_shared(path: &str, names: &Names) -> ! {
+    let Names {
+        primal,
+        argument,
+        shadow,
+    } = names;
+    panic!(
+        "argument `{argument}` of `{primal}` and its shadow share memory: `{argument}{path}` and `{shadow}{path}` are the same, so that gradients would be added to the argument itself. \
+         Give the shadow memory of its own, or pass this data as a `Const` argument"
+    );
+}
+
 /// Panics if the shadow of a slice does not have its shape once for each lane.
 #[inline]
 #[track_caller]
@@ -101,6 +127,8 @@ pub fn check_seed<T>(comparison: Comparison<T>, result: &T, seed: &T, primal: &'
 /// What is noted of an argument before a derivative in reverse mode that may change it.
 pub struct Noted {
     places: Places,
+    /// Where moves are noted that the derivative tells of.
+    moves: usize,
     length: usize,
     variants: [u64; 2],
 }
@@ -113,8 +141,13 @@ pub fn note_changes<T: ?Sized>(
     value: &T,
     shadow: &T,
 ) -> Noted {
+    let places = places_of(note, shadow);
     Noted {
-        places: places_of(note, shadow),
+        moves: match places.is_empty() {
+            true => 0,
+            false => begin_moves(),
+        },
+        places,
         length: (comparison.length)(value),
         variants: comparison.variants_of(value),
     }
@@ -131,7 +164,10 @@ pub fn check_changes<T: ?Sized>(
     shadow: &T,
     names: &'static Names,
 ) {
-    check_places(&before.places, note, shadow, names);
+    check_places((&before.places, before.moves), note, shadow, names);
+    if before.moves != 0 {
+        end_moves(before.moves);
+    }
     let same_length = (comparison.length)(value) == before.length;
     if same_length && comparison.variants_of(value) != before.variants {
         refuse_variant(names);

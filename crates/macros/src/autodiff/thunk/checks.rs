@@ -5,6 +5,7 @@ use quote::quote;
 use syn::Type;
 
 use super::{Lane, local};
+use crate::autodiff::activity::Mode;
 use crate::autodiff::check::is_plain;
 use crate::autodiff::function::Function;
 use crate::autodiff::signature::{Argument, Derivative};
@@ -131,6 +132,11 @@ pub(super) fn checks(function: &Function, derivative: &Derivative, lane: Lane) -
                     #names,
                 );
             });
+            if derivative.mode == Mode::Reverse {
+                checks.extend(quote! {
+                    #private::check_apart::<#target>(#borrow #name, #borrow #shadow, #names);
+                });
+            }
             if may_grow {
                 let shadow = match ty {
                     Type::Reference(_) => quote!(&mut *#shadow),
