@@ -657,18 +657,27 @@ impl Gather<'_> {
     /// What is known of an integer as the distance between two places of the same memory.
     fn difference(&mut self, b: usize, value: Value) -> Difference {
         let function = self.bodies[b].function;
-        let address = |value: Value| {
-            let (op, _) = function.def_op(value)?;
-            (function.ops[op].opcode == Opcode::Ptrtoint).then(|| function.ops[op].operands[0])
-        };
-        let ends = function.def_op(value).and_then(|(op, _)| {
-            let data = &function.ops[op];
-            (data.opcode == Opcode::Sub)
-                .then(|| Some((address(data.operands[0])?, address(data.operands[1])?)))?
-        });
-        let Some((to, from)) = ends else {
+        let is_sub = |op: Op| function.ops[op].opcode == Opcode::Sub;
+        let Some((op, _)) = function.def_op(value).filter(|&(op, _)| is_sub(op)) else {
             return Difference::Unknown;
         };
+        // An address as an integer is as good as its pointer. Loops carry it beside the pointer at times.
+        let end = |value: Value| match function.def_op(value) {
+            Some((op, _)) if function.ops[op].opcode == Opcode::Ptrtoint => {
+                Some((function.ops[op].operands[0], true))
+            }
+            None if function.ty(value) == Type::I64 && !function.is_constant(value) => {
+                Some((value, false))
+            }
+            _ => None,
+        };
+        let operands = &function.ops[op].operands;
+        let (Some((to, first)), Some((from, second))) = (end(operands[0]), end(operands[1])) else {
+            return Difference::Unknown;
+        };
+        if !first && !second {
+            return Difference::Unknown;
+        }
         match (self.place_of(b, to), self.place_of(b, from)) {
             (Some(there), Some(here)) => {
                 let (there, here) = (self.graph.resolve(there), self.graph.resolve(here));
