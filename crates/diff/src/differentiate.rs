@@ -238,7 +238,7 @@ impl Callees for Session<'_> {
 
     fn shadow_of_global(&mut self, global: GlobalId, in_unions: bool) -> Result<Constant, Error> {
         let data = &self.module.globals[global];
-        let purpose = match in_unions && data.constant && data.bytes.is_some() && !data.inactive {
+        let purpose = match in_unions && data.constant && data.bytes.is_some() {
             true => Use::Tell,
             false => Use::Add,
         };
