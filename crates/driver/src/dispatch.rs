@@ -546,7 +546,7 @@ fn has_size_and_alignment(bytes: &[u8]) -> bool {
 }
 
 /// Whether an instruction uses a function other than by calling it, or a global holds it that is none of these. Uses in constants that instructions use
-/// count as well.
+/// count as well. An address that is only compared, as dispatchers do, reaches no call.
 fn is_taken<'c>(function: Value<'c>, other_than: &HashSet<Value<'c>>) -> bool {
     let mut work = vec![function];
     let mut seen = HashSet::new();
@@ -554,7 +554,8 @@ fn is_taken<'c>(function: Value<'c>, other_than: &HashSet<Value<'c>>) -> bool {
         for user in value.users() {
             if user.is_instruction() {
                 let called = value == function && user.is_call() && user.called() == function;
-                if !called || user.arguments().contains(&value) {
+                let compared = user.is(Opcode::ICmp);
+                if !compared && (!called || user.arguments().contains(&value)) {
                     return true;
                 }
             } else if user.kind() == ValueKind::GlobalVariable {
