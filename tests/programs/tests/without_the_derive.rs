@@ -312,3 +312,35 @@ fn shadows_share_memory() {
     // A value is also a direction.
     assert_eq!(t_loss(&model, &model), (18.0, 3.0 * 18.0));
 }
+
+#[test]
+fn slices_and_what_ends_in_them() {
+    struct Ends<T: ?Sized> {
+        rows: Vec<f64>,
+        tail: T,
+    }
+    #[autodiff_reverse(d_ends, Duplicated, Active)]
+    fn ends(value: &Ends<[f64]>) -> f64 {
+        value.rows.iter().chain(&value.tail).map(|x| x * x).sum()
+    }
+    #[autodiff_reverse(d_all, Duplicated, Active)]
+    fn all(states: &[Track]) -> f64 {
+        states.iter().map(|one| one.weight * *one.sample).sum()
+    }
+    let make = |x: f64| Ends {
+        rows: vec![x; 2],
+        tail: [x; 7],
+    };
+    let (value, mut shadow) = (make(3.0), make(0.0));
+    d_ends(&value, &mut shadow, 1.0);
+    assert_eq!((shadow.rows[1], shadow.tail[6]), (6.0, 6.0));
+
+    let track = |weight| Track {
+        weight,
+        sample: Box::new(2.0 * weight),
+    };
+    let mut shadow = vec![track(0.0); 2];
+    d_all(&[track(1.0), track(3.0)], &mut shadow, 1.0);
+    assert_eq!((shadow[1].weight, *shadow[1].sample), (6.0, 3.0));
+    d_all(&[], &mut [], 1.0);
+}

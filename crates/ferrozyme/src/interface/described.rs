@@ -55,7 +55,13 @@ fn root_of<T: ?Sized>(value: &T) -> Option<(Node, usize, usize)> {
     let words = description_of::<T>()?.as_ptr().cast_const();
     // SAFETY: it is a description, which starts with a size and a root.
     let (size, root) = unsafe { (words.read() as usize, words.add(1).read()) };
-    let count = size_of_val(value).checked_div(size)?;
+    let whole = size_of_val(value);
+    let count = match () {
+        () if whole == size => 1,
+        // Of other types without a size of their own, only a part is described.
+        () if type_name::<T>().starts_with('[') => whole / size,
+        () => return None,
+    };
     Some((Node::at(words, root), count, size))
 }
 
