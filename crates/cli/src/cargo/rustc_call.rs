@@ -67,6 +67,8 @@ impl RustcCall {
 
     fn read(&mut self, name: &str, value: &str) {
         match name {
+            // These are printed beside what is compiled.
+            "--print" if matches!(value, "link-args" | "native-static-libs") => {}
             "--print" | "-vV" | "-V" | "--version" => self.asks = true,
             "--test" => self.test = true,
             "--crate-type" => self.crate_types.extend(value.split(',').map(str::to_owned)),
@@ -228,6 +230,7 @@ mod tests {
         assert!(!call("rustc --crate-type lib --emit=dep-info,metadata,link").links());
         assert!(!call("rustc --crate-type bin --emit=dep-info,metadata").links());
         assert!(!call("rustc -vV").links());
+        assert!(call("rustc --crate-type bin --print=link-args").links());
         assert!(!call("rustc - --print=file-names --crate-type bin").links());
     }
 
