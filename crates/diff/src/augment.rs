@@ -350,6 +350,8 @@ pub(crate) fn augment(
             has_unions,
         },
         given: FxHashSet::default(),
+        doubtful: FxHashSet::default(),
+        checked: FxHashSet::default(),
         arguments,
     };
     augmenter.find_given();
@@ -422,6 +424,10 @@ struct Augmenter<'a> {
     augmented: Augmented,
     /// Memory whose shadow comes from outside the derivative, with derivatives in it.
     given: FxHashSet<Class>,
+    /// Pointers that were found where floats are at times.
+    doubtful: FxHashSet<Value>,
+    /// Those of them that are checked, and in which regions.
+    checked: FxHashSet<(Region, Value)>,
     /// The arguments of the primal.
     arguments: Vec<Value>,
 }
@@ -793,6 +799,7 @@ impl Augmenter<'_> {
                 }
             }
         }
+        self.check_followed(region, op);
         match data.opcode {
             // Addresses that integers carry are calculated with as such.
             Opcode::Offset
@@ -848,6 +855,29 @@ impl Augmenter<'_> {
         Ok(())
     }
 
+    /// Stops the program ahead of an operation that goes on with a pointer which was found where floats are at times, and leads to memory without a shadow. Who only moves it to memory or
+    /// compares it may have a float, or what lies in the unused bytes of an enum: a whole value is read before it is looked at.
+    fn check_followed(&mut self, region: Region, op: Op) {
+        if self.doubtful.is_empty() {
+            return;
+        }
+        let data = &self.augmented.function.ops[op];
+        let followed = match data.opcode {
+            Opcode::Store => &data.operands[1..],
+            Opcode::Icmp | Opcode::Free => &[],
+            _ => &data.operands[..],
+        };
+        let doubtful = |pointer: &Value| self.doubtful.contains(pointer);
+        let followed: Vec<Value> = followed.iter().copied().filter(doubtful).collect();
+        for pointer in followed {
+            if self.checked.insert((region, pointer))
+                && let Some(shadow) = self.augmented.shadows[pointer].expand()
+            {
+                stop_without_shadow(&mut self.builder(region, op), pointer, shadow, true);
+            }
+        }
+    }
+
     fn add_rule_step(&mut self, op: Op) {
         let opcode = self.augmented.function.ops[op].opcode;
         if matches!(rules::rule(opcode), Rule::Partials(_) | Rule::Linear(_)) {
@@ -885,8 +915,12 @@ impl Augmenter<'_> {
             let in_union = self.is_in_union(data.operands[0]);
             let is_checked = in_union || self.callees.checks_pointers();
             if is_pointer && is_checked && self.needs_shadow(result) {
-                let b = &mut self.builder(region, op);
-                stop_without_shadow(b, result, shape, in_union);
+                if in_union {
+                    self.doubtful.insert(result);
+                } else {
+                    let b = &mut self.builder(region, op);
+                    stop_without_shadow(b, result, shape, false);
+                }
             }
             if union {
                 let (load, _) = self.augmented.function.def_op(shape).expect("just made");
