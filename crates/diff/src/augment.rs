@@ -27,14 +27,14 @@ use crate::objects::{Class, Contradiction, Kind, Objects, Source, ValueKind};
 use crate::request::Activity;
 use crate::rules::{self, Rule};
 use crate::search::{Search, follows_rules, forget_accesses};
-use crate::shadowing::{is_global_its_own_shadow, is_own_shadow, leads_on};
+use crate::shadowing::{self, is_global_its_own_shadow, is_own_shadow, leads_on};
 use crate::statics::stop_without_shadow;
 use crate::unions;
 use ferrozyme_ir::entity::packed_option::PackedOption;
 use ferrozyme_ir::entity::{EntitySet, SecondaryMap};
 use ferrozyme_ir::{
-    Builder, Constant, Function, FunctionId, GlobalId, Layout, MemoryEffect, Module, Op, Opcode,
-    Param, Payload, Region, Type, Value, ValueDef,
+    Builder, Constant, Function, FunctionId, GlobalId, Layout, MemoryEffect, Module, Op, OpData,
+    Opcode, Param, Payload, Region, Type, Value, ValueDef,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -465,6 +465,12 @@ impl Augmenter<'_> {
             && self.sweep.objects.union_of_value(function, value).is_some()
     }
 
+    /// Whether an integer may be part of a pointer. Its shadow is the same part of the shadow, wherever the parts are put together again.
+    fn is_part(&self, value: Value) -> bool {
+        let function = &self.augmented.function;
+        self.sweep.objects.is_part_of_union(function, value)
+    }
+
     /// Notes the memory whose shadow comes from outside the derivative, and what the caller knows of that of arguments.
     fn find_given(&mut self) {
         let Sweep {
@@ -636,11 +642,7 @@ impl Augmenter<'_> {
                 && !self.is_own_shadow(value)
                 && !self.is_constant_argument(value) =>
             {
-                return Err(self.error(
-                    op,
-                    "a pointer to active memory comes from where its shadow cannot be found",
-                    "describe the type of the argument that the pointer comes from, and do not keep pointers as integers",
-                ));
+                return Err(self.lost_shadow(op));
             }
             None => return Ok(value),
         };
@@ -816,15 +818,22 @@ impl Augmenter<'_> {
             | Opcode::Insert
             | Opcode::Extract
             | Opcode::Shuffle
-                if self.has_shadow(data.results[0]) =>
+                if self.has_shadow(data.results[0]) || self.is_part(data.results[0]) =>
             {
                 self.keep(region, op);
                 let mut operands = data.operands.clone();
                 // How far an address lies from another is a number, though it may come from where pointers and floats are at other times.
                 let is_moved = data.opcode == Opcode::Offset && self.has_shadow(operands[0]);
                 let carrying = if is_moved { 1 } else { operands.len() };
+                if data.opcode == Opcode::Inttoptr && self.is_made_of_numbers(&data) {
+                    return Err(self.lost_shadow(op));
+                }
                 for operand in &mut operands[..carrying] {
-                    *operand = self.shadow(op, *operand)?;
+                    *operand =
+                        match shadowing::is_moved_part(&self.augmented.function, op, *operand) {
+                            true => self.shadow_of_moved(region, op, *operand)?,
+                            false => self.shadow(op, *operand)?,
+                        };
                 }
                 self.repeat_on_shadow(region, op, &operands);
                 if self.works.contains(op) && self.is_union(data.results[0]) {
@@ -840,7 +849,14 @@ impl Augmenter<'_> {
             Opcode::Free => self.visit_free(region, op, region_works, releases),
             Opcode::Copy | Opcode::Move => self.visit_copy(region, op)?,
             Opcode::Fill => self.visit_fill(region, op)?,
-            Opcode::Call => self.visit_call(region, op)?,
+            Opcode::Call => {
+                self.check_parts(region, op)?;
+                self.visit_call(region, op)?;
+            }
+            Opcode::Return => {
+                self.check_parts(region, op)?;
+                self.keep(region, op);
+            }
             Opcode::CallIndirect => self.visit_indirect_call(region, op)?,
             Opcode::If | Opcode::Switch | Opcode::For | Opcode::Loop => {
                 self.visit_structured(region, op)?;
@@ -878,6 +894,54 @@ impl Augmenter<'_> {
         }
     }
 
+    /// Whether an address with a shadow is made of an integer that comes with none.
+    fn is_made_of_numbers(&mut self, data: &OpData) -> bool {
+        let (integer, pointer) = (data.operands[0], data.results[0]);
+        let function = &self.augmented.function;
+        !function.is_constant(integer)
+            && self.augmented.shadows[integer].is_none()
+            && !self.is_own_shadow(pointer)
+            && !self.is_constant_argument(integer)
+    }
+
+    fn lost_shadow(&mut self, op: Op) -> Error {
+        self.error(
+            op,
+            "a pointer to active memory comes from where its shadow cannot be found",
+            "describe the type of the argument that the pointer comes from, and do not keep pointers as integers",
+        )
+    }
+
+    /// The shadow of what extensions and shifts make of parts of words.
+    fn shadow_of_moved(&mut self, region: Region, op: Op, value: Value) -> Result<Value, Error> {
+        let function = &self.augmented.function;
+        let source = function.def_op(value).map(|(source, _)| source);
+        let (Some(source), None) = (source, self.augmented.shadows[value].expand()) else {
+            return self.shadow(op, value);
+        };
+        let data = function.ops[source].clone();
+        if !shadowing::moves_parts(data.opcode) {
+            return self.shadow(op, value);
+        }
+        let mut operands = data.operands.clone();
+        operands[0] = self.shadow_of_moved(region, op, operands[0])?;
+        let ty = self.augmented.function.ty(value);
+        let mut b = self.builder(region, op);
+        Ok(b.value(data.opcode, &operands, data.payload, ty))
+    }
+
+    /// Whoever gets a part of a word by value takes it for a number: its shadow does not come along.
+    fn check_parts(&mut self, region: Region, op: Op) -> Result<(), Error> {
+        for value in self.augmented.function.ops[op].operands.clone() {
+            if let Some(shadow) = self.augmented.shadows[value].expand()
+                && self.is_part(value)
+            {
+                unions::check_number(&mut self.builder(region, op), value, shadow);
+            }
+        }
+        Ok(())
+    }
+
     fn add_rule_step(&mut self, op: Op) {
         let opcode = self.augmented.function.ops[op].opcode;
         if matches!(rules::rule(opcode), Rule::Partials(_) | Rule::Linear(_)) {
@@ -908,7 +972,7 @@ impl Augmenter<'_> {
             // A float for certain.
             let shape = unions::shape_of_float(&mut self.builder(region, op), result);
             self.augmented.shadows[result] = shape.into();
-        } else if self.has_shadow(result) {
+        } else if self.has_shadow(result) || self.is_part(result) {
             let address = self.shadow(op, data.operands[0])?;
             let shape = self.repeat_on_shadow(region, op, &[address]);
             let is_pointer = self.augmented.function.ty(result) == Type::PTR;
@@ -1334,7 +1398,8 @@ impl Augmenter<'_> {
             .filter(|&index| {
                 let carried =
                     || self.augmented.function.regions[data.regions[0]].args[first_arg + index];
-                self.has_shadow(data.results[index]) || (is_loop && self.has_shadow(carried()))
+                let has_shadow = |value| self.has_shadow(value) || self.is_part(value);
+                has_shadow(data.results[index]) || (is_loop && has_shadow(carried()))
             })
             .collect();
         if is_loop {

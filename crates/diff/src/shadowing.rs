@@ -307,3 +307,29 @@ impl Shadowing<'_> {
         }
     }
 }
+/// Whether an operation only brings a part of a word to where it belongs.
+pub(crate) fn moves_parts(opcode: Opcode) -> bool {
+    matches!(
+        opcode,
+        Opcode::Zext | Opcode::Lshr | Opcode::Shl | Opcode::Mul
+    )
+}
+
+/// Whether an operand of an operation that takes words apart or puts them together is a word or part that was shifted or extended for it.
+pub(crate) fn is_moved_part(function: &Function, op: Op, operand: Value) -> bool {
+    let opcode = |value| {
+        let source = function.def_op(value);
+        source.map(|(source, _)| (function.ops[source].opcode, &function.ops[source].operands))
+    };
+    match (function.ops[op].opcode, opcode(operand)) {
+        (Opcode::TruncInt, Some((Opcode::Lshr, operands))) => {
+            function.int_of(operands[1]).is_some()
+        }
+        (Opcode::Add | Opcode::Or, Some((Opcode::Zext, _))) => true,
+        (Opcode::Add | Opcode::Or, Some((Opcode::Mul | Opcode::Shl, operands))) => {
+            function.int_of(operands[1]).is_some()
+                && matches!(opcode(operands[0]), Some((Opcode::Zext, _)))
+        }
+        _ => false,
+    }
+}

@@ -38,6 +38,7 @@ pub(crate) fn shape_of_float(b: &mut Builder<'_>, float: Value) -> Value {
 
 /// Whether what was found in a shadow says that there is a float.
 pub(crate) fn is_float(b: &mut Builder<'_>, shape: Value) -> Value {
+    let shape = b.unary(Opcode::Freeze, shape);
     let (zero, sign) = (b.zero(b.ty(shape)), sign_bit(b, shape));
     let rest = b.binary(Opcode::And, shape, sign);
     let rest = b.binary(Opcode::Xor, shape, rest);
@@ -58,14 +59,14 @@ pub(crate) fn when(b: &mut Builder<'_>, condition: Value, then: impl FnOnce(&mut
 
 /// Stops the program unless a part of a word is part of a number, which is its own shadow.
 pub(crate) fn check_number(b: &mut Builder<'_>, part: Value, shadow: Value) {
-    let differs = b.icmp(IntPredicate::Ne, part, shadow);
+    let differs = differ(b, part, shadow);
     stop_if(b, differs);
 }
 
 /// Stops the program if a word that is calculated with, or moved as a pointer, is a float. An address is as good as a number: only a float has a derivative to lose.
 pub(crate) fn check_no_float(b: &mut Builder<'_>, word: Value, shadow: Value) {
     let (word, shadow) = (as_integer(b, word), as_integer(b, shadow));
-    let differs = b.icmp(IntPredicate::Ne, word, shadow);
+    let differs = differ(b, word, shadow);
     let float = is_float(b, shadow);
     let no = b.zero(Type::I1);
     let float = b.select(differs, float, no);
@@ -241,6 +242,15 @@ fn parts_of_words(b: &mut Builder<'_>, to: Value, from: Value, bytes: Value) -> 
 
 fn stop_if(b: &mut Builder<'_>, condition: Value) {
     memory::stop_if(b, condition, TAKEN_APART);
+}
+
+/// Whether a word and its shadow differ. Both may never have been set: what then is found there is any number, which is no reason to go any way that the program has not.
+fn differ(b: &mut Builder<'_>, word: Value, shadow: Value) -> Value {
+    let (word, shadow) = (
+        b.unary(Opcode::Freeze, word),
+        b.unary(Opcode::Freeze, shadow),
+    );
+    b.icmp(IntPredicate::Ne, word, shadow)
 }
 
 fn as_integer(b: &mut Builder<'_>, word: Value) -> Value {

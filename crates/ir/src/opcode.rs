@@ -153,6 +153,8 @@ operations! {
     Bswap "bswap" IntUnary Pure;
     /// The bits in opposite order.
     Bitreverse "bitreverse" IntUnary Pure;
+    /// The number itself; where it is undefined some number, the same for all who use the result.
+    Freeze "freeze" IntUnary Pure;
     /// Comparison of integers or addresses.
     Icmp "icmp" IntCompare Pure;
 

@@ -33,11 +33,9 @@ impl Scalar {
         }
     }
 
-    /// How many bytes a value of this type takes in memory.
-    ///
-    /// Odd integer widths take the next power of two, as LLVM's data layout has it on 64-bit machines.
+    /// How many bytes a load or store of this type touches.
     pub fn bytes(self) -> u64 {
-        u64::from(self.bits().div_ceil(8)).next_power_of_two()
+        u64::from(self.bits().div_ceil(8))
     }
 
     /// Whether this is one of the floating-point types.

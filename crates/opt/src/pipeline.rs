@@ -2,7 +2,7 @@
 
 use crate::{
     InlinePolicy, count_loops, forward_stores, hand_out_values, hoist_checks, hoist_invariants,
-    infer_facts, inline_calls, join_loops, keep_order, merge_common_subexpressions,
+    infer_facts, inline_calls, join_loops, join_words, keep_order, merge_common_subexpressions,
     merge_partial_sums, move_words, normalise_loops, promote_stack, remove_dead_code,
     remove_dead_stores, reorder_sums, reroll_loops, restore_branches, rewrite_induction,
     select_branches, simplify, skip_zero_terms, unguard_loops,
@@ -37,6 +37,7 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("hand_out", hand_out_values),
     ("restore_branches", restore_branches),
     ("move_words", move_words),
+    ("join_words", join_words),
     ("infer_facts", infer_facts),
     ("optimise", optimise),
 ];
@@ -94,6 +95,8 @@ pub fn optimise_with(module: &mut Module, id: FunctionId, options: &OptimiseOpti
     run("simplify", simplify);
     run("promote_stack", promote_stack);
     run("dce", remove_dead_code);
+    // Before anything looks at the parts.
+    run("join_words", join_words);
     for _ in 0..ROUNDS {
         let mut round = 0;
         round += run("simplify", simplify);

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Applies to `stack` and `alloc` of constant size, if the address goes nowhere but, by way of constant `offset`s, into
-//! loads, stores, fills and (for `alloc`) `free`, and if any two accesses touch either the same bytes or none in common. What is
+//! loads, stores, fills, copies of a few bytes and (for `alloc`) `free`, and if any two accesses touch either the same bytes or none in common. What is
 //! written in a branch becomes a result of it, what is written in a loop a carried value; those that nobody needs are
 //! for dead-code removal to take away. A place that was not written yet reads as `undef`: reading it was an error.
 //!
@@ -22,7 +22,7 @@ use crate::substitution::Substitution;
 use ferrozyme_ir::entity::SecondaryMap;
 use ferrozyme_ir::{
     Alignment, Builder, Constant, Function, FunctionId, Module, Op, Opcode, Payload, Region,
-    Structure, Type, Value, all_ops, ones, returning_ops,
+    Scalar, Structure, Type, Value, all_ops, ones, returning_ops,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -82,7 +82,7 @@ struct Candidate {
 }
 
 /// The objects to promote, and what each operation on them does.
-fn find_places(function: &Function) -> (Vec<Op>, FxHashMap<Op, Access>, Addresses) {
+fn find_places(function: &mut Function) -> (Vec<Op>, FxHashMap<Op, Access>, Addresses) {
     let ops = all_ops(function);
     let mut candidates: FxHashMap<Op, Candidate> = FxHashMap::default();
     // Addresses within candidates: the object and the byte.
@@ -146,6 +146,17 @@ fn find_places(function: &Function) -> (Vec<Op>, FxHashMap<Op, Access>, Addresse
                     _ => refuse(&mut candidates, object),
                 }
             }
+            Opcode::Copy | Opcode::Move => {
+                for &operand in &data.operands[..2] {
+                    let Some((object, at)) = addresses[operand] else {
+                        continue;
+                    };
+                    match copied_as(function, op) {
+                        Some(ty) => note_access(&mut candidates, object, at, ty),
+                        None => refuse(&mut candidates, object),
+                    }
+                }
+            }
             // The start of an `alloc` may be released; anything else is an error that stays where it is.
             Opcode::Free => {
                 if let Some((object, at)) = addresses[data.operands[0]]
@@ -167,10 +178,49 @@ fn find_places(function: &Function) -> (Vec<Op>, FxHashMap<Op, Access>, Addresse
         }
     }
     candidates.retain(|_, candidate| candidate.fits && candidate.is_tidy());
+    // The other end of a copy is memory, which is read or written instead.
+    let is_promoted = |address: Value| {
+        addresses[address].is_some_and(|(object, _)| candidates.contains_key(&object))
+    };
+    for &op in &ops {
+        let data = &function.ops[op];
+        let copies = matches!(data.opcode, Opcode::Copy | Opcode::Move);
+        if copies && data.operands[..2].iter().any(|&end| is_promoted(end)) {
+            copy_by_value(function, op);
+        }
+    }
+    let ops = all_ops(function);
     let accesses = describe(function, &ops, &candidates, &addresses);
     let mut promoted: Vec<Op> = candidates.into_keys().collect();
     promoted.sort_unstable();
     (promoted, accesses, addresses)
+}
+
+/// The integer as which a copy can be made: as large as it.
+fn copied_as(function: &Function, op: Op) -> Option<Type> {
+    let bytes = function.int_of(function.ops[op].operands[2])?;
+    (1..=8)
+        .contains(&bytes)
+        .then(|| Type::scalar_of(Scalar::Int(8 * bytes as u8)))
+}
+
+/// Turns a copy into a load and a store.
+fn copy_by_value(function: &mut Function, op: Op) {
+    let ty = copied_as(function, op).expect("only copies of few bytes touch what is promoted");
+    let data = function.ops[op].clone();
+    let Payload::Align(align) = data.payload else {
+        unreachable!("a verified copy has an alignment")
+    };
+    let region = Structure::of(function).region_of(op);
+    let region = region.expect("an operation of the body");
+    let ops = &mut function.regions[region].ops;
+    let position = ops.iter().position(|&other| other == op);
+    let rest = ops.split_off(position.expect("the operation is in its region"));
+    let mut b = Builder::new(function, region);
+    b.location = data.location;
+    let value = b.load(ty, data.operands[1], align);
+    b.store(value, data.operands[0], align);
+    function.regions[region].ops.extend(&rest[1..]);
 }
 
 /// All places of each object, with their types.

@@ -167,9 +167,14 @@ impl Sweep<'_, '_> {
     /// Whether a value has companions, unless its tangent is zero for certain.
     pub(super) fn has_companions(&self, value: Value) -> bool {
         self.is_active(value)
-            || self.activities.is_part(value)
+            || self.is_part(value)
             || self.has_shadow(value)
             || self.transports_shadow(value)
+    }
+
+    /// Whether an integer may be part of a float or pointer. Its companions are the same parts of theirs.
+    fn is_part(&self, value: Value) -> bool {
+        self.objects.is_part_of_union(&self.function, value)
     }
 
     /// Whether part of an integer is a pointer to memory with a shadow.
@@ -496,10 +501,15 @@ impl Sweep<'_, '_> {
             Opcode::Select if !moves_floats => self.visit_move(region, op, 1..3),
             // Addresses that integers carry are calculated with as such.
             Opcode::Add | Opcode::Sub | Opcode::And | Opcode::Or | Opcode::TruncInt
-                if self.has_shadow(data.results[0]) =>
+                if self.has_shadow(data.results[0]) || self.is_part(data.results[0]) =>
             {
-                let operands = data.operands.len();
-                self.visit_move(region, op, 0..operands)
+                let operands = data.operands.clone();
+                for &operand in &operands {
+                    if shadowing::is_moved_part(&self.function, op, operand) {
+                        self.follow_part(region, op, operand);
+                    }
+                }
+                self.visit_move(region, op, 0..operands.len())
             }
             _ => self.visit_rule(region, op),
         }
@@ -601,6 +611,31 @@ impl Sweep<'_, '_> {
         }
         self.set_companions(result, &by_lane);
         Ok(())
+    }
+
+    /// Gives what extensions and shifts make of parts of words the companions that they make of those of the parts.
+    fn follow_part(&mut self, region: Region, op: Op, value: Value) {
+        let source = self.function.def_op(value).map(|(source, _)| source);
+        let Some(source) = source.filter(|_| self.companions.get(value).is_none()) else {
+            return;
+        };
+        let data = self.function.ops[source].clone();
+        if !shadowing::moves_parts(data.opcode) {
+            return;
+        }
+        self.follow_part(region, op, data.operands[0]);
+        let Some(parts) = self.companions.get(data.operands[0]).map(Lanes::from_slice) else {
+            return;
+        };
+        let ty = self.function.ty(value);
+        let mut b = self.builder(region, op);
+        let moved = parts.iter().map(|&part| {
+            let mut operands = data.operands.clone();
+            operands[0] = part;
+            b.value(data.opcode, &operands, data.payload.clone(), ty)
+        });
+        let lanes: Lanes = moved.collect();
+        self.set_companions(value, &lanes);
     }
 
     /// A bit cast carries tangents only where it leaves each float whole.

@@ -122,6 +122,8 @@ fn gather_of<'a>(
         copied: 0,
         late: false,
         last: false,
+        hidden: Vec::new(),
+        forged: Vec::new(),
     }
 }
 
@@ -158,6 +160,10 @@ pub(super) struct Gather<'a> {
     late: bool,
     /// Whether this is the round in which integers are told.
     last: bool,
+    /// What is known by addresses of which something was made that carries none, though they could be made of it again.
+    hidden: Vec<Target>,
+    /// What is known by addresses that are made of numbers.
+    forged: Vec<Target>,
 }
 
 /// One function of the group.
@@ -358,6 +364,7 @@ impl Gather<'_> {
                 }
             }
         }
+        self.find_hidden();
         true
     }
 

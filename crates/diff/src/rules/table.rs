@@ -118,8 +118,8 @@ fn row(opcode: Opcode) -> Rule {
 
         // ---- whole numbers
         Add | Sub | Mul | Sdiv | Udiv | Srem | Urem | Shl | Lshr | Ashr | And | Or | Xor | Smin
-        | Smax | Umin | Umax | Ctpop | Ctlz | Cttz | Bswap | Bitreverse | Icmp | TruncInt
-        | Zext | Sext | Sitofp | Uitofp => Rule::Inactive(Zero::Integers),
+        | Smax | Umin | Umax | Ctpop | Ctlz | Cttz | Bswap | Bitreverse | Freeze | Icmp
+        | TruncInt | Zext | Sext | Sitofp | Uitofp => Rule::Inactive(Zero::Integers),
 
         // ---- memory, addresses, calls and control
         Load | Store | Offset | Stack | Alloc | Free | Copy | Move | Fill | AtomicAdd

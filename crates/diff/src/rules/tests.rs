@@ -559,6 +559,7 @@ fn the_whole_table() {
         cttz           none: whole numbers
         bswap          none: whole numbers
         bitreverse     none: whole numbers
+        freeze         none: whole numbers
         icmp           none: whole numbers
         fadd           ∂x = 1, ∂y = 1
         fsub           ∂x = 1, ∂y = -1

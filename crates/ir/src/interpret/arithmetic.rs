@@ -197,6 +197,9 @@ pub(super) fn evaluate_lane(
         if divides && operands[1].is_none() {
             return Err(FaultKind::UndefUsed { role: "a divisor" });
         }
+        if opcode == Opcode::Freeze {
+            return Ok(Some(0));
+        }
         return Ok(None);
     };
     match opcode.form() {
@@ -243,6 +246,7 @@ fn int_unary(opcode: Opcode, bits: u32, a: u128) -> u128 {
         Opcode::Cttz => u128::from(a.trailing_zeros().min(bits)) & ones(bits),
         Opcode::Bswap => a.swap_bytes() >> unused,
         Opcode::Bitreverse => a.reverse_bits() >> unused,
+        Opcode::Freeze => a,
         _ => unreachable!("{opcode} is not an operation on one integer"),
     }
 }

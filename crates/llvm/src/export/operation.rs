@@ -77,6 +77,7 @@ impl<'c> Body<'_, '_, 'c> {
             }
             Opcode::Bswap => self.call_intrinsic("llvm.bswap", operands),
             Opcode::Bitreverse => self.call_intrinsic("llvm.bitreverse", operands),
+            Opcode::Freeze => Ok(builder.freeze(operands[0])),
             Opcode::Icmp => match data.payload {
                 Payload::IntPredicate(predicate) => Ok(builder.compare_integers(
                     int_predicate(predicate),

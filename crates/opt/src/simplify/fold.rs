@@ -61,7 +61,7 @@ pub(super) fn fold(
     Some(values)
 }
 
-/// Arithmetic on an undefined operand is undefined, whatever the others are.
+/// Arithmetic on an undefined operand is undefined, whatever the others are, unless the operand is frozen.
 fn fold_undefined(function: &mut Function, op: Op) -> Option<SmallVec<[Value; 4]>> {
     let data = &function.ops[op];
     let arithmetic = data.opcode.effect() == Effect::Pure
@@ -73,13 +73,15 @@ fn fold_undefined(function: &mut Function, op: Op) -> Option<SmallVec<[Value; 4]
     if !arithmetic || !undefined {
         return None;
     }
-    let results = data.results.clone();
-    Some(
-        results
-            .iter()
-            .map(|&result| function.undef(function.ty(result)))
-            .collect(),
-    )
+    let (results, frozen) = (data.results.clone(), data.opcode == Opcode::Freeze);
+    let undefined = results.iter().map(|&result| {
+        let ty = function.ty(result);
+        match frozen {
+            true => function.zero(ty),
+            false => function.undef(ty),
+        }
+    });
+    Some(undefined.collect())
 }
 
 /// A load from memory that is never written.

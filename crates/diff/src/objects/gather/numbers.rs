@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// Integers that are put together from smaller ones, or taken apart into them, as small structures are when they
 /// are passed in registers. Nobody calculates with them.
 pub(super) struct Packing {
-    /// `or` of a value and another that is shifted past it: the low and the high part.
+    /// `or` or sum of a value and another that is shifted past it: the low and the high part.
     joined: FxHashMap<Op, (Value, Value)>,
     /// `trunc_int` of a value, or of a value shifted by whole bytes: the value, and from which byte on.
     taken: FxHashMap<Op, (Value, u64)>,
@@ -37,7 +37,7 @@ impl Packing {
             for &operand in &data.operands {
                 uses[operand] += 1;
             }
-            if !matches!(data.opcode, Opcode::Or | Opcode::TruncInt) {
+            if !matches!(data.opcode, Opcode::Or | Opcode::Add | Opcode::TruncInt) {
                 continue;
             }
             let ty = function.ty(data.results[0]);
@@ -47,13 +47,15 @@ impl Packing {
             if data.opcode == Opcode::TruncInt {
                 let (value, from) = match shifted(function, data.operands[0], Opcode::Lshr) {
                     Some((value, bits)) => {
-                        *served.entry(data.operands[0]).or_default() += 1;
+                        // What is shifted for single bytes may as well be calculated with.
+                        if ty.bytes() > 1 {
+                            *served.entry(data.operands[0]).or_default() += 1;
+                        }
                         (value, bits / 8)
                     }
                     None => (data.operands[0], 0),
                 };
-                let whole = is_whole(function.ty(value)) && ty.bytes() > 1;
-                if whole && from + ty.bytes() <= function.ty(value).bytes() {
+                if is_whole(function.ty(value)) && from + ty.bytes() <= function.ty(value).bytes() {
                     packing.taken.insert(op, (value, from));
                 }
             } else if let Some((low, high, inner)) = halves(function, &data.operands, ty) {
@@ -88,6 +90,16 @@ fn shifted(function: &Function, operand: Value, opcode: Opcode) -> Option<(Value
     (bits % 8 == 0 && bits > 0).then_some((data.operands[0], bits))
 }
 
+/// As [`shifted`] to the left, where that is a product.
+fn multiplied(function: &Function, operand: Value) -> Option<(Value, u64)> {
+    let (op, _) = function.def_op(operand)?;
+    let data = &function.ops[op];
+    let factor = (data.opcode == Opcode::Mul).then(|| function.int_of(data.operands[1]))??;
+    let bits = u64::from(factor.trailing_zeros());
+    (factor == 1i128.checked_shl(bits as u32)? && bits % 8 == 0 && bits > 0)
+        .then_some((data.operands[0], bits))
+}
+
 /// The narrower value that an operand is, filled with zeros.
 fn extended(function: &Function, operand: Value) -> Option<Value> {
     let (op, _) = function.def_op(operand)?;
@@ -96,10 +108,12 @@ fn extended(function: &Function, operand: Value) -> Option<Value> {
         .then_some(data.operands[0])
 }
 
-/// The two parts that an `or` puts together without overlap and rest, and the values in between.
+/// The two parts that an `or` or a sum puts together without overlap and rest, and the values in between.
 fn halves(function: &Function, operands: &[Value], ty: Type) -> Option<(Value, Value, [Value; 3])> {
     for (first, second) in [(operands[0], operands[1]), (operands[1], operands[0])] {
-        let Some((wide, bits)) = shifted(function, second, Opcode::Shl) else {
+        let Some((wide, bits)) =
+            shifted(function, second, Opcode::Shl).or_else(|| multiplied(function, second))
+        else {
             continue;
         };
         let (Some(low), Some(high)) = (extended(function, first), extended(function, wide)) else {
@@ -166,7 +180,7 @@ impl Gather<'_> {
                     self.join_halves(b, low, high, cell);
                 }
             }
-            Opcode::Or => {
+            Opcode::Or | Opcode::Add => {
                 if let Some(&(low, high)) = self.bodies[b].packing.joined.get(&op)
                     && let Some(cell) = self.cell_of(b, result)
                 {
@@ -174,10 +188,11 @@ impl Gather<'_> {
                 }
             }
             Opcode::TruncInt => {
-                if let Some(&(value, from)) = self.bodies[b].packing.taken.get(&op)
+                if let Some((value, from)) = self.taken_by(b, op)
                     && let (Some(whole), Some(own)) =
                         (self.cell_of(b, value), self.cell_of(b, result))
                 {
+                    self.give_address(b, value, whole);
                     let part = self.graph.part(whole, from, ty.bytes());
                     self.graph.merge_cells(part, own);
                     self.take_address(b, result);
@@ -187,6 +202,63 @@ impl Gather<'_> {
                 self.lanes(b, op);
             }
             _ => {}
+        }
+        if self.late && self.hides_address(b, op) {
+            let operands = self.bodies[b].function.ops[op].operands.clone();
+            let hidden = operands.iter().filter_map(|&value| self.place_of(b, value));
+            let hidden: Vec<Target> = hidden.collect();
+            self.hidden.extend(hidden);
+        }
+    }
+
+    /// The value of which an operation takes a part, and from which byte on. A single byte is taken for a number, unless it is one of an address.
+    fn taken_by(&mut self, b: usize, op: Op) -> Option<(Value, u64)> {
+        let &(value, from) = self.bodies[b].packing.taken.get(&op)?;
+        let function = self.bodies[b].function;
+        let is_byte = function.ty(function.result(op)).bytes() == 1;
+        (!is_byte || self.place_of(b, value).is_some()).then_some((value, from))
+    }
+
+    /// Whether an operation makes something of an address of which the address can be made again, though it carries none.
+    ///
+    /// Distances, the lowest bits, and remainders are numbers.
+    fn hides_address(&mut self, b: usize, op: Op) -> bool {
+        let body = &self.bodies[b];
+        let data = &body.function.ops[op];
+        let hides = match data.opcode {
+            Opcode::TruncInt => self.taken_by(b, op).is_none(),
+            Opcode::Lshr => !body.packing.serving.contains(&op),
+            Opcode::Shl
+            | Opcode::Ashr
+            | Opcode::Mul
+            | Opcode::Xor
+            | Opcode::Bswap
+            | Opcode::Bitreverse
+            | Opcode::Zext
+            | Opcode::Sext => true,
+            _ => false,
+        };
+        let (operands, results) = (data.operands.clone(), data.results.clone());
+        hides
+            && results
+                .iter()
+                .all(|&value| self.place_of(b, value).is_none())
+            && operands
+                .iter()
+                .any(|&value| self.place_of(b, value).is_some())
+    }
+
+    /// Addresses that are made of numbers may be any that were hidden in numbers.
+    pub(super) fn find_hidden(&mut self) {
+        let hidden = std::mem::take(&mut self.hidden);
+        for index in 0..self.forged.len() {
+            for &hidden in &hidden {
+                let forged = self.forged[index];
+                let (forged, hidden) = (self.graph.resolve(forged), self.graph.resolve(hidden));
+                if forged.class != hidden.class {
+                    self.graph.join(forged, hidden);
+                }
+            }
         }
     }
 
@@ -254,6 +326,7 @@ impl Gather<'_> {
             self.assign(b, to, place);
         } else if self.late {
             let made = self.made_by(b, op, 0, Source::Address(op));
+            self.forged.extend(made);
             if let (Some(made), Some(cell)) = (made, cell) {
                 let leaves = self.graph.leaves(cell);
                 if let [leaf] = leaves[..] {
@@ -449,9 +522,8 @@ impl Gather<'_> {
     }
 
     fn tell_cast(&mut self, b: usize, op: Op) {
+        let moved = self.taken_by(b, op).is_some() || self.bodies[b].packing.serving.contains(&op);
         let data = &self.bodies[b].function.ops[op];
-        let packing = &self.bodies[b].packing;
-        let moved = packing.taken.contains_key(&op) || packing.serving.contains(&op);
         match data.opcode {
             Opcode::TruncInt | Opcode::Zext | Opcode::Sext if !moved => {
                 self.used(b, &data.operands);

@@ -83,6 +83,7 @@ fn bits_are_counted_and_turned_within_the_width() {
     assert_eq!(unary(Opcode::Bswap, 16, 0x0102), format!("{}", 0x0201));
     assert_eq!(unary(Opcode::Bswap, 48, 0x01), format!("{}", 1i64 << 40));
     assert_eq!(unary(Opcode::Bitreverse, 5, 1), "-16");
+    assert_eq!(unary(Opcode::Freeze, 8, 7), "7");
 }
 
 #[test]
