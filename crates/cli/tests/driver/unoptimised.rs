@@ -96,6 +96,57 @@ fn records(x: &[f64]) -> f64 {
     records.iter().enumerate().map(of).sum()
 }
 
+enum Reason {
+    Converged { residual: bool, step: bool },
+    Rejected(&'static str),
+    Patience,
+}
+struct Search {
+    at: [f64; 2],
+    data: Vec<f64>,
+    turns: usize,
+}
+impl Search {
+    fn start(data: Vec<f64>) -> Result<Search, (f64, Reason)> {
+        match data.len() {
+            0 => Err((0.0, Reason::Rejected("no data"))),
+            _ => Ok(Search { at: [1.0, 0.5], data, turns: 0 }),
+        }
+    }
+    /// Small variants lie where others have floats and pointers, which are moved in the parts that they make.
+    fn step(mut self) -> Result<Search, (f64, Reason)> {
+        let slope = |k: usize| self.data.iter().enumerate().map(|(i, y)| (self.at[k] - y) * (i as f64 + 1.0)).sum::<f64>();
+        let next = [self.at[0] - 0.02 * slope(0), self.at[1] - 0.01 * slope(1)];
+        let change = (next[0] - self.at[0]).abs() + (next[1] - self.at[1]).abs();
+        self.at = next;
+        self.turns += 1;
+        if change < 1e-3 {
+            return Err((self.at[0] + self.at[1], Reason::Converged { residual: true, step: false }));
+        }
+        if self.turns > 4 {
+            return Err((self.at[0] - self.at[1], Reason::Patience));
+        }
+        Ok(self)
+    }
+}
+
+/// The last state is given out through the same place as the reason for which it is the last.
+fn search(x: &[f64]) -> f64 {
+    let mut state = Search::start(x.to_vec());
+    let (value, reason) = loop {
+        match state {
+            Ok(search) => state = search.step(),
+            Err(end) => break end,
+        }
+    };
+    let extra = match reason {
+        Reason::Converged { residual, step } => (residual as u8 + step as u8) as f64,
+        Reason::Rejected(why) => why.len() as f64,
+        Reason::Patience => 0.5,
+    };
+    value * (1.0 + extra)
+}
+
 fn check(name: &str, f: fn(&[f64]) -> f64, gradient: impl Fn(&[f64]) -> Vec<f64>) {
     let x = [0.3, 0.7, 1.1, 0.0, 0.9];
     // What one call leaves behind is nothing to the next.
@@ -119,6 +170,7 @@ fn main() {
     check("formula", formula, |x| ferrozyme::grad(formula, x));
     check("groups", groups, |x| ferrozyme::grad(groups, x));
     check("records", records, |x| ferrozyme::grad(records, x));
+    check("search", search, |x| ferrozyme::grad(search, x));
     println!("checked");
 }
 "#;

@@ -20,6 +20,9 @@ impl Sweep<'_, '_> {
         if !self.has_companions(result) {
             return Ok(());
         }
+        if !self.has_shadow(address) && self.is_part_of_number(result) {
+            return Ok(());
+        }
         if !self.has_shadow(address) || self.is_union_of_others(result, address) {
             return Err(self.lost_shadow(op));
         }

@@ -177,6 +177,11 @@ impl Sweep<'_, '_> {
         self.objects.is_part_of_union(&self.function, value)
     }
 
+    /// Whether an integer is no part of anything with companions, if it comes from where there are none.
+    pub(super) fn is_part_of_number(&self, value: Value) -> bool {
+        self.is_part(value) && !self.is_active(value) && !self.activities.is_part(value)
+    }
+
     /// Whether part of an integer is a pointer to memory with a shadow.
     fn transports_shadow(&self, value: Value) -> bool {
         self.function.ty(value).is_int()
