@@ -16,7 +16,7 @@ use crate::objects::{Class, Objects, Source, ValueKind};
 use crate::request::Activity;
 use crate::rules::{self, Rule};
 use crate::search::Search;
-use crate::shadowing::{find_shadowed, may_hold_floats};
+use crate::shadowing::{find_shadowed, is_own_shadow, may_hold_floats};
 use crate::statics::Assumption;
 use ferrozyme_ir::entity::EntitySet;
 use ferrozyme_ir::{
@@ -34,6 +34,8 @@ pub struct Activities {
     calculations: FxHashSet<Op>,
     active_classes: FxHashSet<Class>,
     shadowed: FxHashSet<Class>,
+    /// Memory of which some may come without a shadow, and stands for its own.
+    constants: FxHashSet<Class>,
     /// Calls that may reach floats in globals, whatever their arguments are.
     calls_on_globals: FxHashSet<Op>,
 }
@@ -57,6 +59,11 @@ impl Activities {
     /// Whether floats in this memory carry derivatives.
     pub fn is_active_class(&self, class: Class) -> bool {
         self.active_classes.contains(&class)
+    }
+
+    /// Whether some of the memory of this class may be constant, and its own shadow: see `constants.rs`.
+    pub fn may_be_constant(&self, class: Class) -> bool {
+        self.constants.contains(&class)
     }
 
     /// Whether memory of this class has a shadow.
@@ -150,6 +157,8 @@ pub(crate) struct Question<'a> {
     pub(crate) results: &'a [Activity],
     pub(crate) giver: Giver,
     pub(crate) numbers: Numbers,
+    /// For each argument: whether some of the memory that it leads to may be constant, as the caller knows.
+    pub(crate) constants: &'a [bool],
 }
 
 /// Analyses a function, and takes note of globals that are assumed to hold constants and do not.
@@ -168,6 +177,7 @@ pub(crate) fn analyse_activity(
         results,
         giver,
         numbers,
+        constants,
     } = question;
     let assumed = &assumption.constant.clone();
     let mut analysis = Analysis {
@@ -213,6 +223,7 @@ pub(crate) fn analyse_activity(
     assumption.refuted.extend(analysis.find_varied_statics());
     let mut activities = analysis.conclude();
     analysis.shadow_what_others_expect(&mut activities, args, results);
+    analysis.find_constants(&mut activities, args, constants);
     analysis.report_problems(&ops, &activities, args, results)?;
     Ok(activities)
 }
@@ -811,6 +822,7 @@ impl Analysis<'_> {
             active,
             parts,
             calculations: calculations.collect(),
+            constants: FxHashSet::default(),
             active_classes,
             shadowed,
             calls_on_globals: self
@@ -831,6 +843,33 @@ impl Analysis<'_> {
     }
 
     /// Callers and callees that get shadow pointers follow them, and must find shadows there.
+    /// Finds memory with derivatives of which some may lie behind arguments without a shadow. Which it is, only the run can tell.
+    fn find_constants(&self, activities: &mut Activities, args: &[Activity], constants: &[bool]) {
+        let arguments = args.iter().zip(self.function.arguments()).enumerate();
+        for (index, (&activity, &arg)) in arguments {
+            let is_constant = match activity {
+                Activity::Const => self.lacks_shadow(activities, index, arg),
+                _ => constants.get(index) == Some(&true),
+            };
+            if is_constant {
+                activities.constants.extend(self.reachable(arg));
+            }
+        }
+        let is_shadowed = |class: &Class| activities.shadowed.contains(class);
+        activities.constants.retain(is_shadowed);
+    }
+
+    /// Whether an argument is constant and leads to memory that needs a shadow.
+    fn lacks_shadow(&self, activities: &Activities, index: usize, arg: Value) -> bool {
+        // Text and the like behind an active structure stands for itself. An integer may be put where addresses are at other times.
+        self.function.ty(arg).is_ptr()
+            && !self.function.params[index].leads_to_constant_numbers()
+            && self.class(arg).is_some_and(|class| {
+                activities.shadowed.contains(&class)
+                    && !is_own_shadow(self.module, self.objects, class)
+            })
+    }
+
     fn shadow_what_others_expect(
         &self,
         activities: &mut Activities,

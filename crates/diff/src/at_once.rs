@@ -71,7 +71,7 @@ pub(crate) fn find_at_once(
 ) -> AtOnce {
     // What is reversed already leaves derivatives in shadows. They must be zero in the whole forward sweep where they tell floats from pointers, and hold nothing
     // but seeds where memory of the caller's may be released, with which the seeds go.
-    if augmented.has_unions || augmented.register().is_some() {
+    if augmented.has_unions || augmented.has_constants || augmented.register().is_some() {
         return AtOnce::default();
     }
     let function = &augmented.function;

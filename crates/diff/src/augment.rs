@@ -33,8 +33,8 @@ use crate::unions;
 use ferrozyme_ir::entity::packed_option::PackedOption;
 use ferrozyme_ir::entity::{EntitySet, SecondaryMap};
 use ferrozyme_ir::{
-    Builder, Constant, Function, FunctionId, GlobalId, Layout, MemoryEffect, Module, Op, OpData,
-    Opcode, Param, Payload, Region, Type, Value, ValueDef,
+    Builder, Constant, Function, FunctionId, GlobalId, Layout, MemoryEffect, Module, Op, Opcode,
+    Param, Payload, Region, Type, Value, ValueDef,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -97,6 +97,8 @@ pub(crate) enum Step {
         cells: Cells,
         /// Whether the two may overlap.
         overlapping: bool,
+        /// Whether what was copied is constant, where only the run can tell.
+        constant: Option<Value>,
     },
     /// Like [`Step::Copy`], where floats share their place with something else (see `unions.rs`).
     CopyUnions {
@@ -196,6 +198,8 @@ pub(crate) struct SplitKey {
     pub layouts: Vec<Option<Layout>>,
     /// Whether memory that each argument leads to holds floats where at other times it holds pointers or integers.
     pub unions: Vec<bool>,
+    /// Whether some of the memory that each argument leads to may be constant, and its own shadow.
+    pub constants: Vec<bool>,
     /// Where lists of memory to be released later are.
     pub lists: Lists,
 }
@@ -294,6 +298,8 @@ pub(crate) struct Augmented {
     pub unsteady: EntitySet<Op>,
     /// Whether there is memory with derivatives in which floats share their place with something else.
     pub has_unions: bool,
+    /// Whether some memory with derivatives may be constant, as only the run can tell.
+    pub has_constants: bool,
 }
 
 impl Augmented {
@@ -348,6 +354,10 @@ pub(crate) fn augment(
             pending: Vec::new(),
             unsteady: EntitySet::new(),
             has_unions,
+            has_constants: sweep
+                .objects
+                .classes()
+                .any(|class| sweep.activities.may_be_constant(class)),
         },
         given: FxHashSet::default(),
         doubtful: FxHashSet::default(),
@@ -355,6 +365,7 @@ pub(crate) fn augment(
         arguments,
     };
     augmenter.find_given();
+    augmenter.refuse_constant_unions()?;
     let follows_rules = follows_rules(&mut Search::default(), augmenter.callees.module(), function);
     augmenter.forget_false_facts(follows_rules);
     augmenter.add_shadow_parameters();
@@ -412,16 +423,16 @@ fn find_work(
     any
 }
 
-struct Augmenter<'a> {
-    callees: &'a mut dyn Callees,
-    sweep: &'a Sweep<'a>,
+pub(crate) struct Augmenter<'a> {
+    pub(crate) callees: &'a mut dyn Callees,
+    pub(crate) sweep: &'a Sweep<'a>,
     /// Operations with a part in the reverse sweep.
     works: EntitySet<Op>,
     /// The lists that memory is put on to be released later.
     lists: Vec<ListKey>,
     /// What the function alone tells of its memory, by which it is put on lists.
     own_objects: Arc<Objects>,
-    augmented: Augmented,
+    pub(crate) augmented: Augmented,
     /// Memory whose shadow comes from outside the derivative, with derivatives in it.
     given: FxHashSet<Class>,
     /// Pointers that were found where floats are at times.
@@ -433,19 +444,19 @@ struct Augmenter<'a> {
 }
 
 impl Augmenter<'_> {
-    fn function(&mut self) -> &mut Function {
+    pub(crate) fn function(&mut self) -> &mut Function {
         &mut self.augmented.function
     }
 
     /// A builder at the end of a region, for code that belongs to `op`.
-    fn builder(&mut self, region: Region, op: Op) -> Builder<'_> {
+    pub(crate) fn builder(&mut self, region: Region, op: Op) -> Builder<'_> {
         let location = self.augmented.function.ops[op].location;
         let mut builder = Builder::new(&mut self.augmented.function, region);
         builder.location = location;
         builder
     }
 
-    fn error(&mut self, op: Op, message: &str, remedy: &str) -> Error {
+    pub(crate) fn error(&mut self, op: Op, message: &str, remedy: &str) -> Error {
         let module = &*self.callees.module();
         Error::at(module, &self.augmented.function, op, message, remedy)
     }
@@ -609,7 +620,7 @@ impl Augmenter<'_> {
     }
 
     /// The shadow of a pointer; a pointer without one stands for itself, for nothing behind it is active.
-    fn shadow(&mut self, op: Op, value: Value) -> Result<Value, Error> {
+    pub(crate) fn shadow(&mut self, op: Op, value: Value) -> Result<Value, Error> {
         if let Some(shadow) = self.augmented.shadows[value].expand() {
             return Ok(shadow);
         }
@@ -825,7 +836,9 @@ impl Augmenter<'_> {
                 // How far an address lies from another is a number, though it may come from where pointers and floats are at other times.
                 let is_moved = data.opcode == Opcode::Offset && self.has_shadow(operands[0]);
                 let carrying = if is_moved { 1 } else { operands.len() };
-                if data.opcode == Opcode::Inttoptr && self.is_made_of_numbers(&data) {
+                if self.sweep.objects.may_be_hidden(data.results[0])
+                    && self.augmented.shadows[operands[0]].is_none()
+                {
                     return Err(self.lost_shadow(op));
                 }
                 for operand in &mut operands[..carrying] {
@@ -871,6 +884,7 @@ impl Augmenter<'_> {
         Ok(())
     }
 
+<<<<<<< HEAD
     /// Stops the program ahead of an operation that goes on with a pointer which was found where floats are at times, and leads to memory without a shadow. Who only moves it to memory or
     /// compares it may have a float, or what lies in the unused bytes of an enum: a whole value is read before it is looked at.
     fn check_followed(&mut self, region: Region, op: Op) {
@@ -904,6 +918,8 @@ impl Augmenter<'_> {
             && !self.is_constant_argument(integer)
     }
 
+=======
+>>>>>>> 670daca (Constant data and values with derivatives may lie behind one pointer, in both modes)
     fn lost_shadow(&mut self, op: Op) -> Error {
         self.error(
             op,
@@ -996,6 +1012,7 @@ impl Augmenter<'_> {
         }
         if self.works.contains(op) {
             let shadow = self.shadow(op, data.operands[0])?;
+            let shadow = self.shadow_to_add_to(region, op, data.operands[0], shadow);
             let step = match self.augmented.shadows[result].expand() {
                 Some(shape) if self.is_union(result) => Step::LoadUnion { shadow, shape },
                 _ => Step::Load { shadow },
@@ -1037,6 +1054,7 @@ impl Augmenter<'_> {
         if self.meets_union(op, address, ty.bytes())? {
             return self.visit_store_of_union(region, op, shadow);
         }
+        let shadow = self.shadow_to_write(region, op, address, value, shadow)?;
         if active && !is_zero && matches!(what, ValueKind::Unknown) {
             return Err(self.error(
                 op,
@@ -1138,6 +1156,8 @@ impl Augmenter<'_> {
             return Ok(());
         }
         let shadow = self.shadow(op, data.operands[0])?;
+        let (address, value) = (data.operands[0], data.operands[1]);
+        let shadow = self.shadow_to_write(region, op, address, value, shadow)?;
         self.augmented.steps.insert(op, Step::AtomicAdd { shadow });
         Ok(())
     }
@@ -1153,6 +1173,7 @@ impl Augmenter<'_> {
         }
         let to_shadow = self.shadow(op, to)?;
         let from_shadow = self.shadow(op, from)?;
+        let bytes = self.bytes_to_copy(region, op, (to, to_shadow), (from, from_shadow));
         let overlapping = data.opcode == Opcode::Move;
         let active = self.works.contains(op);
         if !active {
@@ -1180,14 +1201,15 @@ impl Augmenter<'_> {
         }
         let mut b = self.builder(region, op);
         memory::copy_other_fields(&mut b, &cells, to_shadow, from_shadow, bytes, overlapping);
-        let from = from_active.then_some(from_shadow);
         if cells.has_floats() {
+            let constant = self.is_constant_behind(region, op, from, from_shadow);
             let step = Step::Copy {
                 to: to_shadow,
-                from,
+                from: from_active.then_some(from_shadow),
                 bytes,
                 cells,
                 overlapping,
+                constant,
             };
             self.augmented.steps.insert(op, step);
         }
@@ -1295,6 +1317,7 @@ impl Augmenter<'_> {
             return Ok(());
         }
         let to_shadow = self.shadow(op, to)?;
+        let bytes = self.bytes_to_fill(region, op, to, to_shadow, bytes);
         if !self.works.contains(op) {
             let mut b = self.builder(region, op);
             b.op(Opcode::Fill, &[to_shadow, byte, bytes], data.payload, &[]);

@@ -104,6 +104,7 @@ pub fn differentiate_split(module: &mut Module, request: &Request) -> Result<Spl
         overwritten: vec![true; request.args.len()],
         layouts: vec![None; request.args.len()],
         unions: request.shapes(),
+        constants: vec![false; request.args.len()],
         lists: Lists::Heap,
     };
     let derivative = assume_constants(module, |module, assumption| {
@@ -136,6 +137,7 @@ pub(crate) fn study_reverse(module: &mut Module, request: &Request) -> Result<St
         overwritten: vec![false; request.args.len()],
         layouts: vec![None; request.args.len()],
         unions: request.shapes(),
+        constants: vec![false; request.args.len()],
         lists: Lists::Stack,
     };
     assume_constants(module, |module, assumption| {
@@ -208,14 +210,14 @@ impl Callees for Session<'_> {
                 &other.args,
                 &other.results,
                 &other.overwritten,
-                &other.unions,
+                (&other.unions, &other.constants),
                 other.lists,
             ) == (
                 key.function,
                 &key.args,
                 &key.results,
                 &key.overwritten,
-                &key.unions,
+                (&key.unions, &key.constants),
                 key.lists,
             )
         });
@@ -328,6 +330,7 @@ impl<'m> Session<'m> {
                 results: &key.results,
                 giver,
                 numbers: Numbers::Checked,
+                constants: &key.constants,
             },
             self.assumption,
         )?;
@@ -386,6 +389,7 @@ impl<'m> Session<'m> {
             overwritten: vec![false; request.args.len()],
             layouts: vec![None; request.args.len()],
             unions: request.shapes(),
+            constants: vec![false; request.args.len()],
             lists: Lists::Stack,
         };
         let primal_args = self.module.functions[request.function].arguments().to_vec();
@@ -709,6 +713,7 @@ impl<'m> Session<'m> {
             overwritten: vec![true; count],
             layouts: vec![None; count],
             unions: vec![false; count],
+            constants: vec![false; count],
             lists: Lists::Shared,
         })?;
         self.module.globals[table].relocations = vec![

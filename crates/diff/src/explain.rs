@@ -33,6 +33,7 @@ pub fn explain_activity(module: &Module, request: &Request) -> Result<String, Er
                 results: &request.results,
                 giver: Giver::User,
                 numbers: Numbers::Checked,
+                constants: &[],
             },
             assumption,
         )

@@ -27,6 +27,7 @@
 
 mod calls;
 mod companions;
+mod constants;
 mod memory;
 mod sweep;
 
@@ -120,6 +121,7 @@ fn make(
         results: request.results.clone(),
         layouts,
         unions: vec![false; request.args.len()],
+        constants: vec![false; request.args.len()],
         primal: request.primal,
     };
     let derivative = session.derivative(key, None);
@@ -137,6 +139,8 @@ struct Key {
     layouts: Vec<Option<Layout>>,
     /// For each argument: whether words in memory that it leads to are floats at times, and at others something else.
     unions: Vec<bool>,
+    /// For each argument: whether some of the memory that it leads to may be constant, and its own shadow.
+    constants: Vec<bool>,
     /// Whether the results of the function are returned, too.
     primal: bool,
 }
@@ -247,6 +251,7 @@ impl Session<'_> {
                     && other.args == key.args
                     && other.results == key.results
                     && other.unions == key.unions
+                    && other.constants == key.constants
             })
             .collect();
         let mut around = (!alike.is_empty()).then_some(caller);
@@ -332,6 +337,7 @@ impl Session<'_> {
             function,
             layouts: vec![None; args.len()],
             unions: vec![false; args.len()],
+            constants: vec![false; args.len()],
             args,
             results: primal
                 .results

@@ -3,6 +3,7 @@
 mod activity;
 mod at_once;
 mod augment;
+mod constants;
 mod deferral;
 mod differentiate;
 mod error;

@@ -298,6 +298,8 @@ pub struct Objects {
     addresses: FxHashMap<Value, Place>,
     /// Integers that were calculated, and so are neither floats nor addresses, wherever they are put.
     numbers: EntitySet<Value>,
+    /// Pointers that are made of numbers in which an address may be hidden.
+    forged: EntitySet<Value>,
     /// Where the parts of globals lie.
     globals: Vec<((GlobalId, u32), Place)>,
     functions: Vec<(FunctionId, Place)>,
@@ -675,6 +677,11 @@ impl Objects {
             || gather::is_telling(function, value)
             || self.kind_of_value(function, value) == ValueKind::Integer
                 && !function.is_constant(value)
+    }
+
+    /// Whether a pointer is made of a number in which the address of something else may be hidden. Any other pointer that is made of a number leads nowhere.
+    pub fn may_be_hidden(&self, pointer: Value) -> bool {
+        self.forged.contains(pointer)
     }
 
     /// The classes that pointers in a class lead to, also those that share their place with something else.

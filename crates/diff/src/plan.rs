@@ -225,8 +225,12 @@ pub(crate) fn needed_by(
             [Some(*shadow), *shape].into_iter().flatten().collect()
         }
         Step::Copy {
-            to, from, bytes, ..
-        } => [Some(*to), *from, Some(*bytes)]
+            to,
+            from,
+            bytes,
+            constant,
+            ..
+        } => [Some(*to), *from, Some(*bytes), *constant]
             .into_iter()
             .flatten()
             .collect(),

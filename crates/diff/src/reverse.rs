@@ -17,6 +17,7 @@
 
 use crate::activity::Activities;
 use crate::augment::{Augmented, CallStep, CallTarget, Step};
+use crate::constants;
 use crate::memory;
 use crate::plan::{Decision, Plan, Reload, active_operands, live_regions, offset_chain};
 use crate::rules::{self, Primal};
@@ -439,11 +440,22 @@ impl Mirror<'_, '_> {
                 bytes,
                 cells,
                 overlapping,
+                constant,
             } => {
                 let to = self.lookup(*to);
                 let from = from.map(|from| self.lookup(from));
                 let bytes = self.lookup(*bytes);
-                memory::return_floats(&mut self.b, cells, to, from, bytes, *overlapping);
+                let return_floats = |b: &mut Builder<'_>| {
+                    memory::return_floats(b, cells, to, from, bytes, *overlapping);
+                };
+                match *constant {
+                    None => return_floats(&mut self.b),
+                    Some(constant) => {
+                        let constant = self.lookup(constant);
+                        let forget = |b: &mut Builder<'_>| memory::zero_floats(b, cells, to, bytes);
+                        constants::either(&mut self.b, constant, forget, return_floats);
+                    }
+                }
             }
             Step::CopyUnions {
                 to,

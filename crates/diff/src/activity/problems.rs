@@ -5,7 +5,6 @@ use crate::error::Error;
 use crate::objects::{Class, Contradiction, Kind, Source, ValueKind};
 use crate::request::Activity;
 use crate::rules::{self, Primal};
-use crate::shadowing::is_own_shadow;
 use ferrozyme_ir::{Op, Opcode, Payload, Value};
 
 impl Analysis<'_> {
@@ -37,16 +36,10 @@ impl Analysis<'_> {
     ) -> Result<(), Error> {
         let arguments = args.iter().zip(self.function.arguments()).enumerate();
         for (index, (&activity, &arg)) in arguments {
-            // Text and the like behind an active structure stands for itself.
-            let shadowed = |class| {
-                activity == Activity::Const
-                    && activities.shadowed.contains(&class)
-                    && !is_own_shadow(self.module, self.objects, class)
-                    && !self.function.params[index].leads_to_constant_numbers()
-            };
-            // An integer may be put where addresses are at other times.
-            let is_pointer = self.function.ty(arg).is_ptr();
-            if !is_pointer || !self.class(arg).is_some_and(shadowed) {
+            if activity != Activity::Const || !self.lacks_shadow(activities, index, arg) {
+                continue;
+            }
+            if self.is_told_at_run_time(activities, arg, args) {
                 continue;
             }
             let message = format!(
@@ -67,6 +60,24 @@ impl Analysis<'_> {
             });
         }
         Ok(())
+    }
+
+    /// Whether the derivative can tell by addresses which memory is constant. Where nothing but arguments leads there, something with a derivative is put into them for certain; and where
+    /// floats share their place with other things, the shadow has to tell what they are.
+    fn is_told_at_run_time(&self, activities: &Activities, arg: Value, args: &[Activity]) -> bool {
+        let is_mixed = |class: Class| {
+            let mut sources = self.objects.sources(class);
+            sources.any(|source| match source {
+                Source::Param(index) => args.get(index as usize) != Some(&Activity::Const),
+                Source::Loaded(_) => false,
+                _ => true,
+            })
+        };
+        let mut classes = self.reachable(arg).into_iter();
+        classes.all(|class| {
+            !activities.active_classes.contains(&class)
+                || is_mixed(class) && !self.objects.has_unions(class)
+        })
     }
 
     /// The first operation that puts something with a derivative into memory of these classes.

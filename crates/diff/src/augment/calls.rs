@@ -57,6 +57,10 @@ impl Augmenter<'_> {
         self.refuse_unions(op, &others)?;
         self.refuse_unions(op, &data.results)?;
         let unions = self.unions_behind(&data.operands);
+        let constants = data.operands.iter();
+        let constants = constants
+            .map(|&value| self.leads_to_constants(value))
+            .collect();
         for (&value, &union) in data.operands.iter().zip(&unions) {
             if union {
                 self.refuse_given_behind(op, value)?;
@@ -97,6 +101,7 @@ impl Augmenter<'_> {
                 overwritten,
                 layouts,
                 unions,
+                constants,
                 lists,
             })
             .map_err(|error| error.called_from(&caller, place))?;
@@ -255,6 +260,7 @@ impl Augmenter<'_> {
     fn visit_call_with_rule(&mut self, op: Op, callee: FunctionId) -> Result<(), Error> {
         let data = self.augmented.function.ops[op].clone();
         self.refuse_carried_floats(op, &data.operands)?;
+        self.refuse_constants(op, &data.operands)?;
         let rule = self.callees.module().rules[&callee].clone();
         let mask = data
             .operands
@@ -321,6 +327,7 @@ impl Augmenter<'_> {
             return Ok(());
         }
         let data = self.augmented.function.ops[op].clone();
+        self.refuse_constants(op, &data.operands[1..])?;
         let target = self.augmented.function.constant_of(data.operands[0]);
         let known = matches!(target, Some(Constant::Function(_)));
         let table = match target {

@@ -90,6 +90,11 @@ impl Sweep<'_, '_> {
                 .chain(&data.results)
                 .map(|&v| self.layout_of(v))
                 .collect(),
+            constants: data
+                .operands
+                .iter()
+                .map(|&v| self.leads_to_constants(v))
+                .collect(),
             unions: data
                 .operands
                 .iter()
@@ -135,6 +140,7 @@ impl Sweep<'_, '_> {
     ) -> Result<(), Error> {
         let data = self.function.ops[op].clone();
         self.check_no_transport(op, &data.operands, &data.results)?;
+        self.refuse_constants(op, &data.operands)?;
         if self.width() > 1
             && let Err(problem) = check_repeatable(self.module(), callee)
         {
@@ -203,6 +209,7 @@ impl Sweep<'_, '_> {
         let data = self.function.ops[op].clone();
         let (target, args) = (data.operands[0], &data.operands[1..]);
         self.check_no_transport(op, args, &data.results)?;
+        self.refuse_constants(op, args)?;
         if args.iter().any(|&arg| self.leads_to_union(arg)) {
             return Err(self.error(
                 op,

@@ -33,6 +33,7 @@ impl Sweep<'_, '_> {
             .iter()
             .map(|&shadow| b.value(Opcode::Load, &[shadow], data.payload.clone(), ty))
             .collect();
+        let lanes = self.tangents_unless_constant(region, op, address, &shadows, lanes);
         if ty == Type::PTR && self.session.checks_pointers() && self.needs_shadow(result) {
             let mut b = self.builder(region, op);
             for &shadow in &lanes {
@@ -69,6 +70,7 @@ impl Sweep<'_, '_> {
         };
         let lanes = self.companions_of(region, op, value, &parts)?;
         let shadows = self.companions_of(region, op, address, &[])?;
+        let shadows = self.shadows_to_write(region, op, (value, &lanes), (address, &shadows));
         let mut b = self.builder(region, op);
         for (&lane, &shadow) in lanes.iter().zip(&shadows) {
             b.op(Opcode::Store, &[lane, shadow], data.payload.clone(), &[]);
@@ -88,6 +90,7 @@ impl Sweep<'_, '_> {
         }
         let tangents = self.companions_of(region, op, value, &[])?;
         let shadows = self.companions_of(region, op, address, &[])?;
+        let shadows = self.shadows_to_write(region, op, (value, &tangents), (address, &shadows));
         let mut b = self.builder(region, op);
         let lanes: Lanes = shadows
             .iter()
@@ -168,9 +171,20 @@ impl Sweep<'_, '_> {
         let to_shadows = self.companions_of(region, op, to, &[])?;
         if self.has_shadow(from) {
             let from_shadows = self.companions_of(region, op, from, &[])?;
-            let mut b = self.builder(region, op);
-            for (&to, &from) in to_shadows.iter().zip(&from_shadows) {
-                b.op(data.opcode, &[to, from, bytes], data.payload.clone(), &[]);
+            let cells = match self.may_be_constant(from) {
+                true => Some(self.cells(op, to, Some(from))?),
+                false => None,
+            };
+            for (&to_shadow, &shadow) in to_shadows.iter().zip(&from_shadows) {
+                let from = (from, shadow);
+                let bytes = self.bytes_to_write(region, op, (to, to_shadow), Some(from), bytes);
+                if let Some(cells) = &cells {
+                    self.copy_unless_constant(region, op, cells, to_shadow, from, bytes);
+                    continue;
+                }
+                let operands = [to_shadow, shadow, bytes];
+                let mut b = self.builder(region, op);
+                b.op(data.opcode, &operands, data.payload.clone(), &[]);
             }
             return Ok(());
         }
@@ -187,8 +201,9 @@ impl Sweep<'_, '_> {
             self.fill_with_zeros(region, op, &to_shadows, bytes);
             return Ok(());
         }
-        let mut b = self.builder(region, op);
         for &shadow in &to_shadows {
+            let bytes = self.bytes_to_write(region, op, (to, shadow), None, bytes);
+            let mut b = self.builder(region, op);
             // A shadow and a primal never overlap.
             memory::copy_other_fields(&mut b, &cells, shadow, from, bytes, false);
             if cells.has_floats() {
@@ -209,8 +224,9 @@ impl Sweep<'_, '_> {
         let shadows = self.companions_of(region, op, to, &[])?;
         let zeros = self.function.constant_of(byte) == Some(&Constant::Bits(0));
         if zeros {
-            let mut b = self.builder(region, op);
             for &shadow in &shadows {
+                let bytes = self.bytes_to_write(region, op, (to, shadow), None, bytes);
+                let mut b = self.builder(region, op);
                 b.op(
                     Opcode::Fill,
                     &[shadow, byte, bytes],
@@ -225,8 +241,9 @@ impl Sweep<'_, '_> {
             self.fill_with_zeros(region, op, &shadows, bytes);
             return Ok(());
         }
-        let mut b = self.builder(region, op);
         for &shadow in &shadows {
+            let bytes = self.bytes_to_write(region, op, (to, shadow), None, bytes);
+            let mut b = self.builder(region, op);
             memory::fill_other_fields(&mut b, &cells, shadow, byte, bytes);
             if cells.has_floats() {
                 memory::zero_floats(&mut b, &cells, shadow, bytes);

@@ -63,6 +63,7 @@ pub(super) fn differentiate(session: &mut Session<'_>, index: usize) -> Result<F
                 _ => Giver::Call,
             },
             numbers: Numbers::Unchecked,
+            constants: &key.constants,
         },
         session.assumption,
     )?;
@@ -88,7 +89,9 @@ pub(super) fn differentiate(session: &mut Session<'_>, index: usize) -> Result<F
     };
     sweep.add_parameters();
     let body = sweep.function.body();
+    sweep.refuse_constant_unions()?;
     sweep.visit(body, End::Function)?;
+    sweep.forget_false_facts();
     Ok(sweep.function)
 }
 
@@ -388,7 +391,9 @@ impl Sweep<'_, '_> {
         let made = self.function.def_op(pointer);
         made.is_some_and(|(op, _)| {
             let data = &self.function.ops[op];
-            data.opcode == Opcode::Inttoptr && self.is_calculated(data.operands[0])
+            data.opcode == Opcode::Inttoptr
+                && !self.objects.may_be_hidden(pointer)
+                && self.is_calculated(data.operands[0])
         })
     }
 

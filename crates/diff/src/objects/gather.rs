@@ -162,8 +162,8 @@ pub(super) struct Gather<'a> {
     last: bool,
     /// What is known by addresses of which something was made that carries none, though they could be made of it again.
     hidden: Vec<Target>,
-    /// What is known by addresses that are made of numbers.
-    forged: Vec<Target>,
+    /// The pointers that are made of numbers, by the function's position.
+    forged: Vec<(usize, Value)>,
 }
 
 /// One function of the group.
@@ -175,6 +175,8 @@ pub(super) struct Body<'a> {
     pub(super) results: Vec<Outlet>,
     /// Integers that were calculated.
     pub(super) numbers: EntitySet<Value>,
+    /// Pointers that are made of numbers in which an address may be hidden.
+    pub(super) forged: EntitySet<Value>,
     intervals: Intervals,
     guarded: FxHashMap<Op, Interval>,
     /// Words that are known not to have overflown, and the wider numbers that they are.
@@ -230,6 +232,7 @@ impl<'a> Body<'a> {
             cells: SecondaryMap::new(),
             results: Vec::new(),
             numbers: EntitySet::new(),
+            forged: EntitySet::new(),
             guarded: guarded_indices(function, &intervals),
             checked: checked_words(function),
             intervals,

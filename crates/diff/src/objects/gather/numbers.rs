@@ -252,11 +252,14 @@ impl Gather<'_> {
     pub(super) fn find_hidden(&mut self) {
         let hidden = std::mem::take(&mut self.hidden);
         for index in 0..self.forged.len() {
+            let (b, pointer) = self.forged[index];
             for &hidden in &hidden {
-                let forged = self.forged[index];
-                let (forged, hidden) = (self.graph.resolve(forged), self.graph.resolve(hidden));
-                if forged.class != hidden.class {
-                    self.graph.join(forged, hidden);
+                self.bodies[b].forged.insert(pointer);
+                if let Some(forged) = self.bodies[b].pointers[pointer].target {
+                    let (forged, hidden) = (self.graph.resolve(forged), self.graph.resolve(hidden));
+                    if forged.class != hidden.class {
+                        self.graph.join(forged, hidden);
+                    }
                 }
             }
         }
@@ -326,7 +329,7 @@ impl Gather<'_> {
             self.assign(b, to, place);
         } else if self.late {
             let made = self.made_by(b, op, 0, Source::Address(op));
-            self.forged.extend(made);
+            self.forged.push((b, to));
             if let (Some(made), Some(cell)) = (made, cell) {
                 let leaves = self.graph.leaves(cell);
                 if let [leaf] = leaves[..] {

@@ -1,0 +1,222 @@
+//! Memory with derivatives, and memory of constant arguments, behind one pointer.
+//!
+//! Whoever chooses between an argument without a shadow and memory of his own reads through one pointer what carries derivatives in one case, and none in the other. The constant memory
+//! is then its own shadow, so that the addresses tell when the derivative runs: where both are the same, nothing is added, and nothing with a derivative may be put there.
+//!
+//! ```text
+//! %a = load f64 %p align 8      forward:  %same = icmp eq ptr %p, %p'
+//!                                         %to = select ptr %same, @ferrozyme.sink, %p'
+//!                               reverse:  add the adjoint of %a to what is at %to
+//! ```
+//!
+//! What pointers in constant memory lead to is constant, too.
+
+use crate::activity::reachable_from;
+use crate::augment::{Augmenter, Sweep};
+use crate::error::Error;
+use crate::memory;
+use ferrozyme_ir::{
+    Alignment, Builder, Constant, Global, IntPredicate, Module, Op, Opcode, Region, Type, Value,
+};
+
+/// Where adjoints of constants go. Nobody looks there.
+const SINK: &str = "ferrozyme.sink";
+
+/// As many bytes as the largest vector that is loaded at once.
+const SINK_BYTES: u64 = 128;
+
+pub(crate) const STORED: &str = "Ferrozyme: a value with a derivative, or a pointer to memory with derivatives, is put into memory of a `Const` argument or into what a closure captures. Give it a shadow (`Duplicated`), or keep such values out of it";
+
+impl Augmenter<'_> {
+    /// Whether some of the memory that a pointer leads to may be constant.
+    fn may_be_constant(&self, pointer: Value) -> bool {
+        let class = self
+            .sweep
+            .objects
+            .class_of(&self.augmented.function, pointer);
+        class.is_some_and(|(class, _)| self.sweep.activities.may_be_constant(class))
+    }
+
+    /// Whether memory that may be constant can be reached from a pointer.
+    pub(crate) fn leads_to_constants(&self, pointer: Value) -> bool {
+        let class = self
+            .sweep
+            .objects
+            .class_of(&self.augmented.function, pointer);
+        class.is_some_and(|(class, _)| {
+            let classes = reachable_from(self.sweep.objects, class);
+            let mut classes = classes.into_iter();
+            classes.any(|class| self.sweep.activities.may_be_constant(class))
+        })
+    }
+
+    /// Rules do not know that memory may be its own shadow.
+    pub(crate) fn refuse_constants(&mut self, op: Op, args: &[Value]) -> Result<(), Error> {
+        match args.iter().any(|&arg| self.leads_to_constants(arg)) {
+            true => Err(self.error(
+                op,
+                "memory that may be that of an argument declared `const` goes to a function whose derivative is not made here",
+                "declare the argument `dup` and give it a shadow, or pass a copy of its memory",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Where floats share their place with other things, the shadow has to tell what they are, and constant memory has none.
+    pub(crate) fn refuse_constant_unions(&mut self) -> Result<(), Error> {
+        let Sweep {
+            objects,
+            activities,
+            ..
+        } = *self.sweep;
+        let shared = objects.classes().any(|class| {
+            activities.may_be_constant(class)
+                && activities.is_active_class(class)
+                && objects.has_unions(class)
+        });
+        match shared {
+            true => Err(Error::of_function(
+                &self.augmented.function,
+                "memory that may be that of an argument declared `const` holds floats at times, and at others something else",
+                "declare the argument `dup` and give it a shadow, or work on a copy of its memory",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether what a pointer leads to is constant, in this run; none if it surely is not.
+    pub(crate) fn is_constant_behind(
+        &mut self,
+        region: Region,
+        op: Op,
+        pointer: Value,
+        shadow: Value,
+    ) -> Option<Value> {
+        self.may_be_constant(pointer).then(|| {
+            let mut b = self.builder(region, op);
+            b.icmp(IntPredicate::Eq, pointer, shadow)
+        })
+    }
+
+    /// Where the reverse sweep adds what belongs to memory behind a pointer.
+    pub(crate) fn shadow_to_add_to(
+        &mut self,
+        region: Region,
+        op: Op,
+        pointer: Value,
+        shadow: Value,
+    ) -> Value {
+        let Some(constant) = self.is_constant_behind(region, op, pointer, shadow) else {
+            return shadow;
+        };
+        let sink = sink(self.callees.module());
+        let sink = self.function().constant(Type::PTR, sink);
+        self.builder(region, op).select(constant, sink, shadow)
+    }
+
+    /// As [`Augmenter::shadow_to_add_to`], where a value is stored. If it has a derivative, or is a pointer with a shadow, the memory must have one.
+    pub(crate) fn shadow_to_write(
+        &mut self,
+        region: Region,
+        op: Op,
+        pointer: Value,
+        value: Value,
+        shadow: Value,
+    ) -> Result<Value, Error> {
+        let Some(constant) = self.is_constant_behind(region, op, pointer, shadow) else {
+            return Ok(shadow);
+        };
+        let stored = self.shadow(op, value)?;
+        let ty = self.augmented.function.ty(value);
+        let is_active = self.sweep.activities.is_active(value);
+        let mut b = self.builder(region, op);
+        if is_active {
+            memory::stop_if(&mut b, constant, STORED);
+        } else if ty == Type::PTR && stored != value {
+            let has_shadow = b.icmp(IntPredicate::Ne, stored, value);
+            let both = b.binary(Opcode::And, constant, has_shadow);
+            memory::stop_if(&mut b, both, STORED);
+        }
+        Ok(self.shadow_to_add_to(region, op, pointer, shadow))
+    }
+
+    /// How much of a shadow is copied: nothing into constant memory, to which nothing may be copied but what is constant.
+    pub(crate) fn bytes_to_copy(
+        &mut self,
+        region: Region,
+        op: Op,
+        (to, to_shadow): (Value, Value),
+        (from, from_shadow): (Value, Value),
+    ) -> Value {
+        let bytes = self.augmented.function.ops[op].operands[2];
+        let Some(constant) = self.is_constant_behind(region, op, to, to_shadow) else {
+            return bytes;
+        };
+        let mut b = self.builder(region, op);
+        if from != from_shadow {
+            let has_shadow = b.icmp(IntPredicate::Ne, from, from_shadow);
+            let both = b.binary(Opcode::And, constant, has_shadow);
+            memory::stop_if(&mut b, both, STORED);
+        }
+        let none = b.zero(b.ty(bytes));
+        b.select(constant, none, bytes)
+    }
+
+    /// How much of a shadow is filled: nothing of constant memory.
+    pub(crate) fn bytes_to_fill(
+        &mut self,
+        region: Region,
+        op: Op,
+        to: Value,
+        to_shadow: Value,
+        bytes: Value,
+    ) -> Value {
+        match self.is_constant_behind(region, op, to, to_shadow) {
+            Some(constant) => {
+                let mut b = self.builder(region, op);
+                let none = b.zero(b.ty(bytes));
+                b.select(constant, none, bytes)
+            }
+            None => bytes,
+        }
+    }
+}
+
+/// Does the one or the other.
+pub(crate) fn either(
+    b: &mut Builder<'_>,
+    condition: Value,
+    then: impl FnOnce(&mut Builder<'_>),
+    otherwise: impl FnOnce(&mut Builder<'_>),
+) {
+    let (_, then_region, else_region) = b.if_else(condition, &[]);
+    b.inside(then_region, |b| {
+        then(b);
+        b.yields(&[]);
+    });
+    b.inside(else_region, |b| {
+        otherwise(b);
+        b.yields(&[]);
+    });
+}
+
+/// The memory for adjoints of constants, one for each thread.
+pub(crate) fn sink(module: &mut Module) -> Constant {
+    let known = module.global_named(SINK);
+    let global = known.unwrap_or_else(|| {
+        module.globals.push(Global {
+            name: SINK.to_owned(),
+            size: SINK_BYTES,
+            align: Alignment::natural(Type::F64),
+            constant: false,
+            bytes: Some(Vec::new()),
+            relocations: Vec::new(),
+            inactive: false,
+            shared: false,
+            thread_local: true,
+            parts: Vec::new(),
+            layout: None,
+        })
+    });
+    Constant::Global(global)
+}
