@@ -884,7 +884,6 @@ impl Augmenter<'_> {
         Ok(())
     }
 
-<<<<<<< HEAD
     /// Stops the program ahead of an operation that goes on with a pointer which was found where floats are at times, and leads to memory without a shadow. Who only moves it to memory or
     /// compares it may have a float, or what lies in the unused bytes of an enum: a whole value is read before it is looked at.
     fn check_followed(&mut self, region: Region, op: Op) {
@@ -908,18 +907,6 @@ impl Augmenter<'_> {
         }
     }
 
-    /// Whether an address with a shadow is made of an integer that comes with none.
-    fn is_made_of_numbers(&mut self, data: &OpData) -> bool {
-        let (integer, pointer) = (data.operands[0], data.results[0]);
-        let function = &self.augmented.function;
-        !function.is_constant(integer)
-            && self.augmented.shadows[integer].is_none()
-            && !self.is_own_shadow(pointer)
-            && !self.is_constant_argument(integer)
-    }
-
-=======
->>>>>>> 670daca (Constant data and values with derivatives may lie behind one pointer, in both modes)
     fn lost_shadow(&mut self, op: Op) -> Error {
         self.error(
             op,
