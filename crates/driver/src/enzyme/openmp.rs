@@ -21,6 +21,8 @@ use threads::{Reached, THREAD, THREADS, counts_on_threads};
 
 const FORK: &str = "__kmpc_fork_call";
 
+const ALWAYS: &str = "alwaysinline";
+
 /// What the functions of schedules that are decided while the program runs are called, and what these names end in.
 const DISPATCH: [&str; 2] = ["__kmpc_dispatch_init_", "__kmpc_dispatch_next_"];
 const DISPATCHED: [&str; 4] = ["4", "4u", "8", "8u"];
@@ -36,10 +38,13 @@ pub(crate) fn call_parallel_regions<'c>(
     let Some(fork) = module.function(FORK) else {
         return Ok(());
     };
-    let calls = fork.users().into_iter();
-    let calls: Vec<Value<'c>> = calls
-        .filter(|call| call.is_instruction() && call.is(Opcode::Call) && call.called() == fork)
-        .collect();
+    let forks_region =
+        |call: &Value<'c>| call.is_instruction() && call.is(Opcode::Call) && call.called() == fork;
+    let calls = fork.users().into_iter().filter(forks_region);
+    let regions = calls.filter_map(|call| call.arguments().get(2).copied());
+    inline_divided_work(context, module, regions.collect())?;
+    let calls = fork.users().into_iter().filter(forks_region);
+    let calls: Vec<Value<'c>> = calls.collect();
     let mut forks = Vec::new();
     for call in calls {
         let Some(&region) = call.arguments().get(2) else {
@@ -105,11 +110,7 @@ pub(crate) fn call_parallel_regions<'c>(
             false => call_region(context, fork.call),
         }
         if fork.region.is_function() && !fork.region.is_declaration() {
-            // The two numbers of the thread are one variable here.
-            for parameter in 0..2 {
-                let place = Place::Parameter(parameter);
-                fork.region.remove_attribute(place, "noalias");
-            }
+            forget_that_numbers_differ(fork.region);
             regions.insert(fork.region);
         }
     }
@@ -118,6 +119,66 @@ pub(crate) fn call_parallel_regions<'c>(
         let _ = region.run_passes("lower-atomic", None, PassOptions::default());
     }
     Ok(())
+}
+
+/// The two numbers of the thread that a region is given are one variable here.
+fn forget_that_numbers_differ(region: Value<'_>) {
+    for parameter in 0..region.parameter_count().min(2) {
+        region.remove_attribute(Place::Parameter(parameter), "noalias");
+    }
+}
+
+/// Brings what regions do by calls of OpenMP's runtime into the regions themselves. With debug information, clang puts all that a region does into a function of its own.
+fn inline_divided_work<'c>(
+    context: &'c Context,
+    module: Module<'c>,
+    regions: Vec<Value<'c>>,
+) -> Result<(), Vec<Diagnostic>> {
+    let is_defined = |function: &Value<'c>| function.is_function() && !function.is_declaration();
+    let is_of_runtime = |function: Value<'c>| {
+        let name = function.name();
+        name.starts_with("__kmpc_") || name.starts_with("omp_")
+    };
+    let calls_runtime = |function: Value<'c>| {
+        let mut calls = function.instructions().filter(|one| one.is_call());
+        calls.any(|call| call.called_function().is_some_and(is_of_runtime))
+    };
+    let mut inlined = HashSet::new();
+    for region in regions.into_iter().filter(is_defined) {
+        let mut open = vec![region];
+        let mut seen = HashSet::from([region]);
+        while let Some(function) = open.pop() {
+            for call in function.instructions().filter(|one| one.is_call()) {
+                let Some(callee) = call.called_function().filter(is_defined) else {
+                    continue;
+                };
+                if !is_of_runtime(callee) && calls_runtime(callee) && seen.insert(callee) {
+                    for attribute in ["noinline", "optnone"] {
+                        callee.remove_attribute(Place::Function, attribute);
+                    }
+                    forget_that_numbers_differ(callee);
+                    call.add_attribute(Place::Function, context.attribute(ALWAYS, 0));
+                    inlined.insert(callee);
+                    open.push(callee);
+                }
+            }
+        }
+    }
+    if inlined.is_empty() {
+        return Ok(());
+    }
+    // Functions of the runtime are told by their names, which inlining would take away.
+    let always = |function: &Value<'c>| function.has_attribute(Place::Function, ALWAYS);
+    let others: Vec<Value<'c>> = module.functions().filter(always).collect();
+    for function in &others {
+        function.remove_attribute(Place::Function, ALWAYS);
+    }
+    let done = module.run_passes("always-inline", None, PassOptions::default());
+    let left: HashSet<Value<'c>> = module.functions().collect();
+    for function in others.iter().filter(|function| left.contains(function)) {
+        function.add_attribute(Place::Function, context.attribute(ALWAYS, 0));
+    }
+    done.map_err(|error| vec![Diagnostic::error(error.to_string())])
 }
 
 /// A place where a parallel region is forked.

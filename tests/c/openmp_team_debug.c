@@ -1,0 +1,3 @@
+// flags: -g -fopenmp -lm
+// The same with debug information.
+#include "openmp_team.c"
