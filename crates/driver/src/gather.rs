@@ -15,7 +15,7 @@ use crate::opaque::{demangle, is_inactive_of_cpp, is_machinery_of_formatting, is
 use crate::perturbation::is_of_library;
 use crate::registrations::{Registration, read_registrations};
 use crate::report::Diagnostic;
-use crate::requests::{DERIVATIVE_PREFIX, FoundRequest, replace_requests};
+use crate::requests::{DERIVATIVE_PREFIX, FoundRequest, Interface, replace_requests};
 use crate::shapes::{describe_shapes, forget_shapes, has_shape_requests};
 use ferrozyme_llvm::{
     Context, Linkage, LlvmError, Metadata, Module, Opcode, Place, Value, Visibility,
@@ -120,6 +120,10 @@ pub(crate) fn gather<'c>(
         linked: HashSet::new(),
     };
     gathering.run()?;
+    // Only programs in Rust are asked: a unit of C of which something is missing is finished by the link.
+    let by_macros = |request: &FoundRequest| matches!(request.interface, Interface::Slots(_));
+    let is_told_of_moves = gathering.requests.iter().any(by_macros)
+        && inputs.defining(ferrozyme_diff::MOVED).is_some();
     Ok(Gathered {
         module: gathering.module,
         requests: gathering.requests,
@@ -128,7 +132,7 @@ pub(crate) fn gather<'c>(
         from_std: gathering.from_std,
         promoted: gathering.promoted,
         originals: gathering.originals,
-        is_told_of_moves: inputs.defining(ferrozyme_diff::MOVED).is_some(),
+        is_told_of_moves,
     })
 }
 
