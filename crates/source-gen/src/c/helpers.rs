@@ -282,7 +282,11 @@ impl Writer {
                 self.bind(name, kind.clone(), mutable);
             }
             Parameter::Input(length) => {
-                let restrict = self.random.pick(&["", "restrict "]);
+                let mut restrict = self.random.pick(&["", "restrict "]);
+                if !self.globals.is_empty() {
+                    // The array may be a global one that the function, or one that it calls, writes to.
+                    restrict = "";
+                }
                 parts.extend(trees![
                     format!("const double *{restrict}"),
                     Tree::Define(name.clone())
