@@ -461,7 +461,7 @@ impl Augmenter<'_> {
         Error::at(module, &self.augmented.function, op, message, remedy)
     }
 
-    fn has_shadow(&self, value: Value) -> bool {
+    pub(crate) fn has_shadow(&self, value: Value) -> bool {
         let function = &self.augmented.function;
         self.sweep
             .activities
@@ -863,14 +863,17 @@ impl Augmenter<'_> {
             Opcode::Copy | Opcode::Move => self.visit_copy(region, op)?,
             Opcode::Fill => self.visit_fill(region, op)?,
             Opcode::Call => {
-                self.check_parts(region, op)?;
+                self.check_parts(region, op);
                 self.visit_call(region, op)?;
             }
             Opcode::Return => {
-                self.check_parts(region, op)?;
+                self.check_parts(region, op);
                 self.keep(region, op);
             }
-            Opcode::CallIndirect => self.visit_indirect_call(region, op)?,
+            Opcode::CallIndirect => {
+                self.check_parts(region, op);
+                self.visit_indirect_call(region, op)?;
+            }
             Opcode::If | Opcode::Switch | Opcode::For | Opcode::Loop => {
                 self.visit_structured(region, op)?;
             }
@@ -933,16 +936,19 @@ impl Augmenter<'_> {
         Ok(b.value(data.opcode, &operands, data.payload, ty))
     }
 
-    /// Whoever gets a part of a word by value takes it for a number: its shadow does not come along.
-    fn check_parts(&mut self, region: Region, op: Op) -> Result<(), Error> {
-        for value in self.augmented.function.ops[op].operands.clone() {
+    /// Whoever gets a part of a word by value takes it for a number: its shadow does not come along. What has no derivative needs none.
+    fn check_parts(&mut self, region: Region, op: Op) {
+        let data = &self.augmented.function.ops[op];
+        if data.opcode != Opcode::Return && !self.works.contains(op) {
+            return;
+        }
+        for value in data.operands.clone() {
             if let Some(shadow) = self.augmented.shadows[value].expand()
                 && self.is_part(value)
             {
                 unions::check_number(&mut self.builder(region, op), value, shadow);
             }
         }
-        Ok(())
     }
 
     fn add_rule_step(&mut self, op: Op) {

@@ -11,12 +11,14 @@
 //!
 //! What pointers in constant memory lead to is constant, too.
 
-use crate::activity::reachable_from;
+use crate::activity::{Activities, reachable_from};
 use crate::augment::{Augmenter, Sweep};
 use crate::error::Error;
 use crate::memory;
+use crate::objects::Objects;
 use ferrozyme_ir::{
-    Alignment, Builder, Constant, Global, IntPredicate, Module, Op, Opcode, Region, Type, Value,
+    Alignment, Builder, Constant, Function, Global, IntPredicate, Module, Op, Opcode, Region, Type,
+    Value,
 };
 
 /// Where adjoints of constants go. Nobody looks there.
@@ -27,61 +29,47 @@ const SINK_BYTES: u64 = 128;
 
 pub(crate) const STORED: &str = "Ferrozyme: a value with a derivative, or a pointer to memory with derivatives, is put into memory of a `Const` argument or into what a closure captures. Give it a shadow (`Duplicated`), or keep such values out of it";
 
+pub(crate) const PASSED: &str = "memory that may be that of an argument declared `const` goes to a function whose derivative is not made here";
+
+const SHARED: &str = "memory that may be that of an argument declared `const` holds floats at times, and at others something else";
+
+pub(crate) const REMEDY: &str =
+    "declare the argument `dup` and give it a shadow, or work on a copy of its memory";
+
 impl Augmenter<'_> {
-    /// Whether some of the memory that a pointer leads to may be constant.
     fn may_be_constant(&self, pointer: Value) -> bool {
-        let class = self
-            .sweep
-            .objects
-            .class_of(&self.augmented.function, pointer);
-        class.is_some_and(|(class, _)| self.sweep.activities.may_be_constant(class))
-    }
-
-    /// Whether memory that may be constant can be reached from a pointer.
-    pub(crate) fn leads_to_constants(&self, pointer: Value) -> bool {
-        let class = self
-            .sweep
-            .objects
-            .class_of(&self.augmented.function, pointer);
-        class.is_some_and(|(class, _)| {
-            let classes = reachable_from(self.sweep.objects, class);
-            let mut classes = classes.into_iter();
-            classes.any(|class| self.sweep.activities.may_be_constant(class))
-        })
-    }
-
-    /// Rules do not know that memory may be its own shadow.
-    pub(crate) fn refuse_constants(&mut self, op: Op, args: &[Value]) -> Result<(), Error> {
-        match args.iter().any(|&arg| self.leads_to_constants(arg)) {
-            true => Err(self.error(
-                op,
-                "memory that may be that of an argument declared `const` goes to a function whose derivative is not made here",
-                "declare the argument `dup` and give it a shadow, or pass a copy of its memory",
-            )),
-            false => Ok(()),
-        }
-    }
-
-    /// Where floats share their place with other things, the shadow has to tell what they are, and constant memory has none.
-    pub(crate) fn refuse_constant_unions(&mut self) -> Result<(), Error> {
         let Sweep {
             objects,
             activities,
             ..
         } = *self.sweep;
-        let shared = objects.classes().any(|class| {
-            activities.may_be_constant(class)
-                && activities.is_active_class(class)
-                && objects.has_unions(class)
-        });
-        match shared {
-            true => Err(Error::of_function(
-                &self.augmented.function,
-                "memory that may be that of an argument declared `const` holds floats at times, and at others something else",
-                "declare the argument `dup` and give it a shadow, or work on a copy of its memory",
-            )),
+        may_be_constant(objects, activities, &self.augmented.function, pointer)
+    }
+
+    pub(crate) fn leads_to_constants(&self, pointer: Value) -> bool {
+        let Sweep {
+            objects,
+            activities,
+            ..
+        } = *self.sweep;
+        leads_to_constants(objects, activities, &self.augmented.function, pointer)
+    }
+
+    /// Rules do not know that memory may be its own shadow.
+    pub(crate) fn refuse_constants(&mut self, op: Op, args: &[Value]) -> Result<(), Error> {
+        match args.iter().any(|&arg| self.leads_to_constants(arg)) {
+            true => Err(self.error(op, PASSED, REMEDY)),
             false => Ok(()),
         }
+    }
+
+    pub(crate) fn refuse_constant_unions(&self) -> Result<(), Error> {
+        let Sweep {
+            objects,
+            activities,
+            ..
+        } = *self.sweep;
+        refuse_unions(objects, activities, &self.augmented.function)
     }
 
     /// Whether what a pointer leads to is constant, in this run; none if it surely is not.
@@ -127,15 +115,13 @@ impl Augmenter<'_> {
             return Ok(shadow);
         };
         let stored = self.shadow(op, value)?;
-        let ty = self.augmented.function.ty(value);
         let is_active = self.sweep.activities.is_active(value);
+        let is_address = self.has_shadow(value);
         let mut b = self.builder(region, op);
         if is_active {
             memory::stop_if(&mut b, constant, STORED);
-        } else if ty == Type::PTR && stored != value {
-            let has_shadow = b.icmp(IntPredicate::Ne, stored, value);
-            let both = b.binary(Opcode::And, constant, has_shadow);
-            memory::stop_if(&mut b, both, STORED);
+        } else if is_address {
+            stop_if_shadowed(&mut b, constant, value, stored);
         }
         Ok(self.shadow_to_add_to(region, op, pointer, shadow))
     }
@@ -153,13 +139,8 @@ impl Augmenter<'_> {
             return bytes;
         };
         let mut b = self.builder(region, op);
-        if from != from_shadow {
-            let has_shadow = b.icmp(IntPredicate::Ne, from, from_shadow);
-            let both = b.binary(Opcode::And, constant, has_shadow);
-            memory::stop_if(&mut b, both, STORED);
-        }
-        let none = b.zero(b.ty(bytes));
-        b.select(constant, none, bytes)
+        stop_if_shadowed(&mut b, constant, from, from_shadow);
+        none_if(&mut b, constant, bytes)
     }
 
     /// How much of a shadow is filled: nothing of constant memory.
@@ -172,14 +153,78 @@ impl Augmenter<'_> {
         bytes: Value,
     ) -> Value {
         match self.is_constant_behind(region, op, to, to_shadow) {
-            Some(constant) => {
-                let mut b = self.builder(region, op);
-                let none = b.zero(b.ty(bytes));
-                b.select(constant, none, bytes)
-            }
+            Some(constant) => none_if(&mut self.builder(region, op), constant, bytes),
             None => bytes,
         }
     }
+}
+
+/// Whether some of the memory that a pointer leads to may be constant.
+pub(crate) fn may_be_constant(
+    objects: &Objects,
+    activities: &Activities,
+    function: &Function,
+    pointer: Value,
+) -> bool {
+    let class = objects.class_of(function, pointer);
+    class.is_some_and(|(class, _)| activities.may_be_constant(class))
+}
+
+/// Whether memory that may be constant can be reached from a pointer.
+pub(crate) fn leads_to_constants(
+    objects: &Objects,
+    activities: &Activities,
+    function: &Function,
+    pointer: Value,
+) -> bool {
+    let class = objects.class_of(function, pointer);
+    class.is_some_and(|(class, _)| {
+        let mut classes = reachable_from(objects, class).into_iter();
+        classes.any(|class| activities.may_be_constant(class))
+    })
+}
+
+/// Where floats share their place with other things, the shadow has to tell what they are, and constant memory has none.
+pub(crate) fn refuse_unions(
+    objects: &Objects,
+    activities: &Activities,
+    function: &Function,
+) -> Result<(), Error> {
+    let shared = objects.classes().any(|class| {
+        activities.may_be_constant(class)
+            && activities.is_active_class(class)
+            && objects.has_unions(class)
+    });
+    match shared {
+        true => Err(Error::of_function(function, SHARED, REMEDY)),
+        false => Ok(()),
+    }
+}
+
+/// Stops the program if memory is constant and an address with a shadow, or what lies behind one, is put there.
+pub(crate) fn stop_if_shadowed(
+    b: &mut Builder<'_>,
+    constant: Value,
+    address: Value,
+    shadow: Value,
+) {
+    if address == shadow {
+        return;
+    }
+    let lost = match b.ty(address).is_vector() {
+        true => constant,
+        false => {
+            let has_shadow = b.icmp(IntPredicate::Ne, address, shadow);
+            b.binary(Opcode::And, constant, has_shadow)
+        }
+    };
+    memory::stop_if(b, lost, STORED);
+}
+
+/// How many bytes of a shadow are written: none of constant memory.
+pub(crate) fn none_if(b: &mut Builder<'_>, constant: Value, bytes: Value) -> Value {
+    let none = b.zero(b.ty(bytes));
+    b.select(constant, none, bytes)
 }
 
 /// Does the one or the other.

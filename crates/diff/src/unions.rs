@@ -15,6 +15,7 @@
 //!
 //! Floats are those of eight bytes, at addresses that eight divides. What is moved in another manner must be numbers; if not, the program stops.
 
+use crate::constants::either;
 use crate::memory;
 use ferrozyme_ir::{Alignment, Builder, FloatPredicate, IntPredicate, Op, Opcode, Type, Value};
 
@@ -47,14 +48,7 @@ pub(crate) fn is_float(b: &mut Builder<'_>, shape: Value) -> Value {
 
 /// Does something if a condition holds.
 pub(crate) fn when(b: &mut Builder<'_>, condition: Value, then: impl FnOnce(&mut Builder<'_>)) {
-    let (_, then_region, else_region) = b.if_else(condition, &[]);
-    b.inside(then_region, |b| {
-        then(b);
-        b.yields(&[]);
-    });
-    b.inside(else_region, |b| {
-        b.yields(&[]);
-    });
+    either(b, condition, then, |_| ());
 }
 
 /// Stops the program unless a part of a word is part of a number, which is its own shadow.

@@ -113,6 +113,9 @@ fn stored(function: &Function, op: Op) -> Option<(Value, i128, i128)> {
     Some((base, at, i128::from(ty.bytes())))
 }
 
+/// How many operations may lie between two stores.
+const LOOK_BACK: usize = 64;
+
 /// The bytes of a word.
 const WORD: i128 = 8;
 
@@ -189,7 +192,7 @@ impl<'a> Search<'a> {
             let ops = &function.regions[region].ops;
             let position = ops.iter().position(|&op| op == second)?;
             let mut passed = Vec::new();
-            for &first in ops[..position].iter().rev() {
+            for &first in ops[..position].iter().rev().take(LOOK_BACK) {
                 let is_apart = |&(start, size): &(i128, i128), from: i128, bytes: i128| {
                     start + size <= from || from + bytes <= start
                 };

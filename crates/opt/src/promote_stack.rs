@@ -182,13 +182,13 @@ fn find_places(function: &mut Function) -> (Vec<Op>, FxHashMap<Op, Access>, Addr
     let is_promoted = |address: Value| {
         addresses[address].is_some_and(|(object, _)| candidates.contains_key(&object))
     };
-    for &op in &ops {
+    let copies = ops.iter().copied().filter(|&op| {
         let data = &function.ops[op];
-        let copies = matches!(data.opcode, Opcode::Copy | Opcode::Move);
-        if copies && data.operands[..2].iter().any(|&end| is_promoted(end)) {
-            copy_by_value(function, op);
-        }
-    }
+        matches!(data.opcode, Opcode::Copy | Opcode::Move)
+            && data.operands[..2].iter().any(|&end| is_promoted(end))
+    });
+    let copies: FxHashSet<Op> = copies.collect();
+    copy_by_value(function, &copies);
     let ops = all_ops(function);
     let accesses = describe(function, &ops, &candidates, &addresses);
     let mut promoted: Vec<Op> = candidates.into_keys().collect();
@@ -204,23 +204,31 @@ fn copied_as(function: &Function, op: Op) -> Option<Type> {
         .then(|| Type::scalar_of(Scalar::Int(8 * bytes as u8)))
 }
 
-/// Turns a copy into a load and a store.
-fn copy_by_value(function: &mut Function, op: Op) {
-    let ty = copied_as(function, op).expect("only copies of few bytes touch what is promoted");
-    let data = function.ops[op].clone();
-    let Payload::Align(align) = data.payload else {
-        unreachable!("a verified copy has an alignment")
-    };
-    let region = Structure::of(function).region_of(op);
-    let region = region.expect("an operation of the body");
-    let ops = &mut function.regions[region].ops;
-    let position = ops.iter().position(|&other| other == op);
-    let rest = ops.split_off(position.expect("the operation is in its region"));
-    let mut b = Builder::new(function, region);
-    b.location = data.location;
-    let value = b.load(ty, data.operands[1], align);
-    b.store(value, data.operands[0], align);
-    function.regions[region].ops.extend(&rest[1..]);
+/// Turns copies into loads and stores.
+fn copy_by_value(function: &mut Function, copies: &FxHashSet<Op>) {
+    if copies.is_empty() {
+        return;
+    }
+    let regions: Vec<Region> = function.regions.keys().collect();
+    for region in regions {
+        let ops = std::mem::take(&mut function.regions[region].ops);
+        for op in ops {
+            if !copies.contains(&op) {
+                function.regions[region].ops.push(op);
+                continue;
+            }
+            let ty = copied_as(function, op);
+            let ty = ty.expect("only copies of few bytes touch what is promoted");
+            let data = function.ops[op].clone();
+            let Payload::Align(align) = data.payload else {
+                unreachable!("a verified copy has an alignment")
+            };
+            let mut b = Builder::new(function, region);
+            b.location = data.location;
+            let value = b.load(ty, data.operands[1], align);
+            b.store(value, data.operands[0], align);
+        }
+    }
 }
 
 /// All places of each object, with their types.

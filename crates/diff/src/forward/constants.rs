@@ -2,35 +2,24 @@
 
 use super::companions::Lanes;
 use super::sweep::Sweep;
-use crate::activity::reachable_from;
-use crate::constants::{STORED, either, sink};
+use crate::constants::{self, PASSED, REMEDY, STORED, either, none_if, sink, stop_if_shadowed};
 use crate::error::Error;
 use crate::memory::{self, Cells};
-use ferrozyme_ir::{IntPredicate, MemoryEffect, Op, Opcode, Region, Type, Value};
+use ferrozyme_ir::{IntPredicate, MemoryEffect, Op, Region, Type, Value};
 
 impl Sweep<'_, '_> {
     pub(super) fn may_be_constant(&self, pointer: Value) -> bool {
-        let class = self.objects.class_of(&self.function, pointer);
-        class.is_some_and(|(class, _)| self.activities.may_be_constant(class))
+        constants::may_be_constant(&self.objects, &self.activities, &self.function, pointer)
     }
 
-    /// Whether memory that may be constant can be reached from a pointer.
     pub(super) fn leads_to_constants(&self, pointer: Value) -> bool {
-        let class = self.objects.class_of(&self.function, pointer);
-        class.is_some_and(|(class, _)| {
-            let mut classes = reachable_from(&self.objects, class).into_iter();
-            classes.any(|class| self.activities.may_be_constant(class))
-        })
+        constants::leads_to_constants(&self.objects, &self.activities, &self.function, pointer)
     }
 
     /// Rules and functions behind pointers do not know that memory may be its own shadow.
     pub(super) fn refuse_constants(&self, op: Op, args: &[Value]) -> Result<(), Error> {
         match args.iter().any(|&arg| self.leads_to_constants(arg)) {
-            true => Err(self.error(
-                op,
-                "memory that may be that of an argument declared `const` goes to a function whose derivative is not made here",
-                "declare the argument `dup` and give it a shadow, or pass a copy of its memory",
-            )),
+            true => Err(self.error(op, PASSED, REMEDY)),
             false => Ok(()),
         }
     }
@@ -44,21 +33,8 @@ impl Sweep<'_, '_> {
         }
     }
 
-    /// Where floats share their place with other things, what is loaded from constant memory cannot be told to be one.
     pub(super) fn refuse_constant_unions(&self) -> Result<(), Error> {
-        let shared = self.objects.classes().any(|class| {
-            self.activities.may_be_constant(class)
-                && self.activities.is_active_class(class)
-                && self.objects.has_unions(class)
-        });
-        match shared {
-            true => Err(Error::of_function(
-                &self.function,
-                "memory that may be that of an argument declared `const` holds floats at times, and at others something else",
-                "declare the argument `dup` and give it a shadow, or work on a copy of its memory",
-            )),
-            false => Ok(()),
-        }
+        constants::refuse_unions(&self.objects, &self.activities, &self.function)
     }
 
     /// The tangents that were loaded, or zeros where the memory is constant.
@@ -98,17 +74,15 @@ impl Sweep<'_, '_> {
         }
         let sink = sink(self.session.module);
         let sink = self.function.constant(Type::PTR, sink);
-        let (is_active, ty) = (self.is_active(value), self.function.ty(value));
+        let (is_active, is_address) = (self.is_active(value), self.has_shadow(value));
         let mut b = self.builder(region, op);
         let mut targets = Lanes::new();
         for (&lane, &shadow) in lanes.iter().zip(shadows) {
             let constant = b.icmp(IntPredicate::Eq, address, shadow);
             if is_active {
                 memory::stop_if(&mut b, constant, STORED);
-            } else if ty == Type::PTR && lane != value {
-                let has_shadow = b.icmp(IntPredicate::Ne, lane, value);
-                let both = b.binary(Opcode::And, constant, has_shadow);
-                memory::stop_if(&mut b, both, STORED);
+            } else if is_address {
+                stop_if_shadowed(&mut b, constant, value, lane);
             }
             targets.push(b.select(constant, sink, shadow));
         }
@@ -130,12 +104,9 @@ impl Sweep<'_, '_> {
         let mut b = self.builder(region, op);
         let constant = b.icmp(IntPredicate::Eq, to, to_shadow);
         if let Some((from, from_shadow)) = from {
-            let has_shadow = b.icmp(IntPredicate::Ne, from, from_shadow);
-            let both = b.binary(Opcode::And, constant, has_shadow);
-            memory::stop_if(&mut b, both, STORED);
+            stop_if_shadowed(&mut b, constant, from, from_shadow);
         }
-        let none = b.zero(b.ty(bytes));
-        b.select(constant, none, bytes)
+        none_if(&mut b, constant, bytes)
     }
 
     /// Copies a shadow, of which nothing but the floats is copied from constant memory: they are zero.
