@@ -9,7 +9,7 @@
 //!
 //! Two accesses touch the same place if their roots, symbolic offsets and sizes agree. What is known is forgotten at any
 //! write that may touch it. It holds in the regions of a branch too, and in those of a loop if nothing in the loop writes
-//! there; after a branch, what all its regions left alone still holds. A store of what is there already goes.
+//! there; after a branch, what all its regions left alone still holds. A store of what is there already goes. What is copied from a constant is as good as stored.
 //!
 //! Only the last few places are kept in mind, so that the work stays linear; of memory that the function does not write, all are.
 
@@ -20,7 +20,8 @@ use crate::substitution::Substitution;
 use crate::symbolic::Symbolic;
 use ferrozyme_ir::entity::EntitySet;
 use ferrozyme_ir::{
-    Constant, Flags, Function, FunctionId, Module, Op, Opcode, Payload, Region, Type, Value, ones,
+    Constant, Flags, Function, FunctionId, Global, GlobalId, Module, Op, Opcode, Payload, Region,
+    Symbol, Type, Value, ones,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::smallvec;
@@ -35,7 +36,7 @@ pub fn forward_stores(module: &mut Module, id: FunctionId) -> usize {
         let found = Forwarder::find(module, function, body);
         let changes = found.values.len() + found.redundant.len();
         if changes > 0 {
-            apply(function, body, found);
+            apply(module, function, body, found);
         }
         changes
     })
@@ -47,6 +48,8 @@ enum Content {
     Value(Value),
     /// Copies of one byte, at least over the extent of the access.
     Bytes(u8),
+    /// What a constant holds from this offset on.
+    Constant(GlobalId, u64),
 }
 
 /// A place whose content is known since some operation ran.
@@ -70,6 +73,7 @@ const MAX_COMPARISONS: usize = 20_000;
 type SteadyPlace = (Value, Symbolic, u64);
 
 struct Forwarder<'a, 'm> {
+    module: &'a Module,
     aliases: &'a Aliases<'m>,
     order: MemoryOrder,
     known: Vec<Known>,
@@ -93,6 +97,7 @@ impl Forwarder<'_, '_> {
         let order = MemoryOrder::of(&aliases);
         let footprints = || order.writes().iter().map(|(_, footprint)| footprint);
         let mut forwarder = Forwarder {
+            module,
             written: footprints()
                 .flat_map(|footprint| footprint.accesses.iter().map(|access| access.root))
                 .collect(),
@@ -124,6 +129,12 @@ impl Forwarder<'_, '_> {
                     self.forget(op, &self.aliases.writes(op), state);
                     if let Some((access, byte)) = self.filled(op) {
                         self.learn(op, access, Content::Bytes(byte), state);
+                    }
+                }
+                Opcode::Copy | Opcode::Move => {
+                    self.forget(op, &self.aliases.writes(op), state);
+                    if let Some((access, content)) = self.copied(op) {
+                        self.learn(op, access, content, state);
                     }
                 }
                 Opcode::For | Opcode::Loop => {
@@ -244,8 +255,13 @@ impl Forwarder<'_, '_> {
                         && is_castable(function.ty(value), ty);
                     same.then_some(known.content)
                 }
-                Content::Bytes(_) => {
-                    (covers(&known.access, access) && !ty.is_vector()).then_some(known.content)
+                Content::Bytes(_) => (distance_within(&known.access, access).is_some()
+                    && !ty.is_vector())
+                .then_some(known.content),
+                Content::Constant(global, start) => {
+                    let at = start.checked_add(distance_within(&known.access, access)?)?;
+                    let is_read = constant_bits(&self.module.globals[global], at, ty).is_some();
+                    is_read.then_some(Content::Constant(global, at))
                 }
             }
         })
@@ -276,6 +292,23 @@ impl Forwarder<'_, '_> {
         });
     }
 
+    /// A stretch of memory that is copied from a constant.
+    fn copied(&self, op: Op) -> Option<(Access, Content)> {
+        let first = |footprint: Footprint| footprint.accesses.into_iter().next();
+        let (written, read) = (
+            first(self.aliases.writes(op))?,
+            first(self.aliases.reads(op))?,
+        );
+        written.size.as_ref()?.is_constant()?;
+        let from = self.aliases.function().constant_of(read.root)?;
+        let &Constant::Global(global) = from else {
+            return None;
+        };
+        let start = u64::try_from(read.offset.is_constant()?).ok()?;
+        let is_known = self.module.globals[global].constant;
+        is_known.then_some((written, Content::Constant(global, start)))
+    }
+
     /// Memory that an operation sets to copies of one byte: a constant stretch, or all of an object (no size).
     fn filled(&self, op: Op) -> Option<(Access, u8)> {
         let function = self.aliases.function();
@@ -295,23 +328,35 @@ impl Forwarder<'_, '_> {
     }
 }
 
-/// Whether a filled stretch holds all of an access.
-fn covers(filled: &Access, access: &Access) -> bool {
-    let Some(size) = &filled.size else {
+/// How far into a stretch of known bytes an access lies that it holds all of.
+fn distance_within(stretch: &Access, access: &Access) -> Option<u64> {
+    let Some(size) = &stretch.size else {
         // All of the object; an access outside it is an error anyway.
-        return true;
+        return Some(0);
     };
-    let distance = access
-        .offset
-        .sub(&filled.offset)
-        .and_then(|distance| distance.is_constant());
-    let wanted = access.size.as_ref().and_then(|size| size.is_constant());
-    match (distance, wanted, size.is_constant()) {
-        (Some(distance), Some(wanted), Some(size)) => {
-            distance >= 0 && distance.checked_add(wanted).is_some_and(|end| end <= size)
-        }
-        _ => false,
-    }
+    let distance = access.offset.sub(&stretch.offset)?.is_constant()?;
+    let wanted = access.size.as_ref()?.is_constant()?;
+    let end = distance.checked_add(wanted)?;
+    let is_within = distance >= 0 && end <= size.is_constant()?;
+    is_within.then_some(distance.try_into().ok()?)
+}
+
+/// A scalar that is no address, as a constant holds it.
+fn constant_bits(global: &Global, at: u64, ty: Type) -> Option<u128> {
+    let bytes = global.bytes.as_ref().filter(|_| global.constant)?;
+    let end = at.checked_add(ty.bytes())?;
+    let pointer = Type::PTR.bytes();
+    let holds_address = |&(place, _): &(u64, Symbol)| place < end && at < place + pointer;
+    let is_known = !ty.is_vector()
+        && !ty.is_ptr()
+        && end <= global.size
+        && !global.relocations.iter().any(holds_address);
+    // What is not written out is zero.
+    let byte = |place: u64| bytes.get(place as usize).copied().unwrap_or(0);
+    let bits = (at..end)
+        .rev()
+        .fold(0, |bits, place| bits << 8 | u128::from(byte(place)));
+    is_known.then_some(bits & ones(ty.scalar().bits()))
 }
 
 /// Whether a value of one type in memory can be read as another by a bit cast, or is of that type.
@@ -325,7 +370,7 @@ fn is_castable(from: Type, to: Type) -> bool {
             && whole(to))
 }
 
-fn apply(function: &mut Function, body: Region, found: Found) {
+fn apply(module: &Module, function: &mut Function, body: Region, found: Found) {
     let mut gone: EntitySet<Op> = EntitySet::new();
     let mut substitution = Substitution::new();
     for op in found.redundant {
@@ -339,6 +384,10 @@ fn apply(function: &mut Function, body: Region, found: Found) {
             Content::Bytes(byte) => {
                 let raw = u128::from_ne_bytes([byte; 16]) & ones(ty.scalar().bits());
                 function.constant(ty, Constant::Bits(raw))
+            }
+            Content::Constant(global, at) => {
+                let bits = constant_bits(&module.globals[global], at, ty).expect("found there");
+                function.constant(ty, Constant::Bits(bits))
             }
         };
         if function.ty(value) == ty {
@@ -408,6 +457,47 @@ mod tests {
                   %v = load f64 %c align 8
                   %z = bitcast f64 %x to i64
                   return %x, %v, %v, %z
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn what_is_copied_from_a_constant_is_known() {
+        check(
+            forward_stores,
+            "global @order: 24 bytes align 8 const = x\"0100000000000000feffffff070000000000000000000000\"
+             func @f(%q: ptr noalias, %i: i64) -> (i64, i32, i64, i64, i64) {
+               %p = stack 24 align 8
+               %from = offset @order, 0
+               copy %p, %from, 20 align 8
+               store i64 7, %q align 8
+               %a = load i64 %p align 8
+               %b = offset %p, 8
+               %c = load i32 %b align 8
+               %d = offset %p, 12
+               %e = load i64 %d align 4
+               %g = offset %p, 16
+               %h = load i64 %g align 8
+               store i64 5, %p align 8
+               %j = load i64 %b align 8
+               return %a, %c, %e, %h, %j
+             }",
+            expect![[r#"
+                global @order: 24 bytes align 8 const = x"0100000000000000feffffff070000000000000000000000"
+
+                func @f(%q: ptr noalias, %i: i64) -> (i64, i32, i64, i64, i64) {
+                  %p = stack 24 align 8
+                  %from = offset @order, 0
+                  copy %p, %from, 20 align 8
+                  store i64 7, %q align 8
+                  %b = offset %p, 8
+                  %d = offset %p, 12
+                  %g = offset %p, 16
+                  %h = load i64 %g align 8
+                  store i64 5, %p align 8
+                  %j = load i64 %b align 8
+                  return 1, -2, 7, %h, %j
                 }
             "#]],
         );
