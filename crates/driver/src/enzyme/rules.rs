@@ -338,6 +338,18 @@ impl<'c> Adapter<'c> {
             .map(|count| parts[..count].to_vec());
         let own = kept.clone().map(|kept| [kept, wanted.clone()].concat());
         let usual = [vec![pointer], wanted.clone()].concat();
+        // Where all goes through values, the function itself gives the result if the rule does not.
+        let is_by_value = !arguments.iter().any(|argument| argument.ty() == pointer);
+        if is_by_value && !wanted.is_empty() && !wanted.contains(&pointer) {
+            let kept = match given.value_type().result() {
+                of if of.is_void() => Some(Vec::new()),
+                of if of == pointer => Some(vec![pointer]),
+                _ => None,
+            };
+            if let Some(kept) = kept {
+                return self.augment_by_itself(given, (function, builder), kept);
+            }
+        }
         let shapes: Vec<Vec<Type<'c>>> = own.into_iter().chain([usual, wanted.clone()]).collect();
         let returned = self.call(&builder, given, arguments, &shapes).ok_or_else(|| {
             self.problem(given, "must take each argument, pointers followed by their shadow, and return what is kept for the reverse sweep and the result")
@@ -354,6 +366,28 @@ impl<'c> Adapter<'c> {
             }
         };
         let values = [returned[count..].to_vec(), vec![pointer_kept]].concat();
+        Ok((self.finish(&builder, function, values), kept))
+    }
+
+    /// The forward sweep of a function that takes and gives values only, by a rule that gives what is kept, or nothing.
+    fn augment_by_itself(
+        &self,
+        given: Value<'c>,
+        (function, builder): (Value<'c>, Builder<'c>),
+        kept: Vec<Type<'c>>,
+    ) -> Result<(String, Vec<Type<'c>>), Diagnostic> {
+        let taken = self.taken(false)?;
+        let arguments = &function.parameters()[..taken.arguments.len()];
+        let call = |callee, shape: &Vec<Type<'c>>| {
+            self.call(&builder, callee, arguments, std::slice::from_ref(shape))
+        };
+        let mut values = call(self.primal, &taken.results)
+            .ok_or_else(|| self.problem(self.primal, "cannot be called"))?;
+        let returned = call(given, &kept).ok_or_else(|| {
+            self.problem(given, "must take each argument, and return what is kept for the reverse sweep, or nothing, or that and the result")
+        })?;
+        let nothing = self.context.pointer().zero();
+        values.push(returned.first().copied().unwrap_or(nothing));
         Ok((self.finish(&builder, function, values), kept))
     }
 
