@@ -141,22 +141,12 @@ pub enum Giver {
     Call,
 }
 
-/// Whether a derivative can tell at run time that a word is a number, where at other times there is a float: what is found in the shadow says so in reverse mode.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Numbers {
-    /// It can, and stops the program where it is none.
-    Checked,
-    /// It cannot.
-    Unchecked,
-}
-
 /// What the activity of a function depends on, beside the program.
 pub(crate) struct Question<'a> {
     pub(crate) function: FunctionId,
     pub(crate) args: &'a [Activity],
     pub(crate) results: &'a [Activity],
     pub(crate) giver: Giver,
-    pub(crate) numbers: Numbers,
     /// For each argument: whether some of the memory that it leads to may be constant, as the caller knows.
     pub(crate) constants: &'a [bool],
 }
@@ -176,7 +166,6 @@ pub(crate) fn analyse_activity(
         args,
         results,
         giver,
-        numbers,
         constants,
     } = question;
     let assumed = &assumption.constant.clone();
@@ -189,7 +178,6 @@ pub(crate) fn analyse_activity(
         tainted: EntitySet::new(),
         given: FxHashSet::default(),
         constant: Vec::new(),
-        numbers,
         calls_on_globals: find_calls_on_globals(module, &module.functions[function], &|global| {
             may_carry_derivatives(module, global)
         }),
@@ -291,7 +279,6 @@ struct Analysis<'a> {
     given: FxHashSet<Class>,
     /// Memory from outside without a shadow, which may all be the same.
     constant: Vec<Class>,
-    numbers: Numbers,
     /// Calls that may reach floats in globals.
     calls_on_globals: FxHashSet<Op>,
     /// Calls that may reach globals that are assumed to hold constants. Those that are given something with a derivative must be looked into.
@@ -560,10 +547,9 @@ impl Analysis<'_> {
         let (function, objects) = (self.function, self.objects);
         let is_number =
             |&result: &Value| function.ty(result).is_int() || objects.is_number(function, result);
-        self.numbers == Numbers::Checked
-            && (objects.union_of_value(function, operand).is_some()
-                || objects.is_part_of_union(function, operand))
-            && function.ops[op].results.iter().all(is_number)
+        let is_union = objects.union_of_value(function, operand).is_some()
+            || objects.is_part_of_union(function, operand);
+        is_union && function.ops[op].results.iter().all(is_number)
     }
 
     fn vary_call(&mut self, op: Op) {

@@ -28,7 +28,7 @@ use crate::request::Activity;
 use crate::rules::{self, Rule};
 use crate::search::{Search, follows_rules, forget_accesses};
 use crate::shadowing::{self, is_global_its_own_shadow, is_own_shadow, leads_on};
-use crate::statics::stop_without_shadow;
+use crate::statics::{self, stop_without_shadow};
 use crate::unions;
 use ferrozyme_ir::entity::packed_option::PackedOption;
 use ferrozyme_ir::entity::{EntitySet, SecondaryMap};
@@ -887,21 +887,13 @@ impl Augmenter<'_> {
         Ok(())
     }
 
-    /// Stops the program ahead of an operation that goes on with a pointer which was found where floats are at times, and leads to memory without a shadow. Who only moves it to memory or
-    /// compares it may have a float, or what lies in the unused bytes of an enum: a whole value is read before it is looked at.
+    /// Stops the program ahead of an operation that goes on with a pointer which was found where floats are at times, and leads to memory without a shadow.
     fn check_followed(&mut self, region: Region, op: Op) {
         if self.doubtful.is_empty() {
             return;
         }
         let data = &self.augmented.function.ops[op];
-        let followed = match data.opcode {
-            Opcode::Store => &data.operands[1..],
-            Opcode::Icmp | Opcode::Free => &[],
-            _ => &data.operands[..],
-        };
-        let doubtful = |pointer: &Value| self.doubtful.contains(pointer);
-        let followed: Vec<Value> = followed.iter().copied().filter(doubtful).collect();
-        for pointer in followed {
+        for pointer in statics::followed(data, |pointer| self.doubtful.contains(&pointer)) {
             if self.checked.insert((region, pointer))
                 && let Some(shadow) = self.augmented.shadows[pointer].expand()
             {

@@ -4,7 +4,7 @@
 //! forward sweep returns a tape, which the reverse sweep consumes. Calls inside a differentiated function are always split,
 //! since everything between the two happens in the meantime; so recursion needs nothing more.
 
-use crate::activity::{Activities, Giver, Numbers, Question, analyse_activity};
+use crate::activity::{Activities, Giver, Question, analyse_activity};
 use crate::augment::{Augmented, CalleeDerivative, Callees, Lists, SplitKey, Sweep, augment};
 use crate::deferral::{self, ListKey, Manner};
 use crate::error::Error;
@@ -329,7 +329,6 @@ impl<'m> Session<'m> {
                 args: &key.args,
                 results: &key.results,
                 giver,
-                numbers: Numbers::Checked,
                 constants: &key.constants,
             },
             self.assumption,

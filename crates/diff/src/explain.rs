@@ -1,6 +1,6 @@
 //! The analyses and the caching plan as text, for people who want to know what is saved and why.
 
-use crate::activity::{Activities, Giver, Numbers, Question, analyse_activity};
+use crate::activity::{Activities, Giver, Question, analyse_activity};
 use crate::augment::Step;
 use crate::differentiate::{Study, study_reverse};
 use crate::error::Error;
@@ -32,7 +32,6 @@ pub fn explain_activity(module: &Module, request: &Request) -> Result<String, Er
                 args: &request.args,
                 results: &request.results,
                 giver: Giver::User,
-                numbers: Numbers::Checked,
                 constants: &[],
             },
             assumption,

@@ -29,6 +29,7 @@ mod calls;
 mod companions;
 mod constants;
 mod memory;
+mod numbers;
 mod sweep;
 
 use crate::error::Error;
@@ -111,6 +112,8 @@ fn make(
         by_function: FxHashMap::default(),
         calls_pointers: Search::default(),
         checks_pointers: None,
+        may_stop: false,
+        looks_at_addresses: false,
         follows_rules: Search::default(),
         layouts_matter: Search::default(),
     };
@@ -169,6 +172,10 @@ struct Session<'m> {
     calls_pointers: Search,
     /// Whether pointers that are found in memory may have no shadow, once somebody asked: see `statics.rs`.
     checks_pointers: Option<bool>,
+    /// Whether some derivative stops the program where its primal does not.
+    may_stop: bool,
+    /// Whether some derivative looks at addresses as numbers where its primal does not.
+    looks_at_addresses: bool,
     /// Which functions run code of rules.
     follows_rules: Search,
     layouts_matter: Search,
@@ -274,6 +281,13 @@ impl Session<'_> {
                 Ok(())
             );
             next += 1;
+        }
+        for derivative in &self.derivatives {
+            let function = &mut self.module.functions[derivative.id];
+            function.facts.willreturn &= !self.may_stop;
+            for param in &mut function.params {
+                param.facts.nocapture &= !self.looks_at_addresses;
+            }
         }
         Ok(())
     }

@@ -28,7 +28,7 @@ mod tape;
 mod unions;
 mod usage;
 
-pub use activity::{Activities, Giver, Numbers};
+pub use activity::{Activities, Giver};
 pub use differentiate::{Split, differentiate_reverse, differentiate_split};
 pub use error::{Caller, Error};
 pub use explain::{explain_activity, explain_plan};

@@ -13,6 +13,9 @@
 //! The zero has a sign: it is negative where the float itself is a positive zero. So the bytes of a float are never the same as those of its shadow, and where
 //! somebody takes a part of a word alone it can be told that it is part of a number: there the two are the same.
 //!
+//! In forward mode the shadow of a float is its tangent, from the start, and words are moved without being looked at. There a number is its own shadow if it is not large, and a zero else: where a
+//! word is calculated with, its shadow must be one of those, or an address. As a float an address is denormal: a tangent as small as that counts as none.
+//!
 //! Floats are those of eight bytes, at addresses that eight divides. What is moved in another manner must be numbers; if not, the program stops.
 
 use crate::constants::either;
@@ -65,6 +68,53 @@ pub(crate) fn check_no_float(b: &mut Builder<'_>, word: Value, shadow: Value) {
     let no = b.zero(Type::I1);
     let float = b.select(differs, float, no);
     memory::stop_if(b, float, MISTAKEN);
+}
+
+/// Forward mode: stops the program if a word that is calculated with is a float with a tangent.
+pub(crate) fn check_no_tangent(b: &mut Builder<'_>, word: Value, tangent: Value) {
+    let (word, tangent) = (as_integer(b, word), as_integer(b, tangent));
+    let (word, tangent) = (
+        b.unary(Opcode::Freeze, word),
+        b.unary(Opcode::Freeze, tangent),
+    );
+    let (least, most) = exponent_bounds(b, tangent);
+    let same = b.icmp(IntPredicate::Eq, word, tangent);
+    let most = b.binary(Opcode::And, same, most);
+    let extreme = b.binary(Opcode::Or, least, most);
+    let no = b.zero(Type::I1);
+    let float = b.icmp(IntPredicate::Eq, extreme, no);
+    memory::stop_if(b, float, MISTAKEN);
+}
+
+/// Forward mode: stops the program if what lies at an address is part of a float with a tangent. All of the word tells, not the part: half of a tangent may be zero.
+pub(crate) fn check_part_of_number(b: &mut Builder<'_>, address: Value, shadow: Value) {
+    let number = b.cast(Opcode::Ptrtoint, address, Type::I64);
+    let mask = b.i64(WORD - 1);
+    let within = b.binary(Opcode::And, number, mask);
+    let zero = b.i64(0);
+    let back = b.binary(Opcode::Sub, zero, within);
+    let (start, shadow) = (b.offset(address, back, 1), b.offset(shadow, back, 1));
+    let word = b.load(Type::I64, start, Alignment::ONE);
+    let tangent = b.load(Type::I64, shadow, Alignment::ONE);
+    check_no_tangent(b, word, tangent);
+}
+
+/// Forward mode: what a number has in the shadow where floats are at other times.
+pub(crate) fn tangent_of_number(b: &mut Builder<'_>, number: Value) -> Value {
+    let (least, most) = exponent_bounds(b, number);
+    let small = b.binary(Opcode::Or, least, most);
+    let zero = b.zero(Type::I64);
+    b.select(small, number, zero)
+}
+
+/// Whether a word, taken for a float, has the least exponent, or the greatest: so have small numbers.
+fn exponent_bounds(b: &mut Builder<'_>, word: Value) -> (Value, Value) {
+    let mask = b.i64(f64::INFINITY.to_bits() as i64);
+    let exponent = b.binary(Opcode::And, word, mask);
+    let zero = b.i64(0);
+    let least = b.icmp(IntPredicate::Eq, exponent, zero);
+    let most = b.icmp(IntPredicate::Eq, exponent, mask);
+    (least, most)
 }
 
 /// Memory with what is elsewhere, and the operation that reads it. Somebody has to release it.

@@ -165,12 +165,25 @@ fn check(name: &str, f: fn(&[f64]) -> f64, gradient: impl Fn(&[f64]) -> Vec<f64>
     }
 }
 
+/// The gradient in forward mode, direction by direction.
+macro_rules! tangents {
+    ($f:expr, $x:expr) => {{
+        let direction = |i: usize| -> Vec<f64> { (0..$x.len()).map(|k| (k == i) as u8 as f64).collect() };
+        (0..$x.len()).map(|i| ferrozyme::jvp($f, $x, &direction(i)[..]).1).collect()
+    }};
+}
+
 fn main() {
     check("objects", objects, |x| ferrozyme::grad(objects, x));
     check("formula", formula, |x| ferrozyme::grad(formula, x));
     check("groups", groups, |x| ferrozyme::grad(groups, x));
     check("records", records, |x| ferrozyme::grad(records, x));
     check("search", search, |x| ferrozyme::grad(search, x));
+    check("objects", objects, |x| tangents!(objects, x));
+    check("formula", formula, |x| tangents!(formula, x));
+    check("groups", groups, |x| tangents!(groups, x));
+    check("records", records, |x| tangents!(records, x));
+    check("search", search, |x| tangents!(search, x));
     println!("checked");
 }
 "#;

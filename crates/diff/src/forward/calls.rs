@@ -80,9 +80,11 @@ impl Sweep<'_, '_> {
         if let Some(rule) = rule {
             return self.visit_call_with_rule(region, op, callee, rule);
         }
+        let mut args: Vec<Activity> = data.operands.iter().map(|&v| self.activity_of(v)).collect();
+        self.check_number_arguments(region, op, callee, &mut args);
         let key = Key {
             function: callee,
-            args: data.operands.iter().map(|&v| self.activity_of(v)).collect(),
+            args,
             results: data.results.iter().map(|&v| self.activity_of(v)).collect(),
             layouts: data
                 .operands

@@ -8,7 +8,7 @@ use super::sweep::Sweep;
 use crate::error::Error;
 use crate::memory::{self, Cells};
 use crate::objects::Kind;
-use crate::statics::stop_without_shadow;
+use crate::statics::{self, stop_without_shadow};
 use ferrozyme_ir::{Alignment, Constant, Op, Opcode, Payload, Region, Type, Value};
 
 impl Sweep<'_, '_> {
@@ -34,14 +34,46 @@ impl Sweep<'_, '_> {
             .map(|&shadow| b.value(Opcode::Load, &[shadow], data.payload.clone(), ty))
             .collect();
         let lanes = self.tangents_unless_constant(region, op, address, &shadows, lanes);
-        if ty == Type::PTR && self.session.checks_pointers() && self.needs_shadow(result) {
+        let needs_shadow = ty == Type::PTR && self.needs_shadow(result);
+        if needs_shadow && self.is_in_union(address) {
+            self.doubtful.insert(result);
+        } else if needs_shadow && self.session.checks_pointers() {
             let mut b = self.builder(region, op);
             for &shadow in &lanes {
                 stop_without_shadow(&mut b, result, shadow, false);
             }
         }
         self.set_companions(result, &lanes);
+        self.check_part(region, op, &shadows);
         Ok(())
+    }
+
+    /// Stops the program ahead of an operation that goes on with a pointer which was found where floats are at times, and leads to memory without a shadow.
+    pub(super) fn check_followed(&mut self, region: Region, op: Op) {
+        if self.doubtful.is_empty() {
+            return;
+        }
+        let data = &self.function.ops[op];
+        for pointer in statics::followed(data, |pointer| self.doubtful.contains(&pointer)) {
+            let lanes = self.companions.get(pointer).map(Lanes::from_slice);
+            if let Some(lanes) = lanes
+                && self.checked.insert((region, pointer))
+            {
+                self.session.may_stop = true;
+                let mut b = self.builder(region, op);
+                for shadow in lanes {
+                    stop_without_shadow(&mut b, pointer, shadow, true);
+                }
+            }
+        }
+    }
+
+    /// Whether a pointer leads to where words are floats with derivatives at times, and at others something else.
+    fn is_in_union(&self, pointer: Value) -> bool {
+        let class = self.objects.class_of(&self.function, pointer);
+        class.is_some_and(|(class, _)| {
+            self.activities.is_active_class(class) && self.objects.has_unions(class)
+        })
     }
 
     /// What is stored to the shadow: tangents of floats (zeros, where they have none), shadows of pointers, integers as they are.

@@ -5,12 +5,13 @@
 
 use super::companions::{Companions, Lanes};
 use super::{Key, Session};
-use crate::activity::{Activities, Giver, Numbers, Question, analyse_activity};
+use crate::activity::{Activities, Giver, Question, analyse_activity};
 use crate::error::Error;
 use crate::objects::{Bytes, Class, Kind, Known, Objects};
 use crate::request::Activity;
 use crate::rules::{self, Linearisation, Primal, Rule};
 use crate::shadowing;
+use crate::unions;
 use ferrozyme_ir::{
     Builder, Constant, Flags, Function, GlobalId, Module, Op, Opcode, Region, Type, Value,
     ValueDef, ones,
@@ -62,7 +63,6 @@ pub(super) fn differentiate(session: &mut Session<'_>, index: usize) -> Result<F
                 0 => Giver::User,
                 _ => Giver::Call,
             },
-            numbers: Numbers::Unchecked,
             constants: &key.constants,
         },
         session.assumption,
@@ -86,7 +86,11 @@ pub(super) fn differentiate(session: &mut Session<'_>, index: usize) -> Result<F
         shadowed,
         function,
         companions,
+        calculated_parts: FxHashSet::default(),
+        doubtful: FxHashSet::default(),
+        checked: FxHashSet::default(),
     };
+    sweep.calculated_parts = sweep.find_calculated_parts();
     sweep.add_parameters();
     let body = sweep.function.body();
     sweep.refuse_constant_unions()?;
@@ -116,6 +120,12 @@ pub(super) struct Sweep<'s, 'm> {
     /// The primal, turning into its derivative.
     pub function: Function,
     pub companions: Companions,
+    /// Loads of parts of words that are calculated with.
+    pub calculated_parts: FxHashSet<Op>,
+    /// Pointers that were found where floats are at times, and may have no shadow.
+    pub doubtful: FxHashSet<Value>,
+    /// Where that was checked.
+    pub checked: FxHashSet<(Region, Value)>,
 }
 
 impl Sweep<'_, '_> {
@@ -331,15 +341,21 @@ impl Sweep<'_, '_> {
         if lost {
             return Err(self.lost_shadow(op));
         }
-        if self.objects.is_number(&self.function, value) || self.is_constant_argument(value) {
-            return Ok(value);
+        let is_number =
+            self.objects.is_number(&self.function, value) || self.is_constant_argument(value);
+        let shared = |part: &Bytes| part.kind.is_union(part.bytes);
+        let is_union = !parts.is_empty() && parts.iter().all(shared);
+        if is_number && is_union && ty == Type::I64 {
+            // It may be taken for an address, which must not be nowhere.
+            let mut b = self.builder(region, op);
+            return Ok(unions::tangent_of_number(&mut b, value));
         }
-        // What carries no derivative is a float with tangent zero, or a number, and nobody looks at numbers in a shadow.
-        let shared = |part: &Bytes| {
-            part.kind.as_union(part.bytes).is_some() || part.kind.is_part_of_union(part.bytes)
-        };
-        if !parts.is_empty() && parts.iter().all(shared) {
+        // What carries no derivative is a float with tangent zero, or a number, which may be zero in a shadow.
+        if is_union {
             return Ok(self.function.zero(ty));
+        }
+        if is_number {
+            return Ok(value);
         }
         if parts.is_empty() || is(|kind| matches!(kind, Kind::Unknown | Kind::Conflict(_))) {
             return Err(self.unknown_layout(op));
@@ -448,6 +464,7 @@ impl Sweep<'_, '_> {
         for op in ops {
             self.visit_op(region, op)?;
         }
+        self.check_followed(region, terminator);
         match end {
             End::Function => self.end_function(region, terminator)?,
             End::Results(holder, positions) => {
@@ -482,6 +499,8 @@ impl Sweep<'_, '_> {
     }
 
     fn visit_op(&mut self, region: Region, op: Op) -> Result<(), Error> {
+        self.check_followed(region, op);
+        self.check_numbers(region, op);
         let data = &self.function.ops[op];
         let moves_floats = data
             .results
