@@ -676,11 +676,18 @@ fn is_only_read(global: Value<'_>) -> bool {
     true
 }
 
-/// The name that local memory of a module gets.
+/// The name that local memory of a module gets: its own ends it, for messages.
 pub(crate) fn promoted_name(source: Module<'_>, identity: &str, name: &str) -> String {
     let mut hasher = DefaultHasher::new();
     (source.name(), identity, name).hash(&mut hasher);
-    format!("{PROMOTED_PREFIX}{:016x}", hasher.finish())
+    format!("{PROMOTED_PREFIX}{:016x}_{name}", hasher.finish())
+}
+
+/// The name that memory had before it got that of [`promoted_name`].
+pub(crate) fn own_name(symbol: &str) -> &str {
+    let promoted = symbol.strip_prefix(PROMOTED_PREFIX);
+    let own = promoted.and_then(|rest| rest.split_once('_'));
+    own.map_or(symbol, |(_, name)| name)
 }
 
 pub(crate) const PROMOTED_PREFIX: &str = "__ferrozyme_static_";

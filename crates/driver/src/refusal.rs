@@ -5,6 +5,7 @@
 
 use crate::descriptor::Slot;
 use crate::enzyme::{LISTED, LOCAL_MARK};
+use crate::gather::own_name;
 use crate::opaque::demangle;
 use crate::passing::slot_of;
 use crate::report::{Diagnostic, Frame, Location};
@@ -340,6 +341,7 @@ impl Wording<'_> {
     /// A function as its author calls it.
     fn name(&self, symbol: &str) -> String {
         if symbol != root_symbol(self.request) {
+            let symbol = own_name(symbol);
             let symbol = symbol.split(LOCAL_MARK).next().unwrap_or(symbol);
             return demangle(symbol.trim_end_matches(LISTED));
         }
