@@ -40,6 +40,8 @@ pub(crate) struct Refusals {
     pub(crate) problems: Vec<Diagnostic>,
     /// The functions that were to be differentiated, by the symbols of their roots.
     pub(crate) roots: Vec<String>,
+    /// Whether one is that a call through a pointer cannot be differentiated.
+    pub(crate) of_pointers: bool,
 }
 
 impl From<Vec<Diagnostic>> for Refusals {
@@ -47,6 +49,7 @@ impl From<Vec<Diagnostic>> for Refusals {
         Refusals {
             problems,
             roots: Vec::new(),
+            of_pointers: false,
         }
     }
 }
@@ -76,11 +79,13 @@ pub(crate) fn derive(
         splits: HashMap::new(),
         split_shadows: HashMap::new(),
         open: Vec::new(),
+        refused_pointers: false,
         reports: Vec::new(),
     };
     let mut refusals = Refusals {
         problems: Vec::new(),
         roots: Vec::new(),
+        of_pointers: false,
     };
     for request in requests {
         derivation.describe_parameters(request);
@@ -103,6 +108,7 @@ pub(crate) fn derive(
             }
         }
     }
+    refusals.of_pointers = derivation.refused_pointers;
     if !refusals.problems.is_empty() {
         return Err(refusals);
     }
@@ -156,6 +162,8 @@ struct Derivation<'m> {
     split_shadows: HashMap<String, Vec<GlobalId>>,
     /// The requests being made, to find those that need themselves.
     open: Vec<String>,
+    /// Whether a call through a pointer was refused.
+    refused_pointers: bool,
     reports: Vec<(String, DerivativeReport)>,
 }
 
@@ -581,11 +589,12 @@ impl Derivation<'_> {
 
     /// Why there is no derivative. Who asked for stages gets those that were reached.
     fn refusal(
-        &self,
+        &mut self,
         request: &FoundRequest,
         report: &DerivativeReport,
         error: &diff::Error,
     ) -> Diagnostic {
+        self.refused_pointers |= error.opcode == Some(Opcode::CallIndirect);
         let mut refusal = describe_refusal(self.module, request, self.reasons, error);
         for (stage, text) in &report.stages {
             let text = show_locations(&self.module.files, text);

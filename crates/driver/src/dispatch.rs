@@ -67,6 +67,9 @@ pub(crate) fn has_unknown_calls(module: Module<'_>, root: &str) -> bool {
 /// planners), and nothing comes of it.
 const MAX_CALLS: usize = 96;
 
+/// How many functions may be brought in for such calls at once, likewise: so many are not what somebody chooses between, but all that happens to have a common type.
+const MAX_CANDIDATES: usize = 192;
+
 /// What came of turning calls through pointers into choices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Dispatched {
@@ -74,7 +77,7 @@ pub(crate) enum Dispatched {
     Nothing,
     /// This many calls became choices; what was brought in for them may call through pointers, too.
     Calls(usize),
-    /// There are too many calls.
+    /// There are too many calls, or functions that may be meant.
     TooMany,
 }
 
@@ -105,6 +108,9 @@ pub(crate) fn dispatch_unknown_calls<'c>(
         .map(|found| found.wanted.clone())
         .filter(is_new)
         .collect();
+    if wanted.len() > MAX_CANDIDATES * choosing.roots.len() {
+        return Ok(Dispatched::TooMany);
+    }
     gather_more(context, inputs, gathered, &wanted)?;
     // What was brought in may have taken the place of functions, and of the calls in them; calls of another kind wait for the next round.
     let (calls, slots): (Vec<Value<'c>>, Vec<(Type<'c>, Option<u64>)>) =

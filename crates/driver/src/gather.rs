@@ -43,6 +43,27 @@ pub(crate) struct Gathered<'c> {
     pub(crate) is_told_of_moves: bool,
 }
 
+impl<'c> Gathered<'c> {
+    /// The same with a module of its own, to begin again from.
+    pub(crate) fn duplicate(&self) -> Gathered<'c> {
+        Gathered {
+            module: self.module.duplicate(),
+            requests: self.requests.clone(),
+            registrations: self.registrations.clone(),
+            rewritten: self.rewritten.clone(),
+            from_std: self.from_std.clone(),
+            promoted: self.promoted.clone(),
+            originals: self.originals.clone(),
+            is_told_of_moves: self.is_told_of_moves,
+        }
+    }
+
+    /// Gives up what was made of it, and begins again from another.
+    pub(crate) fn replace_by(&mut self, other: Gathered<'c>) {
+        std::mem::replace(self, other).module.dispose();
+    }
+}
+
 /// A function of the program that is wanted for its address.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Wanted {
@@ -183,7 +204,7 @@ impl<'c> Gathering<'c, '_> {
                 self.module.set_data_layout(&source.data_layout());
             }
             self.declare_primals(source);
-            self.link(index, source).map_err(one)?;
+            self.link(index, source, self.module).map_err(one)?;
         }
         self.close().map_err(one)?;
         self.find_given();
@@ -236,7 +257,7 @@ impl<'c> Gathering<'c, '_> {
                 }
             }
             self.rewritten.insert(index, rewritten(source)?);
-            self.link(index, source)?;
+            self.link(index, source, self.module)?;
         }
         self.close()?;
         self.find_given();
@@ -363,7 +384,13 @@ impl<'c> Gathering<'c, '_> {
         }
     }
 
-    fn link(&mut self, index: usize, source: Module<'c>) -> Result<(), Diagnostic> {
+    /// Links what a module wants of a source.
+    fn link(
+        &mut self,
+        index: usize,
+        source: Module<'c>,
+        into: Module<'c>,
+    ) -> Result<(), Diagnostic> {
         let input = self.inputs.get(index).map_err(Diagnostic::error)?;
         let std = matches!(input.origin, Origin::Std { .. });
         for name in promote_locals(source, &self.inputs.identity(index)) {
@@ -418,7 +445,7 @@ impl<'c> Gathering<'c, '_> {
             global.set_linkage(Linkage::AvailableExternally);
         }
         source.set_inline_assembly("");
-        self.module.link(source).map_err(from_llvm)
+        into.link(source).map_err(from_llvm)
     }
 
     /// Links what is declared and defined elsewhere, until nothing is missing that can be had.
@@ -450,6 +477,8 @@ impl<'c> Gathering<'c, '_> {
                 }
                 return Ok(());
             }
+            // LLVM looks through all of the module that is linked into, each time; so the sources of a round come together before they go there.
+            let together = self.module_for(wanted.values().flatten());
             for index in wanted.into_keys() {
                 let source = self.load(index, true)?;
                 if source.function(crate::requests::REQUEST_SYMBOL).is_some()
@@ -460,12 +489,30 @@ impl<'c> Gathering<'c, '_> {
                     let source = self.load(index, false)?;
                     self.replace_requests(source, index)
                         .map_err(|mut all| all.remove(0))?;
-                    self.link(index, source)?;
+                    self.link(index, source, together)?;
                     continue;
                 }
-                self.link(index, source)?;
+                self.link(index, source, together)?;
+            }
+            self.module.link(together).map_err(from_llvm)?;
+        }
+    }
+
+    /// A module that wants what the working module wants of these names.
+    fn module_for<'n>(&self, names: impl Iterator<Item = &'n String>) -> Module<'c> {
+        let module = self.context.create_module("ferrozyme");
+        module.set_triple(&self.module.triple());
+        module.set_data_layout(&self.module.data_layout());
+        for name in names {
+            if let Some(function) = self.module.function(name) {
+                module.add_function(name, function.value_type());
+            } else if let Some(global) = self.module.global(name) {
+                module
+                    .add_global(name, global.value_type())
+                    .set_global_constant(true);
             }
         }
+        module
     }
 
     /// The input that defines a symbol. What is local there is found if it was registered there.
@@ -542,16 +589,23 @@ impl<'c> Gathering<'c, '_> {
         }
     }
 
-    /// Whether a function of the standard library is visible to others; none if it is not from there. Local functions of a module that is linked a second time get a
-    /// number behind their names.
+    /// Whether a function of the standard library is visible to others; none if it is not from there. Local functions get a number behind their names for each time that
+    /// they met others of the same name.
     fn is_visible_in_std(&self, name: &str) -> Option<bool> {
-        let known = self.from_std.get(name).copied();
-        known.or_else(|| {
-            let (name, number) = name.rsplit_once('.')?;
-            let numbered = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-            let known = self.from_std.get(name).copied();
-            known.filter(|visible| numbered && !visible)
-        })
+        if let Some(&visible) = self.from_std.get(name) {
+            return Some(visible);
+        }
+        let mut rest = name;
+        while let Some((name, number)) = rest.rsplit_once('.')
+            && !number.is_empty()
+            && number.bytes().all(|byte| byte.is_ascii_digit())
+        {
+            if let Some(&visible) = self.from_std.get(name) {
+                return (!visible).then_some(false);
+            }
+            rest = name;
+        }
+        None
     }
 
     /// Modules whose local memory is used from the working module give it a name.

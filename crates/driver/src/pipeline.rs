@@ -52,68 +52,11 @@ pub fn differentiate(inputs: &dyn Inputs, options: &Options) -> Result<Output, V
     ferrozyme_llvm::load(&options.sysroot).map_err(unloadable)?;
     clock.lap("load LLVM");
 
-    // What is refused late is not before all has been tried.
-    let late = options.perturbation.late.then_some(options);
-    let mut options = options.clone();
-    options.perturbation.late = false;
-    let refused = match attempt(inputs, &options, &HashSet::new(), &mut clock) {
-        Ok(output) => return Ok(output),
-        Err(refused) => refused,
-    };
-    let mut problems = refused.problems;
-    if !refused.calling_pointers.is_empty() {
-        // Calls through pointers may be why.
-        match attempt(inputs, &options, &refused.calling_pointers, &mut clock) {
-            Ok(output) => return Ok(output),
-            Err(again) if again.has_choices => problems = again.problems,
-            Err(_) => {}
-        }
-    }
-    match late {
-        Some(options) => attempt(inputs, options, &refused.calling_pointers, &mut clock)
-            .map_err(|again| again.problems),
-        None => Err(problems),
-    }
-}
-
-/// How often functions are brought in that are called through pointers by those that were brought in before.
-const MAX_ROUNDS: usize = 4;
-
-/// Why derivatives could not be made, and what could be tried.
-pub(crate) struct Refused {
-    pub(crate) problems: Vec<Diagnostic>,
-    /// Those of the roots without derivatives that reach calls through pointers of which nothing is known.
-    pub(crate) calling_pointers: HashSet<String>,
-    /// Whether such calls were turned into choices.
-    pub(crate) has_choices: bool,
-}
-
-impl From<Vec<Diagnostic>> for Refused {
-    fn from(problems: Vec<Diagnostic>) -> Refused {
-        Refused {
-            problems,
-            calling_pointers: HashSet::new(),
-            has_choices: false,
-        }
-    }
-}
-
-/// Makes the derivatives. Calls through pointers that some roots reach become choices between functions of the program.
-fn attempt(
-    inputs: &dyn Inputs,
-    options: &Options,
-    calling_pointers: &HashSet<String>,
-    clock: &mut Clock,
-) -> Result<Output, Refused> {
     let context = Context::new().map_err(unloadable)?;
     inputs.progress("gathers what is to be differentiated");
     let mut gathered = gather(&context, inputs)?;
     clock.lap("gather");
-    let choosing = Choosing {
-        program: inputs,
-        roots: calling_pointers,
-    };
-    let mut made = make_derivatives(&context, &mut gathered, &choosing, options, clock)?;
+    let mut made = make_derivatives(&context, &mut gathered, inputs, options, &mut clock)?;
     inputs.progress("compiles the derivatives");
     let machine = &made.machine;
     let module = optimise_derivatives(gathered.module, machine, options.level)
@@ -133,6 +76,9 @@ fn attempt(
     })
 }
 
+/// How often functions are brought in that are called through pointers by those that were brought in before.
+const MAX_ROUNDS: usize = 4;
+
 /// Which calls through pointers become choices, and between what.
 pub(crate) struct Choosing<'a> {
     /// Where the functions are.
@@ -148,13 +94,66 @@ pub(crate) struct Made {
 }
 
 /// Adds the derivatives to the working module, not yet optimised.
+///
+/// Those that are refused and reach calls through pointers of which nothing is known are tried once more, with choices between functions of the program in the place of the calls.
 pub(crate) fn make_derivatives<'c>(
     context: &'c Context,
     gathered: &mut Gathered<'c>,
-    choosing: &Choosing<'_>,
+    program: &dyn Inputs,
     options: &Options,
     clock: &mut Clock,
-) -> Result<Made, Refused> {
+) -> Result<Made, Vec<Diagnostic>> {
+    let machine = prepare_module(context, gathered, program, options)?;
+    let calling: HashSet<String> = gathered
+        .requests
+        .iter()
+        .map(root_symbol)
+        .filter(|root| has_unknown_calls(gathered.module, root))
+        .collect();
+    let late = options.perturbation.late;
+    let prepared = (late || !calling.is_empty()).then(|| gathered.duplicate());
+    let mut attempt = Attempt {
+        program,
+        machine: &machine,
+        options: options.clone(),
+        calling_pointers: HashSet::new(),
+    };
+    // What is refused late is not before all has been tried.
+    attempt.options.perturbation.late = false;
+    let mut refused = match attempt.run(context, gathered, clock) {
+        Ok(reports) => return Ok(Made { machine, reports }),
+        Err(refused) => refused,
+    };
+    let roots = std::mem::take(&mut refused.roots).into_iter();
+    attempt.calling_pointers = roots.filter(|root| calling.contains(root)).collect();
+    if let Some(prepared) = &prepared
+        && !attempt.calling_pointers.is_empty()
+    {
+        gathered.replace_by(prepared.duplicate());
+        match attempt.run(context, gathered, clock) {
+            Ok(reports) => return Ok(Made { machine, reports }),
+            // What else was wrong the first time is still what the user has to know.
+            Err(again) if refused.of_pointers && !again.problems.is_empty() => refused = again,
+            Err(_) => {}
+        }
+    }
+    if let Some(prepared) = prepared.filter(|_| late) {
+        gathered.replace_by(prepared);
+        attempt.options.perturbation.late = true;
+        let reports = attempt.run(context, gathered, clock);
+        let reports = reports.map_err(|again| again.problems)?;
+        return Ok(Made { machine, reports });
+    }
+    Err(refused.problems)
+}
+
+/// Brings the working module into the form that is differentiated.
+fn prepare_module<'c>(
+    context: &'c Context,
+    gathered: &mut Gathered<'c>,
+    program: &dyn Inputs,
+    options: &Options,
+) -> Result<TargetMachine, Vec<Diagnostic>> {
     let module = gathered.module;
     for request in &gathered.requests {
         build_root(context, module, request);
@@ -178,9 +177,7 @@ pub(crate) fn make_derivatives<'c>(
     wrap_library_addresses(context, module);
     let machine = target_machine(&module.triple(), options).map_err(|problem| vec![problem])?;
     let perturbation = &options.perturbation;
-    choosing
-        .program
-        .progress("optimises what is to be differentiated");
+    program.progress("optimises what is to be differentiated");
     choose_inlining(context, module, &gathered.requests, perturbation.inline);
     prepare(module, &machine, perturbation).map_err(|problem| vec![problem])?;
     let mut refused = refuse_changes_in_formatting(context, module);
@@ -190,50 +187,74 @@ pub(crate) fn make_derivatives<'c>(
         &gathered.requests,
     ));
     if !refused.is_empty() {
-        return Err(refused.into());
+        return Err(refused);
     }
-    let mut choices = Vec::new();
-    let mut dispatched = 0;
-    if !choosing.roots.is_empty() {
-        choosing
-            .program
-            .progress("looks for the functions behind pointers");
+    Ok(machine)
+}
+
+/// One way to make the derivatives of a prepared module.
+struct Attempt<'a> {
+    /// Where more functions are.
+    program: &'a dyn Inputs,
+    machine: &'a TargetMachine,
+    options: Options,
+    /// The roots whose calls through pointers become choices between functions of the program.
+    calling_pointers: HashSet<String>,
+}
+
+impl Attempt<'_> {
+    fn run<'c>(
+        &self,
+        context: &'c Context,
+        gathered: &mut Gathered<'c>,
+        clock: &mut Clock,
+    ) -> Result<Vec<DerivativeReport>, Refusals> {
+        let choices = self.choose(context, gathered)?;
+        follow_bits(context, gathered.module);
+        let names = names_of(&gathered.requests);
+        self.program.progress(&format!("differentiates {names}"));
+        let derived = differentiate_prepared(
+            context,
+            gathered,
+            &choices,
+            &self.calling_pointers,
+            &self.options,
+            clock,
+        )?;
+        Ok(derived.reports)
     }
-    for _ in 0..MAX_ROUNDS {
-        match dispatch_unknown_calls(context, choosing, gathered, &mut choices, dispatched)? {
-            Dispatched::Nothing => break,
-            Dispatched::Calls(calls) => dispatched += calls,
-            // What was said before is all that can be said.
-            Dispatched::TooMany => return Err(Refused::from(Vec::new())),
+
+    /// Puts choices in the place of calls through pointers. Gives no problems with the refusal if there are too many: what was said before is all that can be said.
+    fn choose<'c>(
+        &self,
+        context: &'c Context,
+        gathered: &mut Gathered<'c>,
+    ) -> Result<Vec<Choice>, Refusals> {
+        let mut choices = Vec::new();
+        if self.calling_pointers.is_empty() {
+            return Ok(choices);
         }
-        return_results(context, module, &mut gathered.registrations);
-        choose_inlining(context, module, &gathered.requests, perturbation.inline);
-        prepare(module, &machine, perturbation).map_err(|problem| vec![problem])?;
+        self.program
+            .progress("looks for the functions behind pointers");
+        let choosing = Choosing {
+            program: self.program,
+            roots: &self.calling_pointers,
+        };
+        let perturbation = &self.options.perturbation;
+        let mut dispatched = 0;
+        for _ in 0..MAX_ROUNDS {
+            match dispatch_unknown_calls(context, &choosing, gathered, &mut choices, dispatched)? {
+                Dispatched::Nothing => break,
+                Dispatched::Calls(calls) => dispatched += calls,
+                Dispatched::TooMany => return Err(Vec::new().into()),
+            }
+            let module = gathered.module;
+            return_results(context, module, &mut gathered.registrations);
+            choose_inlining(context, module, &gathered.requests, perturbation.inline);
+            prepare(module, self.machine, perturbation).map_err(|problem| vec![problem])?;
+        }
+        Ok(choices)
     }
-    follow_bits(context, module);
-    let roots: Vec<String> = gathered.requests.iter().map(root_symbol).collect();
-    let calling: HashSet<String> = roots
-        .into_iter()
-        .filter(|root| has_unknown_calls(module, root))
-        .collect();
-    choosing
-        .program
-        .progress(&format!("differentiates {}", names_of(&gathered.requests)));
-    let derived =
-        differentiate_prepared(context, gathered, &choices, choosing.roots, options, clock)
-            .map_err(|refusals| Refused {
-                problems: refusals.problems,
-                calling_pointers: refusals
-                    .roots
-                    .into_iter()
-                    .filter(|root| calling.contains(root))
-                    .collect(),
-                has_choices: !choices.is_empty(),
-            })?;
-    Ok(Made {
-        machine,
-        reports: derived.reports,
-    })
 }
 
 /// What is differentiated, in a few words.

@@ -10,7 +10,7 @@ use crate::gather::{
 };
 use crate::inputs::{Input, Inputs, Origin};
 use crate::options::{Level, Options};
-use crate::pipeline::{Choosing, Clock, Made, add_code, make_derivatives, unloadable};
+use crate::pipeline::{Clock, Made, add_code, make_derivatives, unloadable};
 use crate::report::{Diagnostic, Report};
 use crate::requests::DERIVATIVE_PREFIX;
 use ferrozyme_llvm::{Context, Linkage, Module, Value, Visibility};
@@ -120,43 +120,20 @@ pub fn compile_unit(
             .parse_bitcode(name, bitcode.map_or(&[], Vec::as_slice))
             .map_err(|error| unreadable(&error))
     };
-    let mut calling_pointers = HashSet::new();
-    let mut first_problems = None;
-    let (gathered, made) = loop {
-        let mut gathered = gather(&context, &inputs)?;
-        clock.lap("gather");
-        if gathered.requests.is_empty() {
-            // Entry points that stand for no derivative.
-            let module = rewritten(&gathered)?;
-            make_local(module, unit_options.visible_statics);
-            return Ok(Unit {
-                bitcode: finished(module, unit_options),
-                requests: UnitRequests::Made,
-                defined,
-                report,
-            });
-        }
-        let choosing = Choosing {
-            program: &inputs,
-            roots: &calling_pointers,
-        };
-        match make_derivatives(&context, &mut gathered, &choosing, options, &mut clock) {
-            Ok(made) => break (gathered, Ok(made)),
-            // Calls through pointers may be why.
-            Err(refused) if first_problems.is_none() && !refused.calling_pointers.is_empty() => {
-                gathered.module.dispose();
-                first_problems = Some(refused.problems);
-                calling_pointers = refused.calling_pointers;
-            }
-            Err(refused) => {
-                let problems = match first_problems {
-                    Some(first) if !refused.has_choices => first,
-                    _ => refused.problems,
-                };
-                break (gathered, Err(problems));
-            }
-        }
-    };
+    let mut gathered = gather(&context, &inputs)?;
+    clock.lap("gather");
+    if gathered.requests.is_empty() {
+        // Entry points that stand for no derivative.
+        let module = rewritten(&gathered)?;
+        make_local(module, unit_options.visible_statics);
+        return Ok(Unit {
+            bitcode: finished(module, unit_options),
+            requests: UnitRequests::Made,
+            defined,
+            report,
+        });
+    }
+    let made = make_derivatives(&context, &mut gathered, &inputs, options, &mut clock);
     let module = rewritten(&gathered)?;
     let Made {
         machine,
