@@ -298,6 +298,8 @@ pub struct Objects {
     addresses: FxHashMap<Value, Place>,
     /// Integers that were calculated, and so are neither floats nor addresses, wherever they are put.
     numbers: EntitySet<Value>,
+    /// For each parameter: whether it is a number by all that is done with it.
+    counted: Vec<bool>,
     /// Pointers that are made of numbers in which an address may be hidden.
     forged: EntitySet<Value>,
     /// Where the parts of globals lie.

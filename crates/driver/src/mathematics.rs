@@ -5,7 +5,7 @@
 
 use crate::opaque::demangle;
 use ferrozyme_llvm::import::is_mathematical;
-use ferrozyme_llvm::{Module, Type, TypeKind};
+use ferrozyme_llvm::{Context, Linkage, Module, Type, TypeKind, Value};
 
 /// Functions with a whole number among their arguments or results, which have the types of C's.
 const WITH_INTEGERS: &[&str] = &[
@@ -13,8 +13,20 @@ const WITH_INTEGERS: &[&str] = &[
     "jnf", "y0", "y0f", "y1", "y1f", "yn", "ynf",
 ];
 
+/// Functions with two results. C's return the first, and put the other behind a pointer that is their last argument.
+const WITH_TWO_RESULTS: &[&str] = &[
+    "frexp",
+    "frexpf",
+    "modf",
+    "modff",
+    "remquo",
+    "remquof",
+    "lgamma_r",
+    "lgammaf_r",
+];
+
 /// Puts C's functions in the place of the crate's.
-pub(crate) fn call_library_functions(module: Module<'_>) {
+pub(crate) fn call_library_functions<'c>(context: &'c Context, module: Module<'c>) {
     for function in module.functions().collect::<Vec<_>>() {
         let path = demangle(&function.name());
         let Some(name) = path
@@ -23,6 +35,10 @@ pub(crate) fn call_library_functions(module: Module<'_>) {
         else {
             continue;
         };
+        if WITH_TWO_RESULTS.contains(&name) && !function.is_declaration() {
+            call_for_two_results(context, module, function, name);
+            continue;
+        }
         let known = is_mathematical(name) || WITH_INTEGERS.contains(&name);
         let ty = function.value_type();
         if !known
@@ -36,6 +52,38 @@ pub(crate) fn call_library_functions(module: Module<'_>) {
         let library = module.declare(name, ty);
         function.replace_uses_with(library);
     }
+}
+
+/// Makes a function that returns a pair call C's.
+fn call_for_two_results<'c>(
+    context: &'c Context,
+    module: Module<'c>,
+    function: Value<'c>,
+    name: &str,
+) {
+    let pair = function.value_type().result();
+    let parameters = function.parameters();
+    let is_float = |value: &Value<'c>| value.ty().is_float();
+    let [first, second] = pair.fields()[..] else {
+        return;
+    };
+    if pair.kind() != TypeKind::Struct || !parameters.iter().all(is_float) {
+        return;
+    }
+    let mut types: Vec<Type<'c>> = parameters.iter().map(|value| value.ty()).collect();
+    types.push(context.pointer());
+    let library = module.declare(name, first.function(&types, false));
+    function.delete_body();
+    function.set_linkage(Linkage::Internal);
+    let builder = context.builder();
+    builder.at_end(context.append_block(function, "entry"));
+    let place = builder.alloca(second);
+    let mut arguments = parameters;
+    arguments.push(place);
+    let result = builder.call_function(library, &arguments);
+    let both = builder.insert_value(pair.poison(), result, 0);
+    let both = builder.insert_value(both, builder.load(second, place), 1);
+    builder.return_value(both);
 }
 
 /// Whether a function has floats of the type that its name says, and numbers of 32 bits, and nothing else.

@@ -171,7 +171,7 @@ fn prepare_module<'c>(
     translate_assembly(context, module);
     mark_arrays(context, module);
     if !options.strict {
-        call_library_functions(module);
+        call_library_functions(context, module);
     }
     spell_out_instructions(context, module);
     wrap_library_addresses(context, module);

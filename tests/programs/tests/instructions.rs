@@ -88,8 +88,22 @@ fn library(x: &[f64]) -> f64 {
         + libm::fabs(x[1])
 }
 
+/// Functions of two results.
+fn library_pairs(x: &[f64]) -> f64 {
+    let (mantissa, exponent) = libm::frexp(x[0] * 5.0);
+    let (part, whole) = libm::modf(x[1] * 3.0);
+    let (rest, quotient) = libm::remquo(x[2] * 7.0, x[0]);
+    let (gamma, sign) = libm::lgamma_r(x[1]);
+    mantissa * f64::from(exponent)
+        + part * whole
+        + rest * rest * f64::from(quotient & 7)
+        + gamma * f64::from(sign)
+}
+
 #[test]
 fn bits_of_floats() {
+    check_function!(library_pairs, &[0.3, 0.7, 1.1]);
+    check_function!(library_pairs, &[0.41, 1.6, -2.3]);
     check_function!(signs, &[0.3, 0.7, 1.1]);
     check_function!(signs, &[-0.3, -0.7, -1.1]);
     check_function!(library, &[0.3, 0.7, 1.1]);

@@ -293,3 +293,39 @@ fn insertion_into_a_search_tree() {
         .forward(bsorted)
         .check(&[0.7, 1.3, 2.1, 1.9, 0.2]);
 }
+
+/// A node of an expression whose nodes lie in one vector: a number, or where its operands are.
+enum Node {
+    Value(f64),
+    Times(usize, usize),
+    Sin(usize),
+}
+
+fn evaluate_node(nodes: &[Node], at: usize) -> f64 {
+    match &nodes[at] {
+        Node::Value(value) => *value,
+        Node::Times(a, b) => evaluate_node(nodes, *a) * evaluate_node(nodes, *b),
+        Node::Sin(a) => evaluate_node(nodes, *a).sin(),
+    }
+}
+
+#[autodiff_reverse(dnodes, Duplicated, Active)]
+#[autodiff_forward(bnodes, Dual, Dual)]
+fn nodes_by_position(x: &[f64]) -> f64 {
+    let mut nodes: Vec<Node> = x.iter().map(|&value| Node::Value(value)).collect();
+    let mut last = 0;
+    for at in 0..x.len() {
+        nodes.push(Node::Sin(last));
+        nodes.push(Node::Times(nodes.len() - 1, at));
+        last = nodes.len() - 1;
+    }
+    evaluate_node(&nodes, last)
+}
+
+#[test]
+fn positions_of_nodes_are_passed_on() {
+    Field::new("nodes by position", nodes_by_position)
+        .reverse(dnodes)
+        .forward(bnodes)
+        .check(&[0.8, 1.2, -0.5, 2.0]);
+}

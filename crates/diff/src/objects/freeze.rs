@@ -116,6 +116,7 @@ pub(super) fn freeze(gather: Gather<'_>) -> Vec<(FunctionId, Objects)> {
                 values,
                 addresses,
                 numbers: body.numbers.clone(),
+                counted: body.counted.clone(),
                 forged: body.forged.clone(),
                 globals: globals.clone(),
                 functions: functions.clone(),

@@ -15,6 +15,7 @@
 mod call;
 mod collapse;
 mod copy;
+mod counted;
 mod instance;
 mod memory;
 mod numbers;
@@ -24,6 +25,7 @@ use super::guard::{checked_words, guarded_indices};
 use super::interval::{Interval, Intervals};
 use super::span::Span;
 use super::{Known, Objects, Source, freeze};
+use counted::counted_params;
 use ferrozyme_ir::entity::{EntitySet, SecondaryMap};
 use ferrozyme_ir::{
     Constant, Function, FunctionId, GlobalId, Module, Op, Opcode, Payload, Region, Type, Value,
@@ -105,17 +107,22 @@ fn gather_of<'a>(
     group: &[FunctionId],
     finished: &'a FxHashMap<FunctionId, Arc<Objects>>,
 ) -> Gather<'a> {
-    let bodies: Vec<Body<'a>> = group
+    let mut bodies: Vec<Body<'a>> = group
         .iter()
         .map(|&id| Body::of(id, &module.functions[id]))
         .collect();
+    let positions = group.iter().copied().zip(0..).collect();
+    let counted = counted_params(&bodies, &positions, finished);
+    for (body, counted) in bodies.iter_mut().zip(counted) {
+        body.counted = counted;
+    }
     let steps: usize = bodies.iter().map(|body| body.steps.len()).sum();
     Gather {
         module,
         finished,
         graph: Graph::of(SIZE + steps * SIZE_OF_EACH),
         bodies,
-        positions: group.iter().copied().zip(0..).collect(),
+        positions,
         globals: FxHashMap::default(),
         functions: FxHashMap::default(),
         instances: FxHashMap::default(),
@@ -175,6 +182,8 @@ pub(super) struct Body<'a> {
     pub(super) results: Vec<Outlet>,
     /// Integers that were calculated.
     pub(super) numbers: EntitySet<Value>,
+    /// For each parameter: whether it is a number by all that is done with it.
+    pub(super) counted: Vec<bool>,
     /// Pointers that are made of numbers in which an address may be hidden.
     pub(super) forged: EntitySet<Value>,
     intervals: Intervals,
@@ -232,6 +241,7 @@ impl<'a> Body<'a> {
             cells: SecondaryMap::new(),
             results: Vec::new(),
             numbers: EntitySet::new(),
+            counted: Vec::new(),
             forged: EntitySet::new(),
             guarded: guarded_indices(function, &intervals),
             checked: checked_words(function),

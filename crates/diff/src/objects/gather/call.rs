@@ -35,11 +35,24 @@ impl Gather<'_> {
         }
     }
 
+    /// Whether a parameter is a number by all that is done with it.
+    pub(super) fn is_counted(&self, callee: FunctionId, index: usize) -> bool {
+        let counted = match (self.positions.get(&callee), self.finished.get(&callee)) {
+            (Some(&inner), _) => &self.bodies[inner].counted,
+            (None, Some(objects)) => &objects.counted,
+            (None, None) => return false,
+        };
+        counted.get(index) == Some(&true)
+    }
+
     /// A call of a function of the same group.
     fn call_within(&mut self, b: usize, op: Op, inner: usize, arguments: &[Value]) {
         let function = self.bodies[inner].function;
         let params = function.arguments();
-        for (&argument, &param) in arguments.iter().zip(params) {
+        for (index, (&argument, &param)) in arguments.iter().zip(params).enumerate() {
+            if self.bodies[inner].counted[index] {
+                continue;
+            }
             if function.ty(param).is_ptr() {
                 let target = self.place_of(b, argument);
                 self.grow(inner, param, target);

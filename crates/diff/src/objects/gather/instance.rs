@@ -74,8 +74,9 @@ impl Gather<'_> {
         self.bind_names(callee, &instance);
         // By how much the arguments spread around the address that the copy was bound to, for each class.
         let mut spreads: SmallVec<[(Class, Span); 2]> = SmallVec::new();
-        for (&argument, &trace) in arguments.iter().zip(&traces) {
+        for ((&argument, &trace), &counted) in arguments.iter().zip(&traces).zip(&callee.counted) {
             match trace {
+                _ if counted => {}
                 Trace::Pointer(place) => {
                     let Some(actual) = self.place_of(b, argument) else {
                         continue;
@@ -160,8 +161,11 @@ impl Gather<'_> {
         roots.extend(carried.iter().flatten().copied().map(Trace::Pointer));
         let instance = self.instantiate(caller, &roots);
         self.bind_names(caller, &instance);
-        for ((&param, &trace), carried) in params.iter().zip(&traces).zip(carried) {
+        let counted = self.bodies[0].counted.clone();
+        let traces = traces.iter().zip(carried).zip(counted);
+        for (&param, ((&trace, carried), counted)) in params.iter().zip(traces) {
             match trace {
+                _ if counted => {}
                 Trace::Pointer(place) => {
                     let target = Target {
                         class: instance.classes[&place.class],

@@ -74,6 +74,11 @@ impl Packing {
         }
         packing
     }
+
+    /// Whether an operation on integers only moves them.
+    pub(super) fn moves(&self, op: Op) -> bool {
+        self.joined.contains_key(&op) || self.taken.contains_key(&op) || self.serving.contains(&op)
+    }
 }
 
 /// Whether a type is an integer of whole bytes of which memory holds nothing but its bits.
@@ -453,6 +458,11 @@ impl Gather<'_> {
     pub(super) fn tell_integers(&mut self, b: usize) {
         let function = self.bodies[b].function;
         let mut equalities = Vec::new();
+        for index in 0..self.bodies[b].counted.len() {
+            if self.bodies[b].counted[index] {
+                self.made(b, function.arguments()[index]);
+            }
+        }
         for op in returning_ops(function) {
             let data = &function.ops[op];
             let operands = &data.operands;
@@ -492,6 +502,16 @@ impl Gather<'_> {
                     Opcode::AtomicAdd => {
                         self.used(b, &operands[1..2]);
                         self.made(b, data.results[0]);
+                    }
+                    Opcode::Call => {
+                        let Payload::Callee(callee) = data.payload else {
+                            unreachable!("a verified call has a callee")
+                        };
+                        for (index, &argument) in operands.iter().enumerate() {
+                            if self.is_counted(callee, index) {
+                                self.used(b, &[argument]);
+                            }
+                        }
                     }
                     Opcode::For => {
                         self.used(b, &operands[..3]);

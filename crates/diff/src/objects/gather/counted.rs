@@ -1,0 +1,137 @@
+//! Parameters that are numbers by all that is done with them: they are calculated with, compared, and say where in memory, how often or which.
+//!
+//! What is passed for them is a number as well, whatever else lies where it was read; that it is none of the floats there is checked before the call. In particular a function that
+//! finds in memory what it calls itself with need not take its parameter for all that such memory may hold:
+//!
+//! ```text
+//! func @eval(%nodes: ptr, %k: i64) -> (f64) {        ; a node is a float, or the numbers of other nodes
+//!   %node = offset %nodes, %k * 24
+//!   …
+//!   %left = load i64 %operand align 8                ; a float, a number
+//!   %a = call @eval(%nodes, %left)
+//! ```
+
+use super::super::Objects;
+use super::Body;
+use ferrozyme_ir::{
+    Constant, Form, Function, FunctionId, Op, Opcode, Payload, Value, returning_ops,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+
+/// For each function of a group and each of its parameters: whether it is such a number.
+pub(super) fn counted_params(
+    bodies: &[Body<'_>],
+    positions: &FxHashMap<FunctionId, usize>,
+    finished: &FxHashMap<FunctionId, Arc<Objects>>,
+) -> Vec<Vec<bool>> {
+    // All are, until something else is found to be done with them.
+    let mut counted: Vec<Vec<bool>> = bodies
+        .iter()
+        .map(|body| {
+            let params = body.function.params.iter();
+            let has_body = body.function.body.is_some();
+            params
+                .map(|param| has_body && param.ty.is_int() && !param.ty.is_vector())
+                .collect()
+        })
+        .collect();
+    loop {
+        let mut changed = false;
+        for (b, body) in bodies.iter().enumerate() {
+            if !counted[b].contains(&true) {
+                continue;
+            }
+            let is_counted = |callee: FunctionId, index: usize| {
+                let flags = match (positions.get(&callee), finished.get(&callee)) {
+                    (Some(&inner), _) => Some(&counted[inner]),
+                    (None, Some(objects)) => Some(&objects.counted),
+                    (None, None) => None,
+                };
+                flags.and_then(|flags| flags.get(index)) == Some(&true)
+            };
+            let moved = moved_values(body, &is_counted);
+            for (index, param) in body.function.arguments().iter().enumerate() {
+                if counted[b][index] && moved.contains(param) {
+                    counted[b][index] = false;
+                    changed = true;
+                }
+            }
+        }
+        if !changed {
+            return counted;
+        }
+    }
+}
+
+/// The values with which something else is done: they are put somewhere, or something is made of them that is.
+fn moved_values(
+    body: &Body<'_>,
+    is_counted: &dyn Fn(FunctionId, usize) -> bool,
+) -> FxHashSet<Value> {
+    let function = body.function;
+    let mut moved = FxHashSet::default();
+    // Operands of what gives a number, by that number.
+    let mut made_of: FxHashMap<Value, Vec<Value>> = FxHashMap::default();
+    let mut work = Vec::new();
+    for op in returning_ops(function) {
+        let data = &function.ops[op];
+        let passes_on = is_calculation(body, op);
+        for (index, &operand) in data.operands.iter().enumerate() {
+            if !function.ty(operand).is_int() || function.is_constant(operand) {
+                continue;
+            }
+            if passes_on {
+                made_of.entry(data.results[0]).or_default().push(operand);
+            } else if data.opcode == Opcode::For && index < 3 {
+                let counter = function.regions[data.regions[0]].args[0];
+                made_of.entry(counter).or_default().push(operand);
+            } else if !ends_as_number(function, op, index, is_counted) {
+                work.push(operand);
+            }
+        }
+    }
+    while let Some(value) = work.pop() {
+        if moved.insert(value) {
+            work.extend(made_of.get(&value).into_iter().flatten());
+        }
+    }
+    moved
+}
+
+/// Whether an operation makes a number of numbers.
+fn is_calculation(body: &Body<'_>, op: Op) -> bool {
+    let data = &body.function.ops[op];
+    match data.opcode.form() {
+        Form::IntUnary | Form::IntBinary => !body.packing.moves(op),
+        Form::Cast => {
+            let widths = [Opcode::TruncInt, Opcode::Zext, Opcode::Sext];
+            widths.contains(&data.opcode) && !body.packing.moves(op)
+        }
+        _ => false,
+    }
+}
+
+/// Whether an operand is looked at as a number, and nothing of it goes on from there.
+fn ends_as_number(
+    function: &Function,
+    op: Op,
+    index: usize,
+    is_counted: &dyn Fn(FunctionId, usize) -> bool,
+) -> bool {
+    let data = &function.ops[op];
+    match (data.opcode, &data.payload) {
+        (Opcode::Sitofp | Opcode::Uitofp | Opcode::If, _) => true,
+        (Opcode::Select, _) => index == 0,
+        // What is so far from a constant address may be any address.
+        (Opcode::Offset, _) => {
+            let base = function.constant_of(data.operands[0]);
+            index == 1 && !matches!(base, Some(Constant::Bits(_)))
+        }
+        (Opcode::Extract, _) => index == 1,
+        (Opcode::Insert | Opcode::Copy | Opcode::Move | Opcode::Fill, _) => index == 2,
+        (Opcode::Stack | Opcode::Alloc | Opcode::Switch, _) => index == 0,
+        (Opcode::Call, &Payload::Callee(callee)) => is_counted(callee, index),
+        _ => data.opcode.form() == Form::IntCompare,
+    }
+}
