@@ -11,6 +11,7 @@
 use crate::enzyme::{has_requests, read_enzyme_registrations, replace_calls};
 use crate::given::find_given;
 use crate::inputs::{Inputs, Origin};
+use crate::mathematics::substitute_of;
 use crate::opaque::{demangle, is_inactive_of_cpp, is_machinery_of_formatting, is_opaque};
 use crate::perturbation::is_of_library;
 use crate::registrations::{Registration, read_registrations};
@@ -41,6 +42,8 @@ pub(crate) struct Gathered<'c> {
     pub(crate) originals: HashSet<String>,
     /// Whether the program wants to know which memory of arguments took the place of which.
     pub(crate) is_told_of_moves: bool,
+    /// Whether every function has to be the one that the program calls.
+    strict: bool,
 }
 
 impl<'c> Gathered<'c> {
@@ -55,6 +58,7 @@ impl<'c> Gathered<'c> {
             promoted: self.promoted.clone(),
             originals: self.originals.clone(),
             is_told_of_moves: self.is_told_of_moves,
+            strict: self.strict,
         }
     }
 
@@ -112,6 +116,7 @@ pub(crate) fn gather_more<'c>(
         from_std: std::mem::take(&mut gathered.from_std),
         originals: std::mem::take(&mut gathered.originals),
         linked: HashSet::new(),
+        strict: gathered.strict,
     };
     let outcome = gathering.add_functions(wanted);
     gathered.requests = gathering.requests;
@@ -123,10 +128,11 @@ pub(crate) fn gather_more<'c>(
     outcome.map_err(one)
 }
 
-/// Brings together what the requests of all modules reach.
+/// Brings together what the requests of all modules reach. If that is `strict`, every function is the one that the program calls.
 pub(crate) fn gather<'c>(
     context: &'c Context,
     inputs: &dyn Inputs,
+    strict: bool,
 ) -> Result<Gathered<'c>, Vec<Diagnostic>> {
     let mut gathering = Gathering {
         context,
@@ -139,6 +145,7 @@ pub(crate) fn gather<'c>(
         from_std: HashMap::new(),
         originals: HashSet::new(),
         linked: HashSet::new(),
+        strict,
     };
     gathering.run()?;
     // Only programs in Rust are asked: a unit of C of which something is missing is finished by the link.
@@ -154,6 +161,7 @@ pub(crate) fn gather<'c>(
         promoted: gathering.promoted,
         originals: gathering.originals,
         is_told_of_moves,
+        strict,
     })
 }
 
@@ -172,6 +180,8 @@ struct Gathering<'c, 'i> {
     originals: HashSet<String>,
     /// Inputs that were looked into, with the symbols that were wanted.
     linked: HashSet<(usize, String)>,
+    /// Whether every function has to be the one that the program calls.
+    strict: bool,
 }
 
 impl<'c> Gathering<'c, '_> {
@@ -451,6 +461,9 @@ impl<'c> Gathering<'c, '_> {
     /// Links what is declared and defined elsewhere, until nothing is missing that can be had.
     fn close(&mut self) -> Result<(), Diagnostic> {
         loop {
+            if !self.strict {
+                self.substitute();
+            }
             let mut wanted: BTreeMap<usize, Vec<String>> = BTreeMap::new();
             for symbol in self.module.functions().chain(self.module.globals()) {
                 let name = symbol.name();
@@ -495,6 +508,20 @@ impl<'c> Gathering<'c, '_> {
                 self.link(index, source, together)?;
             }
             self.module.link(together).map_err(from_llvm)?;
+        }
+    }
+
+    /// Puts what the program has for them in the place of functions that do more than they compute.
+    fn substitute(&self) {
+        for function in self.module.functions().collect::<Vec<_>>() {
+            if let Some(name) = substitute_of(&function.name())
+                && function.is_declaration()
+                && self.inputs.defining(name).is_some()
+            {
+                let substitute = self.module.declare(name, function.value_type());
+                function.replace_uses_with(substitute);
+                function.erase();
+            }
         }
     }
 

@@ -1,11 +1,28 @@
-//! Functions of the crate `libm` are those of C's mathematical library.
+//! Functions of other crates that are known by their names.
 //!
-//! They work on the bits of numbers, in ways that derivatives cannot follow, but what they compute is known by their names. Derivatives call the C functions, whose results differ in the
+//! Those of the crate `libm` are those of C's mathematical library. They work on the bits of numbers, in ways that derivatives cannot follow, but what they compute is known by their names. Derivatives call the C functions, whose results differ in the
 //! last bits at most; where every function has to be the one that the program calls (`--strict`), they are left as they are.
 
 use crate::opaque::demangle;
 use ferrozyme_llvm::import::is_mathematical;
 use ferrozyme_llvm::{Context, Linkage, Module, Type, TypeKind, Value};
+
+/// Matrix products, and what computes the same in loops (`ferrozyme/src/interface/products.rs`).
+const PRODUCTS: [(&str, &str); 2] = [
+    ("matrixmultiply::gemm::sgemm", "__ferrozyme_product_f32"),
+    ("matrixmultiply::gemm::dgemm", "__ferrozyme_product_f64"),
+];
+
+/// The symbol of what computes the same as a function, if that function does more besides.
+pub(crate) fn substitute_of(symbol: &str) -> Option<&'static str> {
+    // Most symbols are not worth to be made readable.
+    if !symbol.contains("matrixmultiply") {
+        return None;
+    }
+    let path = demangle(symbol);
+    let known = PRODUCTS.iter().find(|(name, _)| path == *name);
+    known.map(|&(_, substitute)| substitute)
+}
 
 /// Functions with a whole number among their arguments or results, which have the types of C's.
 const WITH_INTEGERS: &[&str] = &[

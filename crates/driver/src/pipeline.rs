@@ -54,7 +54,7 @@ pub fn differentiate(inputs: &dyn Inputs, options: &Options) -> Result<Output, V
 
     let context = Context::new().map_err(unloadable)?;
     inputs.progress("gathers what is to be differentiated");
-    let mut gathered = gather(&context, inputs)?;
+    let mut gathered = gather(&context, inputs, options.strict)?;
     clock.lap("gather");
     let mut made = make_derivatives(&context, &mut gathered, inputs, options, &mut clock)?;
     inputs.progress("compiles the derivatives");

@@ -120,7 +120,7 @@ pub fn compile_unit(
             .parse_bitcode(name, bitcode.map_or(&[], Vec::as_slice))
             .map_err(|error| unreadable(&error))
     };
-    let mut gathered = gather(&context, &inputs)?;
+    let mut gathered = gather(&context, &inputs, options.strict)?;
     clock.lap("gather");
     if gathered.requests.is_empty() {
         // Entry points that stand for no derivative.

@@ -13,6 +13,7 @@ mod layout;
 mod moves;
 mod places;
 mod probe;
+mod products;
 mod registration;
 mod request;
 mod restore;
