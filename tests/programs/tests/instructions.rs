@@ -91,11 +91,9 @@ fn library(x: &[f64]) -> f64 {
 /// Functions of two results.
 fn library_pairs(x: &[f64]) -> f64 {
     let (mantissa, exponent) = libm::frexp(x[0] * 5.0);
-    let (part, whole) = libm::modf(x[1] * 3.0);
     let (rest, quotient) = libm::remquo(x[2] * 7.0, x[0]);
     let (gamma, sign) = libm::lgamma_r(x[1]);
     mantissa * f64::from(exponent)
-        + part * whole
         + rest * rest * f64::from(quotient & 7)
         + gamma * f64::from(sign)
 }
