@@ -1,4 +1,4 @@
-//! Inline assembly whose meaning is known becomes that meaning, before anything is optimised: minima and maxima of packed floats, and assembly without a word of it around a value, as Eigen has them.
+//! Inline assembly whose meaning is known becomes that meaning, before anything is optimised: minima and maxima of packed floats, and assembly without a word of it around a value, as Eigen has them, and square roots, as the crate `libm` has them.
 //!
 //! ```text
 //! %r = call <2 x double> asm "minpd $1, $0", "=x,x,0"(%a, %b)     ⇒     %c = fcmp olt <2 x double> %b, %a
@@ -27,6 +27,7 @@ pub fn translate_assembly<'c>(context: &'c Context, module: Module<'c>) {
         };
         match template.trim().is_empty() {
             true => remove_barrier(context, call, &constraints),
+            false if is_root(&template, &constraints) => take_root(context, module, call),
             false => choose(context, call, &template, &constraints),
         }
     }
@@ -52,6 +53,45 @@ fn remove_barrier<'c>(context: &'c Context, call: Value<'c>, constraints: &str) 
         }
         _ => return,
     }
+    call.erase();
+}
+
+/// Whether a template is the square root of the one float that goes through it: its registers, in whatever words, are one.
+fn is_root(template: &str, constraints: &str) -> bool {
+    let register = |operand: &str| {
+        let operand = operand.trim().strip_prefix('$')?;
+        let operand = operand.trim_start_matches('{').trim_end_matches('}');
+        let number = operand.split(':').next()?;
+        number.parse::<usize>().ok()
+    };
+    let Some((name, operands)) = template.trim().split_once(char::is_whitespace) else {
+        return false;
+    };
+    let mut registers = operands.split(',').map(register);
+    let mut parts = constraints
+        .split(',')
+        .filter(|part| !part.starts_with("~{"));
+    matches!(name, "sqrtsd" | "sqrtss")
+        && registers.all(|register| register == Some(0))
+        && matches!(parts.next(), Some("=x" | "=&x"))
+        && parts.next() == Some("0")
+        && parts.next().is_none()
+}
+
+fn take_root<'c>(context: &'c Context, module: Module<'c>, call: Value<'c>) {
+    let (of, arguments) = (call.ty(), call.arguments());
+    let name = match of.kind() {
+        TypeKind::Double => "llvm.sqrt.f64",
+        TypeKind::Float => "llvm.sqrt.f32",
+        _ => return,
+    };
+    if arguments.len() != 1 || arguments[0].ty() != of {
+        return;
+    }
+    let builder = context.builder();
+    builder.before(call);
+    let root = module.declare(name, of.function(&[of], false));
+    call.replace_uses_with(builder.call_function(root, &arguments));
     call.erase();
 }
 
@@ -129,6 +169,15 @@ fn read(template: &str, constraints: &str) -> Option<Choice> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn square_roots_are_read() {
+        let constraints = "=&x,0,~{dirflag},~{fpsr},~{flags}";
+        assert!(is_root("sqrtsd ${0:x}, ${0:x}", constraints));
+        assert!(is_root("sqrtss $0, $0", "=x,0"));
+        assert!(!is_root("sqrtsd $1, $0", "=x,x"));
+        assert!(!is_root("rsqrtss $0, $0", "=x,0"));
+    }
 
     #[test]
     fn minima_and_maxima_are_read() {

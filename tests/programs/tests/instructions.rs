@@ -86,6 +86,7 @@ fn library(x: &[f64]) -> f64 {
         + libm::tanh(x[1]) * libm::cbrt(x[2])
         + libm::lgamma(x[2]) * libm::erf(x[0])
         + libm::fabs(x[1])
+        + libm::sqrt(x[2])
 }
 
 /// Functions of two results.
@@ -93,9 +94,7 @@ fn library_pairs(x: &[f64]) -> f64 {
     let (mantissa, exponent) = libm::frexp(x[0] * 5.0);
     let (rest, quotient) = libm::remquo(x[2] * 7.0, x[0]);
     let (gamma, sign) = libm::lgamma_r(x[1]);
-    mantissa * f64::from(exponent)
-        + rest * rest * f64::from(quotient & 7)
-        + gamma * f64::from(sign)
+    mantissa * f64::from(exponent) + rest * rest * f64::from(quotient & 7) + gamma * f64::from(sign)
 }
 
 #[test]
