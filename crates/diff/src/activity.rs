@@ -178,6 +178,7 @@ pub(crate) fn analyse_activity(
         tainted: EntitySet::new(),
         given: FxHashSet::default(),
         constant: Vec::new(),
+        outside: Vec::new(),
         calls_on_globals: find_calls_on_globals(module, &module.functions[function], &|global| {
             may_carry_derivatives(module, global)
         }),
@@ -191,6 +192,7 @@ pub(crate) fn analyse_activity(
         stored_to_constants: FxHashSet::default(),
         changed: false,
     };
+    analysis.outside = analysis.find_outside();
     analysis.seed(args, results);
     if giver == Giver::User {
         analysis.constant = analysis.find_constant_memory(args);
@@ -279,6 +281,8 @@ struct Analysis<'a> {
     given: FxHashSet<Class>,
     /// Memory from outside without a shadow, which may all be the same.
     constant: Vec<Class>,
+    /// Memory of which code that is not seen gives addresses, which may all be the same.
+    outside: Vec<Class>,
     /// Calls that may reach floats in globals.
     calls_on_globals: FxHashSet<Op>,
     /// Calls that may reach globals that are assumed to hold constants. Those that are given something with a derivative must be looked into.
@@ -406,6 +410,9 @@ impl Analysis<'_> {
             return;
         }
         self.changed = true;
+        if self.outside.contains(&class) {
+            self.varied.classes.extend(&self.outside);
+        }
         if self.constant.contains(&class) {
             self.varied.classes.extend(&self.constant);
         }
@@ -431,6 +438,21 @@ impl Analysis<'_> {
         found.sort_unstable();
         found.dedup();
         found
+    }
+
+    /// Memory of which code that is not seen gives addresses. Two calls may give the same one. What functions give that are declared inactive has no derivative, as who declares it says.
+    fn find_outside(&self) -> Vec<Class> {
+        let is_unknown = |source: Source| match source {
+            Source::External(op) => match self.function.ops[op].payload {
+                Payload::Callee(callee) => !self.module.functions[callee].facts.inactive,
+                _ => true,
+            },
+            _ => false,
+        };
+        let classes = self.objects.classes();
+        classes
+            .filter(|&class| self.objects.sources(class).any(is_unknown))
+            .collect()
     }
 
     /// Whether all memory of a class is constant or declared to carry no derivatives, or nobody here writes to it, or it is only read according to the parameters that lead there.
@@ -667,6 +689,9 @@ impl Analysis<'_> {
     fn mark_useful_class(&mut self, class: Class) {
         if self.useful.classes.insert(class) {
             self.changed = true;
+            if self.outside.contains(&class) {
+                self.useful.classes.extend(&self.outside);
+            }
         }
     }
 
