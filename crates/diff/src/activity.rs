@@ -179,6 +179,7 @@ pub(crate) fn analyse_activity(
         given: FxHashSet::default(),
         constant: Vec::new(),
         outside: Vec::new(),
+        mixed: FxHashSet::default(),
         calls_on_globals: find_calls_on_globals(module, &module.functions[function], &|global| {
             may_carry_derivatives(module, global)
         }),
@@ -196,6 +197,9 @@ pub(crate) fn analyse_activity(
     analysis.seed(args, results);
     if giver == Giver::User {
         analysis.constant = analysis.find_constant_memory(args);
+        let constant = analysis.constant.iter().copied();
+        let mixed = constant.filter(|&class| analysis.is_mixed(class, args));
+        analysis.mixed = mixed.collect();
     }
     let ops = returning_ops(analysis.function);
     let order = order_of_flow(analysis.function);
@@ -283,6 +287,8 @@ struct Analysis<'a> {
     constant: Vec<Class>,
     /// Memory of which code that is not seen gives addresses, which may all be the same.
     outside: Vec<Class>,
+    /// Those of them of which some may be other memory, which has a shadow. Where something with a derivative is put, the addresses tell at run time which it is.
+    mixed: FxHashSet<Class>,
     /// Calls that may reach floats in globals.
     calls_on_globals: FxHashSet<Op>,
     /// Calls that may reach globals that are assumed to hold constants. Those that are given something with a derivative must be looked into.
@@ -413,7 +419,7 @@ impl Analysis<'_> {
         if self.outside.contains(&class) {
             self.varied.classes.extend(&self.outside);
         }
-        if self.constant.contains(&class) {
+        if self.constant.contains(&class) && !self.mixed.contains(&class) {
             self.varied.classes.extend(&self.constant);
         }
     }
@@ -453,6 +459,16 @@ impl Analysis<'_> {
         classes
             .filter(|&class| self.objects.sources(class).any(is_unknown))
             .collect()
+    }
+
+    /// Whether something else than constant arguments leads to memory of a class that they lead to.
+    fn is_mixed(&self, class: Class, args: &[Activity]) -> bool {
+        let mut sources = self.objects.sources(class);
+        sources.any(|source| match source {
+            Source::Param(index) => args.get(index as usize) != Some(&Activity::Const),
+            Source::Loaded(_) => false,
+            _ => true,
+        })
     }
 
     /// Whether all memory of a class is constant or declared to carry no derivatives, or nobody here writes to it, or it is only read according to the parameters that lead there.
@@ -687,11 +703,16 @@ impl Analysis<'_> {
     }
 
     fn mark_useful_class(&mut self, class: Class) {
-        if self.useful.classes.insert(class) {
-            self.changed = true;
-            if self.outside.contains(&class) {
-                self.useful.classes.extend(&self.outside);
-            }
+        if !self.useful.classes.insert(class) {
+            return;
+        }
+        self.changed = true;
+        if self.outside.contains(&class) {
+            self.useful.classes.extend(&self.outside);
+        }
+        // What is put into constant memory by another way stops the program only where somebody looks.
+        if self.constant.contains(&class) {
+            self.useful.classes.extend(&self.mixed);
         }
     }
 
@@ -853,7 +874,6 @@ impl Analysis<'_> {
         }
     }
 
-    /// Callers and callees that get shadow pointers follow them, and must find shadows there.
     /// Finds memory with derivatives of which some may lie behind arguments without a shadow. Which it is, only the run can tell.
     fn find_constants(&self, activities: &mut Activities, args: &[Activity], constants: &[bool]) {
         let arguments = args.iter().zip(self.function.arguments()).enumerate();
@@ -881,6 +901,7 @@ impl Analysis<'_> {
             })
     }
 
+    /// Callers and callees that get shadow pointers follow them, and must find shadows there.
     fn shadow_what_others_expect(
         &self,
         activities: &mut Activities,

@@ -110,6 +110,8 @@ pub(crate) enum Step {
         bytes: Value,
         /// A copy of what was in the shadow; none if all are floats for certain.
         shape: Option<Value>,
+        /// Whether what was copied is constant, and nothing goes back to it.
+        constant: Option<Value>,
     },
     /// Forgets what is in a shadow where floats share their place with something else.
     FillUnions {
@@ -340,6 +342,10 @@ pub(crate) fn augment(
     find_work(callees.module(), &primal, sweep, body, &mut works);
     let lists = callees.lists(function, sweep.split);
     let own_objects = callees.own_objects(function);
+    let calculated = match primal.values.keys().any(|v| sweep.activities.is_part(v)) {
+        true => shadowing::find_calculated(&primal, sweep.objects, sweep.activities),
+        false => FxHashSet::default(),
+    };
     let mut augmenter = Augmenter {
         callees,
         sweep,
@@ -362,10 +368,10 @@ pub(crate) fn augment(
         given: FxHashSet::default(),
         doubtful: FxHashSet::default(),
         checked: FxHashSet::default(),
+        calculated,
         arguments,
     };
     augmenter.find_given();
-    augmenter.refuse_constant_unions()?;
     let follows_rules = follows_rules(&mut Search::default(), augmenter.callees.module(), function);
     augmenter.forget_false_facts(follows_rules);
     augmenter.add_shadow_parameters();
@@ -439,6 +445,8 @@ pub(crate) struct Augmenter<'a> {
     doubtful: FxHashSet<Value>,
     /// Those of them that are checked, and in which regions.
     checked: FxHashSet<(Region, Value)>,
+    /// Values that somebody does more with than to move them: see [`shadowing::find_calculated`].
+    calculated: FxHashSet<Value>,
     /// The arguments of the primal.
     arguments: Vec<Value>,
 }
@@ -470,7 +478,7 @@ impl Augmenter<'_> {
     }
 
     /// Whether an integer may carry a float with a derivative or something else. Its shadow tells: it is zero for a float.
-    fn is_union(&self, value: Value) -> bool {
+    pub(crate) fn is_union(&self, value: Value) -> bool {
         let function = &self.augmented.function;
         self.sweep.activities.is_active(value)
             && self.sweep.objects.union_of_value(function, value).is_some()
@@ -501,10 +509,6 @@ impl Augmenter<'_> {
                         let index = index as usize;
                         args.get(index) == Some(&Activity::Duplicated)
                             && unions.get(index) != Some(&true)
-                    }
-                    Source::Global(global) => {
-                        let global = &self.callees.module().globals[global];
-                        !global.constant && !global.inactive
                     }
                     Source::External(_) | Source::Address(_) => true,
                     _ => false,
@@ -719,13 +723,15 @@ impl Augmenter<'_> {
             .map(|&arg| self.is_constant_argument(arg) && self.has_shadow(arg))
             .collect();
         let has_unions = self.augmented.has_unions;
+        let has_constants = self.augmented.has_constants;
         let function = self.function();
         function.facts.memory = MemoryEffect::Any;
         function.facts.willreturn = false;
         for (param, is_own_shadow) in function.params.iter_mut().zip(is_own_shadow) {
             param.facts.nocapture = false;
-            // Where other pointers lead to floats, derivatives are added, though never to what is its own shadow; nobody can see that.
-            if follows_rules || is_own_shadow {
+            // Where other pointers lead to floats, derivatives are added, though never to what is its own shadow; nobody can see that. Nor can anybody tell shadows
+            // from constant memory that a function puts beside them.
+            if follows_rules || is_own_shadow || has_constants {
                 forget_accesses(param);
             }
             // Whether what was put somewhere are floats is seen from where it is now: see `unions.rs`.
@@ -1007,15 +1013,19 @@ impl Augmenter<'_> {
         Ok(())
     }
 
-    /// A part of a word must be part of a number.
+    /// A part of a word must be part of a number, or of an address if it is only moved: then its shadow goes the same way.
     fn check_number(&mut self, region: Region, op: Op) -> Result<(), Error> {
         let data = self.augmented.function.ops[op].clone();
         let (result, address) = (data.results[0], data.operands[0]);
+        let is_moved = !self.calculated.contains(&result);
         let shadow = self.shadow(op, address)?;
         let mut b = self.builder(region, op);
         let ty = b.ty(result);
         let found = b.value(Opcode::Load, &[shadow], data.payload, ty);
-        unions::check_number(&mut b, result, found);
+        match is_moved {
+            true => unions::check_no_part_of_float(&mut b, result, found),
+            false => unions::check_number(&mut b, result, found),
+        }
         let (load, _) = self.augmented.function.def_op(found).expect("just made");
         self.augmented.unsteady.insert(load);
         Ok(())
@@ -1078,6 +1088,7 @@ impl Augmenter<'_> {
         if ty == Type::PTR && self.may_be_mistaken(op, value)? {
             unions::check_no_float(&mut self.builder(region, op), value, shape);
         }
+        let shadow = self.shadow_to_write(region, op, address, value, shadow)?;
         let Payload::Align(align) = data.payload else {
             unreachable!("a verified store has an alignment")
         };
@@ -1178,11 +1189,13 @@ impl Augmenter<'_> {
             from,
         );
         if self.is_union_behind(to) || self.is_union_behind(from) {
-            return self.visit_copy_of_unions(region, op, to_shadow, from_shadow, from_active);
+            let shadows = (to_shadow, from_shadow);
+            return self.visit_copy_of_unions(region, op, shadows, bytes, from_active);
         }
         let cells = self.cells(op, to, Some(from))?;
         if cells.has_unions() {
-            return self.visit_copy_of_unions(region, op, to_shadow, from_shadow, from_active);
+            let shadows = (to_shadow, from_shadow);
+            return self.visit_copy_of_unions(region, op, shadows, bytes, from_active);
         }
         let mut b = self.builder(region, op);
         memory::copy_other_fields(&mut b, &cells, to_shadow, from_shadow, bytes, overlapping);
@@ -1206,16 +1219,15 @@ impl Augmenter<'_> {
         &mut self,
         region: Region,
         op: Op,
-        to_shadow: Value,
-        from_shadow: Value,
+        (to_shadow, from_shadow): (Value, Value),
+        bytes: Value,
         from_active: bool,
     ) -> Result<(), Error> {
         let data = self.augmented.function.ops[op].clone();
-        let [to, from, bytes] = data.operands[..] else {
-            unreachable!("a verified copy has three operands")
-        };
+        let (to, from) = (data.operands[0], data.operands[1]);
         self.refuse_other_floats(op, to)?;
         self.refuse_other_floats(op, from)?;
+        let constant = self.is_constant_behind(region, op, from, from_shadow);
         let mut shape = None;
         if self.is_plain(to) || self.is_plain(from) {
             if !self.is_plain(to) {
@@ -1250,6 +1262,7 @@ impl Augmenter<'_> {
             from: from_active.then_some(from_shadow),
             bytes,
             shape,
+            constant,
         };
         self.augmented.steps.insert(op, step);
         Ok(())
@@ -1264,7 +1277,7 @@ impl Augmenter<'_> {
     }
 
     /// Whether floats share their place with other things in the memory behind a pointer.
-    fn is_in_union(&self, pointer: Value) -> bool {
+    pub(super) fn is_in_union(&self, pointer: Value) -> bool {
         let objects = self.sweep.objects;
         let class = objects.class_of(&self.augmented.function, pointer);
         class.is_some_and(|(class, _)| {
@@ -1309,7 +1322,7 @@ impl Augmenter<'_> {
             return Ok(());
         }
         if self.is_union_behind(to) {
-            return self.visit_fill_of_unions(region, op, to_shadow);
+            return self.visit_fill_of_unions(region, op, to_shadow, bytes);
         }
         let zero = matches!(
             self.augmented.function.constant_of(byte),
@@ -1324,7 +1337,7 @@ impl Augmenter<'_> {
             self.cells(op, to, None)?
         };
         if cells.has_unions() {
-            return self.visit_fill_of_unions(region, op, to_shadow);
+            return self.visit_fill_of_unions(region, op, to_shadow, bytes);
         }
         let mut b = self.builder(region, op);
         memory::fill_other_fields(&mut b, &cells, to_shadow, byte, bytes);
@@ -1340,9 +1353,15 @@ impl Augmenter<'_> {
     }
 
     /// Numbers are their own shadows.
-    fn visit_fill_of_unions(&mut self, region: Region, op: Op, shadow: Value) -> Result<(), Error> {
+    fn visit_fill_of_unions(
+        &mut self,
+        region: Region,
+        op: Op,
+        shadow: Value,
+        bytes: Value,
+    ) -> Result<(), Error> {
         let data = self.augmented.function.ops[op].clone();
-        let (to, byte, bytes) = (data.operands[0], data.operands[1], data.operands[2]);
+        let (to, byte) = (data.operands[0], data.operands[1]);
         if self.is_plain(to) {
             return Err(self.error(
                 op,

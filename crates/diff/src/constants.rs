@@ -16,6 +16,7 @@ use crate::augment::{Augmenter, Sweep};
 use crate::error::Error;
 use crate::memory;
 use crate::objects::Objects;
+use crate::unions;
 use ferrozyme_ir::{
     Alignment, Builder, Constant, Function, Global, IntPredicate, Module, Op, Opcode, Region, Type,
     Value,
@@ -30,8 +31,6 @@ const SINK_BYTES: u64 = 128;
 pub(crate) const STORED: &str = "Ferrozyme: a value with a derivative, or a pointer to memory with derivatives, is put into memory of a `Const` argument or into what a closure captures. Give it a shadow (`Duplicated`), or keep such values out of it";
 
 pub(crate) const PASSED: &str = "memory that may be that of an argument declared `const` goes to a function whose derivative is not made here";
-
-const SHARED: &str = "memory that may be that of an argument declared `const` holds floats at times, and at others something else";
 
 pub(crate) const REMEDY: &str =
     "declare the argument `dup` and give it a shadow, or work on a copy of its memory";
@@ -61,15 +60,6 @@ impl Augmenter<'_> {
             true => Err(self.error(op, PASSED, REMEDY)),
             false => Ok(()),
         }
-    }
-
-    pub(crate) fn refuse_constant_unions(&self) -> Result<(), Error> {
-        let Sweep {
-            objects,
-            activities,
-            ..
-        } = *self.sweep;
-        refuse_unions(objects, activities, &self.augmented.function)
     }
 
     /// Whether what a pointer leads to is constant, in this run; none if it surely is not.
@@ -116,9 +106,9 @@ impl Augmenter<'_> {
         };
         let stored = self.shadow(op, value)?;
         let is_active = self.sweep.activities.is_active(value);
-        let is_address = self.has_shadow(value);
+        let (is_union, is_address) = (self.is_union(value), self.has_shadow(value));
         let mut b = self.builder(region, op);
-        if is_active {
+        if is_active && !is_union {
             memory::stop_if(&mut b, constant, STORED);
         } else if is_address {
             stop_if_shadowed(&mut b, constant, value, stored);
@@ -184,23 +174,6 @@ pub(crate) fn leads_to_constants(
     })
 }
 
-/// Where floats share their place with other things, the shadow has to tell what they are, and constant memory has none.
-pub(crate) fn refuse_unions(
-    objects: &Objects,
-    activities: &Activities,
-    function: &Function,
-) -> Result<(), Error> {
-    let shared = objects.classes().any(|class| {
-        activities.may_be_constant(class)
-            && activities.is_active_class(class)
-            && objects.has_unions(class)
-    });
-    match shared {
-        true => Err(Error::of_function(function, SHARED, REMEDY)),
-        false => Ok(()),
-    }
-}
-
 /// Stops the program if memory is constant and an address with a shadow, or what lies behind one, is put there.
 pub(crate) fn stop_if_shadowed(
     b: &mut Builder<'_>,
@@ -214,7 +187,10 @@ pub(crate) fn stop_if_shadowed(
     let lost = match b.ty(address).is_vector() {
         true => constant,
         false => {
-            let has_shadow = b.icmp(IntPredicate::Ne, address, shadow);
+            let has_shadow = match b.ty(address).is_ptr() {
+                true => b.icmp(IntPredicate::Ne, address, shadow),
+                false => unions::differ(b, address, shadow),
+            };
             b.binary(Opcode::And, constant, has_shadow)
         }
     };

@@ -239,7 +239,8 @@ pub(crate) fn needed_by(
             from,
             bytes,
             shape,
-        } => [Some(*to), *from, Some(*bytes), *shape]
+            constant,
+        } => [Some(*to), *from, Some(*bytes), *shape, *constant]
             .into_iter()
             .flatten()
             .collect(),

@@ -462,12 +462,14 @@ impl Mirror<'_, '_> {
                 from,
                 bytes,
                 shape,
+                constant,
             } => {
                 let to = self.lookup(*to);
                 let from = from.map(|from| self.lookup(from));
                 let bytes = self.lookup(*bytes);
                 let shape = shape.map(|shape| self.lookup(shape));
-                unions::return_words(&mut self.b, to, from, bytes, shape);
+                let constant = constant.map(|constant| self.lookup(constant));
+                unions::return_words(&mut self.b, to, (from, constant), bytes, shape);
             }
             Step::FillUnions { to, bytes } => {
                 let (to, bytes) = (self.lookup(*to), self.lookup(*bytes));

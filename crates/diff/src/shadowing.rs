@@ -14,12 +14,12 @@
 //!
 //! Memory that holds nothing but integers stands for its own shadow: what is stored to both is the same.
 
-use crate::activity::{Activities, reachable_from};
+use crate::activity::{Activities, flows, reachable_from};
 use crate::objects::{Class, Kind, Objects, Source};
 use crate::request::Activity;
 use crate::search::Search;
 use ferrozyme_ir::{Function, GlobalId, Module, Op, Opcode, Payload, Value, returning_ops};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The memory of a function that has shadows: what its own derivative needs, and what others expect.
 ///
@@ -332,4 +332,82 @@ pub(crate) fn is_moved_part(function: &Function, op: Op, operand: Value) -> bool
         }
         _ => false,
     }
+}
+
+/// The integers that somebody does more with than to move them, compare them, or put them together to words: parts of addresses among them would lose their shadows.
+pub(crate) fn find_calculated(
+    function: &Function,
+    objects: &Objects,
+    activities: &Activities,
+) -> FxHashSet<Value> {
+    let ops = returning_ops(function);
+    let mut sources: FxHashMap<Value, Vec<Value>> = FxHashMap::default();
+    let mut open = Vec::new();
+    let has_shadow = |value: Value| {
+        objects.is_part_of_union(function, value) || activities.has_shadow(objects, function, value)
+    };
+    let is_moved = |value: Value| {
+        let source = function.def_op(value);
+        source.is_some_and(|(source, _)| moves_parts(function.ops[source].opcode))
+    };
+    for &op in &ops {
+        let data = &function.ops[op];
+        let lost = |value: &Value| is_moved(*value) && !is_moved_part(function, op, *value);
+        open.extend(data.operands.iter().copied().filter(lost));
+        let moves = |result: &Value| {
+            moves_parts(data.opcode) || follows_shadows(data.opcode) && has_shadow(*result)
+        };
+        match data.opcode {
+            Opcode::Store => {
+                let (value, address) = (data.operands[0], data.operands[1]);
+                open.push(address);
+                let bytes = function.ty(value).bytes();
+                let place = objects.class_of(function, address);
+                let is_union = place.is_some_and(|(class, offset)| {
+                    activities.is_active_class(class)
+                        && objects.kind_of_access(class, offset, bytes).is_union(bytes)
+                });
+                if !is_union {
+                    open.push(value);
+                }
+            }
+            // Calls and returns check what they hand on.
+            Opcode::Icmp | Opcode::Call | Opcode::CallIndirect | Opcode::Return => {}
+            Opcode::If | Opcode::Switch | Opcode::For | Opcode::Loop => {
+                for (from, to) in flows(function, op) {
+                    sources.entry(to).or_default().push(from);
+                    if !has_shadow(to) {
+                        open.push(to);
+                    }
+                }
+            }
+            Opcode::Yield | Opcode::Again => {}
+            _ if data.results.first().is_some_and(moves) => {
+                let result = data.results[0];
+                sources.entry(result).or_default().extend(&data.operands);
+            }
+            _ => open.extend(&data.operands),
+        }
+    }
+    let mut found = FxHashSet::default();
+    while let Some(value) = open.pop() {
+        if found.insert(value) {
+            open.extend(sources.get(&value).into_iter().flatten());
+        }
+    }
+    found
+}
+
+/// Whether an operation on shadows gives the shadow of what it gives.
+fn follows_shadows(opcode: Opcode) -> bool {
+    matches!(
+        opcode,
+        Opcode::Add
+            | Opcode::Sub
+            | Opcode::And
+            | Opcode::Or
+            | Opcode::TruncInt
+            | Opcode::Select
+            | Opcode::Bitcast
+    )
 }

@@ -24,6 +24,9 @@ use ferrozyme_ir::{Alignment, Builder, FloatPredicate, IntPredicate, Op, Opcode,
 
 const WORD: i64 = 8;
 
+/// A zero with a sign.
+const MARK: i128 = 1 << 63;
+
 const TAKEN_APART: &str = "Ferrozyme: a float with a derivative, or a pointer to memory with derivatives, is moved in parts";
 
 const MISTAKEN: &str = "Ferrozyme: a float with a derivative is moved or calculated with as if it were a pointer or a number";
@@ -58,6 +61,15 @@ pub(crate) fn when(b: &mut Builder<'_>, condition: Value, then: impl FnOnce(&mut
 pub(crate) fn check_number(b: &mut Builder<'_>, part: Value, shadow: Value) {
     let differs = differ(b, part, shadow);
     stop_if(b, differs);
+}
+
+/// Stops the program if a part of a word that is moved is part of a float.
+pub(crate) fn check_no_part_of_float(b: &mut Builder<'_>, part: Value, shadow: Value) {
+    let differs = differ(b, part, shadow);
+    let float = is_float(b, shadow);
+    let no = b.zero(Type::I1);
+    let float = b.select(differs, float, no);
+    stop_if(b, float);
 }
 
 /// Stops the program if a word that is calculated with, or moved as a pointer, is a float. An address is as good as a number: only a float has a derivative to lose.
@@ -173,6 +185,64 @@ pub fn put_shapes(b: &mut Builder<'_>, floats: Value, shadow: Value, bytes: Valu
     });
 }
 
+/// What stands in a shadow of forward mode for a word of constant memory that may be a float or an address: see `forward/constants.rs`.
+pub(crate) fn mark(b: &mut Builder<'_>, ty: Type) -> Value {
+    let mark = b.function.int(Type::I64, MARK);
+    match ty.is_ptr() {
+        true => b.cast(Opcode::Inttoptr, mark, ty),
+        false => mark,
+    }
+}
+
+/// What stands there for some bytes at an address, which may be a part of a word.
+pub(crate) fn mark_at(b: &mut Builder<'_>, address: Value, ty: Type) -> Value {
+    match ty {
+        Type::I64 | Type::PTR => mark(b, ty),
+        _ => {
+            let (sign, zero) = (
+                b.function.int(ty, 1i128 << (8 * ty.bytes() - 1)),
+                b.zero(ty),
+            );
+            let is_last = ends_word(b, address, ty.bytes());
+            b.select(is_last, sign, zero)
+        }
+    }
+}
+
+/// Puts marks into a shadow.
+pub(crate) fn put_marks(b: &mut Builder<'_>, to: Value, bytes: Value) {
+    let whole = is_whole(b, to, to, bytes);
+    either(
+        b,
+        whole,
+        |b| {
+            for_each_word(b, bytes, &mut |b, at| {
+                let (to, mark) = (b.offset(to, at, 1), mark(b, Type::I64));
+                b.store(mark, to, Alignment::ONE);
+            });
+        },
+        |b| {
+            let (zero, one) = (b.i64(0), b.i64(1));
+            let (_, body) = b.for_loop(zero, bytes, one, &[]);
+            let at = b.function.regions[body].args[0];
+            b.inside(body, |b| {
+                let to = b.offset(to, at, 1);
+                let byte = mark_at(b, to, Type::I8);
+                b.store(byte, to, Alignment::ONE);
+                b.yields(&[]);
+            });
+        },
+    );
+}
+
+/// Whether a word ends with some bytes at an address.
+fn ends_word(b: &mut Builder<'_>, address: Value, bytes: u64) -> Value {
+    let address = b.cast(Opcode::Ptrtoint, address, Type::I64);
+    let (mask, rest) = (b.i64(WORD - 1), b.i64(WORD - bytes as i64));
+    let place = b.binary(Opcode::And, address, mask);
+    b.icmp(IntPredicate::Eq, place, rest)
+}
+
 /// Adds the derivatives in one shadow to those in another, all of them floats of eight bytes.
 pub fn add_shadow(b: &mut Builder<'_>, from: Value, to: Value, bytes: Value) {
     for_each_word(b, bytes, &mut |b, at| {
@@ -209,11 +279,11 @@ pub(crate) fn return_word(
     }
 }
 
-/// Reverse sweep of a copy: the derivatives of floats go back. Without a `shape` all words are floats.
+/// Reverse sweep of a copy: the derivatives of floats go back, unless they come from constant memory. Without a `shape` all words are floats.
 pub(crate) fn return_words(
     b: &mut Builder<'_>,
     to: Value,
-    from: Option<Value>,
+    (from, constant): (Option<Value>, Option<Value>),
     bytes: Value,
     shape: Option<Value>,
 ) {
@@ -221,8 +291,12 @@ pub(crate) fn return_words(
         // The two may overlap.
         let (taken, _) = copy_of(b, to, bytes);
         forget(b, to, bytes);
-        let whole = is_whole(b, to, from, bytes);
-        when(b, whole, |b| {
+        let mut returned = is_whole(b, to, from, bytes);
+        if let Some(constant) = constant {
+            let no = b.zero(Type::I1);
+            returned = b.select(constant, no, returned);
+        }
+        when(b, returned, |b| {
             for_each_word(b, bytes, &mut |b, at| {
                 let (from, taken) = (b.offset(from, at, 1), b.offset(taken, at, 1));
                 let adjoint = b.load(Type::F64, taken, Alignment::ONE);
@@ -289,7 +363,7 @@ fn stop_if(b: &mut Builder<'_>, condition: Value) {
 }
 
 /// Whether a word and its shadow differ. Both may never have been set: what then is found there is any number, which is no reason to go any way that the program has not.
-fn differ(b: &mut Builder<'_>, word: Value, shadow: Value) -> Value {
+pub(crate) fn differ(b: &mut Builder<'_>, word: Value, shadow: Value) -> Value {
     let (word, shadow) = (
         b.unary(Opcode::Freeze, word),
         b.unary(Opcode::Freeze, shadow),

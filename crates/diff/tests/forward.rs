@@ -1222,35 +1222,6 @@ fn calls_without_derivative_are_refused() {
 }
 
 #[test]
-fn constant_memory_in_a_structure_for_a_callee_is_refused() {
-    // The callee gets a shadow structure and follows the pointers there; one of them would lead to the primal.
-    check_error(
-        "func @dot(%pair: ptr) -> (f64) memory(read) noinline {
-           %p = load ptr %pair align 8
-           %at = offset %pair, 1 * 8
-           %q = load ptr %at align 8
-           %a = load f64 %p align 8
-           %b = load f64 %q align 8
-           %r = fmul f64 %a, %b
-           return %r
-         }
-         func @f(%x: ptr layout [f64], %w: ptr layout [f64]) -> (f64) {
-           %pair = stack 16 align 8
-           store ptr %x, %pair align 8
-           %at = offset %pair, 1 * 8
-           store ptr %w, %at align 8
-           %r = call @dot(%pair)
-           return %r
-         }",
-        &[Activity::Duplicated, Activity::Const],
-        expect![[r#"
-            derivatives would flow through the memory of argument 1, which is declared `const`
-              in @f
-              help: declare argument 1 `dup` and give it a shadow, or keep active values out of its memory"#]],
-    );
-}
-
-#[test]
 fn functions_behind_constant_pointers_are_refused() {
     check_error(
         "func @f(%g: ptr, %x: f64) -> (f64) {

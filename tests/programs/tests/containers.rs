@@ -245,6 +245,7 @@ fn shared_and_interior_mutability() {
 }
 
 #[autodiff_reverse(dordered, Duplicated, Const, Active)]
+#[autodiff_forward(fordered, Dual, Const, Dual)]
 fn ordered_map(x: &[f64], keys: &[u32]) -> f64 {
     let mut totals = BTreeMap::new();
     for (&key, &value) in keys.iter().zip(x) {
@@ -261,6 +262,7 @@ fn map_in_order() {
     let keys = [3u32, 1, 3, 2];
     Field::new("BTreeMap", |x| ordered_map(x, &keys))
         .reverse(|x, dx, seed| dordered(x, dx, &keys, seed))
+        .forward(|x, v| fordered(x, v, &keys))
         .closed_form(|x| {
             vec![
                 6.0 * (x[0] + x[2]),
@@ -273,6 +275,7 @@ fn map_in_order() {
 }
 
 #[autodiff_reverse(dhashed, Duplicated, Const, Active)]
+#[autodiff_forward(fhashed, Dual, Const, Dual)]
 fn hash_map(x: &[f64], keys: &[u32]) -> f64 {
     let mut totals: HashMap<u32, f64> = HashMap::new();
     for (&key, &value) in keys.iter().zip(x) {
@@ -292,6 +295,7 @@ fn map_by_hash() {
     let keys = [3u32, 1, 3, 2];
     Field::new("HashMap", |x| hash_map(x, &keys))
         .reverse(|x, dx, seed| dhashed(x, dx, &keys, seed))
+        .forward(|x, v| fhashed(x, v, &keys))
         .closed_form(|x| {
             vec![
                 6.0 * (x[0] + x[2]),
@@ -305,6 +309,7 @@ fn map_by_hash() {
 
 /// The constant from which an empty map is made leads to another constant.
 #[autodiff_reverse(dgrouped, Duplicated, Active)]
+#[autodiff_forward(fgrouped, Dual, Dual)]
 fn groups_by_hash(x: &[f64]) -> f64 {
     let mut groups: HashMap<usize, Vec<f64>> = HashMap::new();
     for (i, value) in x.iter().enumerate() {
@@ -318,11 +323,13 @@ fn groups_by_hash(x: &[f64]) -> f64 {
 fn map_of_vectors() {
     Field::new("HashMap of vectors", groups_by_hash)
         .reverse(dgrouped)
+        .forward(fgrouped)
         .check(&[0.3, 0.7, 1.1, 0.2, 0.9]);
 }
 
 /// What was computed before is looked up, by a function that calls itself.
 #[autodiff_reverse(dremembered, Duplicated, Active)]
+#[autodiff_forward(fremembered, Dual, Dual)]
 fn remembered(x: &[f64]) -> f64 {
     fn term(n: usize, x: &[f64], seen: &mut HashMap<usize, f64>) -> f64 {
         if n < 2 {
@@ -342,6 +349,7 @@ fn remembered(x: &[f64]) -> f64 {
 fn map_of_what_was_computed() {
     Field::new("HashMap in a recursion", remembered)
         .reverse(dremembered)
+        .forward(fremembered)
         .check(&[0.4, 1.4, 0.8]);
 }
 

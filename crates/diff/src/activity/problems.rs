@@ -62,21 +62,15 @@ impl Analysis<'_> {
         Ok(())
     }
 
-    /// Whether the derivative can tell by addresses which memory is constant. Where nothing but arguments leads there, something with a derivative is put into them for certain; and where
-    /// floats share their place with other things, the shadow has to tell what they are.
+    /// Whether the derivative can tell by addresses which memory is constant. Where something with a derivative is put, and nothing but constant arguments leads there, it is put into them for certain; and code that they lead to has no derivative.
     fn is_told_at_run_time(&self, activities: &Activities, arg: Value, args: &[Activity]) -> bool {
-        let is_mixed = |class: Class| {
-            let mut sources = self.objects.sources(class);
-            sources.any(|source| match source {
-                Source::Param(index) => args.get(index as usize) != Some(&Activity::Const),
-                Source::Loaded(_) => false,
-                _ => true,
-            })
-        };
         let mut classes = self.reachable(arg).into_iter();
         classes.all(|class| {
+            let is_put_there = self.varied.classes.contains(&class);
+            let needs_other = is_put_there || self.objects.is_called(class);
             !activities.active_classes.contains(&class)
-                || is_mixed(class) && !self.objects.has_unions(class)
+                || !needs_other
+                || self.is_mixed(class, args)
         })
     }
 

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::given_memory::{self, Action, LOST_SEED, UNCLEAR, UNSIZED};
 use crate::memory::{self, Released};
 use crate::unions;
-use ferrozyme_ir::{Builder, IntPredicate, Op, Opcode, Payload, Region, Type, Value};
+use ferrozyme_ir::{Alignment, Builder, IntPredicate, Op, Opcode, Payload, Region, Type, Value};
 use rustc_hash::FxHashMap;
 
 impl Augmenter<'_> {
@@ -37,6 +37,7 @@ impl Augmenter<'_> {
             };
         }
         self.keep(region, op);
+        self.set_to_zero(region, op);
         let mut pointers = vec![result];
         if shadowed {
             let shadow = self.allocate_shadow(region, op);
@@ -71,6 +72,23 @@ impl Augmenter<'_> {
             self.augmented.steps.insert(op, step);
         }
         Ok(())
+    }
+
+    /// Where floats share their place with other things, what was never set must look like a number, which is the same as its shadow: padding is moved along in parts of words.
+    fn set_to_zero(&mut self, region: Region, op: Op) {
+        let data = &self.augmented.function.ops[op];
+        let (result, size) = (data.results[0], data.operands[0]);
+        if !self.is_in_union(result) {
+            return;
+        }
+        match &mut self.function().ops[op].payload {
+            Payload::Alloc { zeroed, .. } => *zeroed = true,
+            _ => {
+                let mut b = self.builder(region, op);
+                let zero = b.zero(Type::I8);
+                b.fill(result, zero, size, Alignment::ONE);
+            }
+        }
     }
 
     /// Puts off the release of memory until the reverse sweep is over.

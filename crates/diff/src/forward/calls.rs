@@ -117,7 +117,11 @@ impl Sweep<'_, '_> {
             operands.push(arg);
             if activity != Activity::Const {
                 let parts = self.objects.parts_of_value(arg);
-                operands.extend(self.companions_of(region, op, arg, &parts)?);
+                let lanes = self.companions_of(region, op, arg, &parts)?;
+                operands.extend(match self.function.ty(arg).is_ptr() {
+                    true => self.without_marks(region, op, arg, lanes),
+                    false => lanes,
+                });
             }
         }
         let results = key.results.clone();
@@ -230,7 +234,7 @@ impl Sweep<'_, '_> {
                 "declare the argument that the pointer comes from `dup`, and give it a shadow",
             ));
         }
-        let table = self.companions_of(region, op, target, &[])?[0];
+        let table = self.shadows_to_follow(region, op, target)?[0];
         let mut operands: SmallVec<[Value; 4]> = SmallVec::new();
         for &arg in args {
             operands.push(arg);

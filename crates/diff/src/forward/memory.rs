@@ -27,7 +27,7 @@ impl Sweep<'_, '_> {
             return Err(self.lost_shadow(op));
         }
         let ty = self.function.ty(result);
-        let shadows = self.companions_of(region, op, address, &[])?;
+        let shadows = self.shadows_to_follow(region, op, address)?;
         let mut b = self.builder(region, op);
         let lanes: Lanes = shadows
             .iter()
@@ -101,7 +101,7 @@ impl Sweep<'_, '_> {
             _ => Default::default(),
         };
         let lanes = self.companions_of(region, op, value, &parts)?;
-        let shadows = self.companions_of(region, op, address, &[])?;
+        let shadows = self.shadows_to_follow(region, op, address)?;
         let shadows = self.shadows_to_write(region, op, (value, &lanes), (address, &shadows));
         let mut b = self.builder(region, op);
         for (&lane, &shadow) in lanes.iter().zip(&shadows) {
@@ -121,7 +121,7 @@ impl Sweep<'_, '_> {
             return Ok(());
         }
         let tangents = self.companions_of(region, op, value, &[])?;
-        let shadows = self.companions_of(region, op, address, &[])?;
+        let shadows = self.shadows_to_follow(region, op, address)?;
         let shadows = self.shadows_to_write(region, op, (value, &tangents), (address, &shadows));
         let mut b = self.builder(region, op);
         let lanes: Lanes = shadows
@@ -179,7 +179,7 @@ impl Sweep<'_, '_> {
         if !self.has_shadow(address) {
             return Ok(());
         }
-        let shadows = self.companions_of(region, op, address, &[])?;
+        let shadows = self.shadows_to_follow(region, op, address)?;
         let is_apart = memory::has_shadow_apart(&self.objects, &self.function, address);
         let mut b = self.builder(region, op);
         for shadow in shadows {
@@ -200,9 +200,9 @@ impl Sweep<'_, '_> {
         if !self.has_shadow(to) {
             return Ok(());
         }
-        let to_shadows = self.companions_of(region, op, to, &[])?;
+        let to_shadows = self.shadows_to_follow(region, op, to)?;
         if self.has_shadow(from) {
-            let from_shadows = self.companions_of(region, op, from, &[])?;
+            let from_shadows = self.shadows_to_follow(region, op, from)?;
             let cells = match self.may_be_constant(from) {
                 true => Some(self.cells(op, to, Some(from))?),
                 false => None,
@@ -230,7 +230,7 @@ impl Sweep<'_, '_> {
             if leads_on {
                 return Err(self.lost_shadow(op));
             }
-            self.fill_with_zeros(region, op, &to_shadows, bytes);
+            self.fill_with_zeros(region, op, (to, &to_shadows), bytes);
             return Ok(());
         }
         for &shadow in &to_shadows {
@@ -253,7 +253,7 @@ impl Sweep<'_, '_> {
         if !self.has_shadow(to) {
             return Ok(());
         }
-        let shadows = self.companions_of(region, op, to, &[])?;
+        let shadows = self.shadows_to_follow(region, op, to)?;
         let zeros = self.function.constant_of(byte) == Some(&Constant::Bits(0));
         if zeros {
             for &shadow in &shadows {
@@ -270,7 +270,7 @@ impl Sweep<'_, '_> {
         }
         let cells = self.cells(op, to, None)?;
         if cells.has_unions() {
-            self.fill_with_zeros(region, op, &shadows, bytes);
+            self.fill_with_zeros(region, op, (to, &shadows), bytes);
             return Ok(());
         }
         for &shadow in &shadows {
@@ -295,10 +295,17 @@ impl Sweep<'_, '_> {
                 || self.objects.is_part_of_union(&self.function, value))
     }
 
-    fn fill_with_zeros(&mut self, region: Region, op: Op, shadows: &[Value], bytes: Value) {
-        let mut b = self.builder(region, op);
-        let zero = b.zero(Type::I8);
+    fn fill_with_zeros(
+        &mut self,
+        region: Region,
+        op: Op,
+        (to, shadows): (Value, &[Value]),
+        bytes: Value,
+    ) {
         for &shadow in shadows {
+            let bytes = self.bytes_to_write(region, op, (to, shadow), None, bytes);
+            let mut b = self.builder(region, op);
+            let zero = b.zero(Type::I8);
             b.fill(shadow, zero, bytes, Alignment::ONE);
         }
     }

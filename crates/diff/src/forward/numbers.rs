@@ -9,7 +9,7 @@ use crate::activity::flows;
 use crate::objects::ValueKind;
 use crate::request::Activity;
 use crate::unions;
-use ferrozyme_ir::{FunctionId, Op, Opcode, Region, Value, returning_ops};
+use ferrozyme_ir::{FunctionId, IntPredicate, Op, Opcode, Region, Value, returning_ops};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 impl Sweep<'_, '_> {
@@ -71,9 +71,19 @@ impl Sweep<'_, '_> {
         let address = self.function.ops[op].operands[0];
         self.session.may_stop = true;
         self.session.looks_at_addresses = true;
+        let may_be_constant = self.may_be_constant(address);
         let mut b = self.builder(region, op);
         for &shadow in shadows {
-            unions::check_part_of_number(&mut b, address, shadow);
+            match may_be_constant {
+                false => unions::check_part_of_number(&mut b, address, shadow),
+                // What is constant has no tangent.
+                true => {
+                    let differs = b.icmp(IntPredicate::Ne, address, shadow);
+                    unions::when(&mut b, differs, |b| {
+                        unions::check_part_of_number(b, address, shadow);
+                    });
+                }
+            }
         }
     }
 

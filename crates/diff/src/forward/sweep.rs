@@ -93,7 +93,7 @@ pub(super) fn differentiate(session: &mut Session<'_>, index: usize) -> Result<F
     sweep.calculated_parts = sweep.find_calculated_parts();
     sweep.add_parameters();
     let body = sweep.function.body();
-    sweep.refuse_constant_unions()?;
+    sweep.refuse_marks_outside()?;
     sweep.visit(body, End::Function)?;
     sweep.forget_false_facts();
     Ok(sweep.function)
@@ -626,7 +626,16 @@ impl Sweep<'_, '_> {
                 operand
             };
             let parts = self.objects.parts_of_value(alike);
-            columns.push(self.companions_of(region, op, operand, &parts)?);
+            let lanes = self.companions_of(region, op, operand, &parts)?;
+            let calculates = matches!(
+                data.opcode,
+                Opcode::Offset | Opcode::Add | Opcode::Sub | Opcode::And | Opcode::Or
+            );
+            let is_part = shadowing::is_moved_part(&self.function, op, operand);
+            columns.push(match calculates && !is_part {
+                true => self.without_marks(region, op, operand, lanes),
+                false => lanes,
+            });
         }
         for lane in 0..self.width() {
             let mut operands = data.operands.clone();
