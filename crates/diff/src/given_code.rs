@@ -15,7 +15,9 @@ use crate::activity::reachable_from;
 use crate::error::Error;
 use crate::objects::{Class, Objects, ObjectsCache, Source};
 use crate::request::{Activity, Request};
-use ferrozyme_ir::{Builder, IntPredicate, Module, Opcode, Type, Value, returning_ops};
+use ferrozyme_ir::{
+    self as ir, Builder, IntPredicate, Module, Opcode, Scalar, Type, Value, returning_ops,
+};
 use rustc_hash::FxHashSet;
 
 /// Says why a request cannot be met if nobody gives tables of derivatives: something calls code whose address comes with an argument that has a
@@ -68,9 +70,19 @@ pub(crate) fn stop_without_table(b: &mut Builder<'_>, function: Value, table: Va
 
 /// The code that is called and that arguments with shadows lead to, or globals that can change.
 fn given_code(module: &Module, objects: &Objects, request: &Request) -> FxHashSet<Class> {
+    let params = &module.functions[request.function].params;
+    // Whatever else lies behind the same pointers, memory of numbers alone leads nowhere.
+    let may_hold_pointers = |param: &ir::Param| {
+        let layout = param.facts.layout.as_ref();
+        layout.is_none_or(|layout| layout.fields.iter().any(|f| f.scalar == Scalar::Ptr))
+    };
     let is_given = |class: &Class| {
         objects.sources(*class).any(|source| match source {
-            Source::Param(index) => request.args.get(index as usize) == Some(&Activity::Duplicated),
+            Source::Param(index) => {
+                let index = index as usize;
+                request.args.get(index) == Some(&Activity::Duplicated)
+                    && params.get(index).is_none_or(may_hold_pointers)
+            }
             // That of globals which start without derivatives in every call is looked at where it is known whether it takes part (`report_shared_globals`).
             Source::Global(id) => !module.globals[id].constant && !module.globals[id].shared,
             _ => false,
@@ -99,6 +111,14 @@ mod tests {
         func @outer(%layers: ptr, %x: f64) -> (f64) {
           %layer = load ptr %layers align 8
           %y = call @layer(%layer, %x)
+          return %y
+        }
+        func @numbers(%x: ptr layout [f64], %has: i1) -> (f64) {
+          %layer = stack 8 align 8
+          store ptr @square, %layer align 8
+          %either = select ptr %has, %x, %layer
+          %a = load f64 %x align 8
+          %y = call @layer(%either, %a)
           return %y
         }
         func @own(%x: f64) -> (f64) {
@@ -136,7 +156,12 @@ mod tests {
     #[test]
     fn code_of_arguments_is_found_through_memory_and_calls() {
         let module = parse_module(LAYER).expect("it is well-formed");
-        for (name, given) in [("layer", true), ("outer", true), ("own", false)] {
+        for (name, given) in [
+            ("layer", true),
+            ("outer", true),
+            ("own", false),
+            ("numbers", false),
+        ] {
             let function = module.function_named(name).expect("it is there");
             let mut request = Request::usual(&module, function);
             assert_eq!(
