@@ -1,7 +1,7 @@
 //! Shows diagnostics as rustc shows its own: for people, and as the JSON in which rustc hands them to cargo.
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
-use ferrozyme_driver::{Diagnostic, Frame, Location, Severity};
+use ferrozyme_driver::{Diagnostic, Frame, Location, Severity, shorten};
 use serde_json::{Value, json};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -175,14 +175,6 @@ impl<'a> Source<'a> {
             origin
         }
     }
-}
-
-fn shorten(path: &Path) -> String {
-    let here = std::env::current_dir().ok();
-    let short = here
-        .as_deref()
-        .and_then(|here| path.strip_prefix(here).ok());
-    short.unwrap_or(path).display().to_string()
 }
 
 /// The bytes of what stands at a place: a word, or a single character, or without a column what the line holds.

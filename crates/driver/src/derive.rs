@@ -7,8 +7,8 @@ use crate::explain::{show_locations, summarise};
 use crate::options::{Explain, Options, Stage};
 use crate::passing::{Passing, can_be_shaped, passing_of};
 use crate::perturbation::{Perturbation, REFUSED};
-use crate::refusal::{Reasons, describe_refusal};
-use crate::report::{DerivativeReport, Diagnostic, Location};
+use crate::refusal::{Reasons, describe_refusal, shown_place};
+use crate::report::{DerivativeReport, Diagnostic, Location, shorten};
 use crate::requests::{DERIVATIVE_PREFIX, FoundRequest, Interface};
 use crate::root::root_symbol;
 use crate::trim::stop_writers;
@@ -26,6 +26,7 @@ use ferrozyme_opt::{
     skip_zero_terms,
 };
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 
 /// What differentiation leaves behind in the module.
 pub(crate) struct Derived {
@@ -365,6 +366,9 @@ impl Derivation<'_> {
                 remove_dead_code(self.module, id);
             }
         }
+        for id in self.module.functions.keys().skip(before) {
+            say_where(self.module, id, request);
+        }
         let mut shadows = self.own_shadows(globals);
         if request.part() != Part::Whole {
             // The two halves are made together, and the first of them to run starts with fresh shadows.
@@ -613,6 +617,30 @@ impl Derivation<'_> {
         functions.collect::<Vec<_>>().join("\n")
     }
 }
+
+/// Adds to the messages with which a derivative stops the program where that is in the source.
+fn say_where(module: &mut Module, id: FunctionId, request: &FoundRequest) {
+    if module.functions[id].body.is_none() {
+        return;
+    }
+    for op in all_ops(&module.functions[id]) {
+        let data = &module.functions[id].ops[op];
+        let Payload::Message(message) = &data.payload else {
+            continue;
+        };
+        if !message.starts_with(OWN_MESSAGE) || message.ends_with(')') {
+            continue;
+        }
+        if let Some(Location { file, line, .. }) = shown_place(module, data.location, request) {
+            let file = shorten(Path::new(&file));
+            let text = format!("{message} ({file}:{line})");
+            module.functions[id].ops[op].payload = Payload::Message(text.into());
+        }
+    }
+}
+
+/// What the messages of derivatives start with.
+const OWN_MESSAGE: &str = "Ferrozyme: ";
 
 /// How often a derivative is tried with one choice less. Programs that run into this have a mechanism behind their pointers that has no derivative.
 const MAX_ATTEMPTS: usize = 12;

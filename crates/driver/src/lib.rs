@@ -48,7 +48,9 @@ pub use inputs::{Input, Inputs, Origin};
 pub use options::{Explain, Level, Options, Relocation, Stage};
 pub use perturbation::Perturbation;
 pub use pipeline::{check_toolchain, differentiate, has_derivatives};
-pub use report::{DerivativeReport, Diagnostic, Frame, Location, Report, Severity, Timing};
+pub use report::{
+    DerivativeReport, Diagnostic, Frame, Location, Report, Severity, Timing, shorten,
+};
 pub use unit::{Library, Unit, UnitOptions, UnitRequests, compile_unit};
 
 /// What takes the place of requesting modules in the link, and what comes with it.

@@ -470,6 +470,16 @@ fn places_of(module: &Module, place: Option<ir::Location>) -> Vec<Location> {
         .collect()
 }
 
+/// The place of an operation that says most to the user.
+pub(crate) fn shown_place(
+    module: &Module,
+    place: Option<ir::Location>,
+    request: &FoundRequest,
+) -> Option<Location> {
+    let places = places_of(module, place);
+    choose(&places, Some(request)).map(|index| places[index].clone())
+}
+
 fn locations(places: &[SourcePlace]) -> Vec<Location> {
     places
         .iter()

@@ -4,6 +4,7 @@
 
 use crate::options::Stage;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 use std::time::Duration;
 
 /// Why something cannot be differentiated, or what the user should know.
@@ -66,6 +67,15 @@ pub struct Location {
     pub line: u32,
     /// From 1 on; 0 if only the line is known.
     pub column: u32,
+}
+
+/// A path as people read it: what lies below the current folder is named from there on.
+pub fn shorten(path: &Path) -> String {
+    let here = std::env::current_dir().ok();
+    let short = here
+        .as_deref()
+        .and_then(|here| path.strip_prefix(here).ok());
+    short.unwrap_or(path).display().to_string()
 }
 
 /// A call on the way from the annotated function to the place of an error.
