@@ -193,7 +193,7 @@ pub(crate) fn analyse_activity(
         stored_to_constants: FxHashSet::default(),
         changed: false,
     };
-    analysis.outside = analysis.find_outside();
+    analysis.outside = analysis.find_outside(args);
     analysis.seed(args, results);
     if giver == Giver::User {
         analysis.constant = analysis.find_constant_memory(args);
@@ -446,8 +446,9 @@ impl Analysis<'_> {
         found
     }
 
-    /// Memory of which code that is not seen gives addresses. Two calls may give the same one. What functions give that are declared inactive has no derivative, as who declares it says.
-    fn find_outside(&self) -> Vec<Class> {
+    /// Memory of which code that is not seen gives addresses. Two calls may give the same one, or one that it was given before. What functions give that are declared inactive has no derivative,
+    /// as who declares it says.
+    fn find_outside(&self, args: &[Activity]) -> Vec<Class> {
         let is_unknown = |source: Source| match source {
             Source::External(op) => match self.function.ops[op].payload {
                 Payload::Callee(callee) => !self.module.functions[callee].facts.inactive,
@@ -455,9 +456,19 @@ impl Analysis<'_> {
             },
             _ => false,
         };
-        let classes = self.objects.classes();
-        classes
-            .filter(|&class| self.objects.sources(class).any(is_unknown))
+        let objects = self.objects;
+        let is_from_outside =
+            |class: Class| objects.is_looked_into(class) && objects.sources(class).any(is_unknown);
+        let is_any = objects.classes().any(is_from_outside);
+        let is_of_constant = |source: Source| match source {
+            Source::Param(index) => args.get(index as usize) == Some(&Activity::Const),
+            _ => false,
+        };
+        let is_kept =
+            |class: Class| objects.escapes(class) && !objects.sources(class).any(is_of_constant);
+        objects
+            .classes()
+            .filter(|&class| is_from_outside(class) || is_any && is_kept(class))
             .collect()
     }
 

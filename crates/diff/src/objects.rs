@@ -501,6 +501,11 @@ impl Objects {
             .map(|&(_, source)| source)
     }
 
+    /// Whether anything in it is read or written here, or by what is called.
+    pub fn is_looked_into(&self, class: Class) -> bool {
+        !self.shape.classes[class].fields.is_empty()
+    }
+
     /// Whether code that is not seen may know addresses in it.
     pub fn escapes(&self, class: Class) -> bool {
         self.shape.classes[class].escapes
