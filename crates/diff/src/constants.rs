@@ -32,6 +32,10 @@ pub(crate) const STORED: &str = "Ferrozyme: a value with a derivative, or a poin
 
 pub(crate) const PASSED: &str = "memory that may be that of an argument declared `const` goes to a function whose derivative is not made here";
 
+pub(crate) const CALLED: &str = "a function is called through a pointer that may come from memory of an argument declared `const`, and which function that is cannot be told";
+
+pub(crate) const CALLED_REMEDY: &str = "choose the function inside the differentiated function";
+
 pub(crate) const REMEDY: &str =
     "declare the argument `dup` and give it a shadow, or work on a copy of its memory";
 
@@ -52,6 +56,19 @@ impl Augmenter<'_> {
             ..
         } = *self.sweep;
         leads_to_constants(objects, activities, &self.augmented.function, pointer)
+    }
+
+    /// The address of a function in constant memory is its own shadow, which is no table of derivatives.
+    pub(crate) fn refuse_constant_code(&mut self, op: Op, pointer: Value) -> Result<(), Error> {
+        let Sweep {
+            objects,
+            activities,
+            ..
+        } = *self.sweep;
+        match may_be_constant_code(objects, activities, &self.augmented.function, pointer) {
+            true => Err(self.error(op, CALLED, CALLED_REMEDY)),
+            false => Ok(()),
+        }
     }
 
     /// Rules do not know that memory may be its own shadow.
@@ -158,6 +175,22 @@ pub(crate) fn may_be_constant(
 ) -> bool {
     let class = objects.class_of(function, pointer);
     class.is_some_and(|(class, _)| activities.may_be_constant(class))
+}
+
+/// Whether the code that a pointer leads to may be named in constant memory.
+pub(crate) fn may_be_constant_code(
+    objects: &Objects,
+    activities: &Activities,
+    function: &Function,
+    pointer: Value,
+) -> bool {
+    let Some((code, _)) = objects.class_of(function, pointer) else {
+        return false;
+    };
+    let names_it = |class| objects.pointees(class).any(|to| to == code);
+    objects
+        .classes()
+        .any(|class| activities.may_be_constant(class) && (class == code || names_it(class)))
 }
 
 /// Whether memory that may be constant can be reached from a pointer.

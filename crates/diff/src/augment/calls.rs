@@ -335,7 +335,10 @@ impl Augmenter<'_> {
                 let table = self.callees.shadow_of_function(*function)?;
                 self.function().constant(Type::PTR, table)
             }
-            _ => self.shadow(op, data.operands[0])?,
+            _ => {
+                self.refuse_constant_code(op, data.operands[0])?;
+                self.shadow(op, data.operands[0])?
+            }
         };
         let args = &data.operands[1..];
         self.refuse_carried_floats(op, args)?;

@@ -13,6 +13,7 @@ use super::companions::Lanes;
 use super::sweep::Sweep;
 use super::{Key, Session, usual_activity};
 use crate::activity::reachable_from;
+use crate::constants::{CALLED, CALLED_REMEDY, may_be_constant_code};
 use crate::error::Error;
 use crate::given_code::stop_without_table;
 use crate::request::Activity;
@@ -233,6 +234,10 @@ impl Sweep<'_, '_> {
                 "an active call goes through a pointer to a function whose derivative nobody gives",
                 "declare the argument that the pointer comes from `dup`, and give it a shadow",
             ));
+        }
+        let (objects, activities) = (&self.objects, &self.activities);
+        if !known && may_be_constant_code(objects, activities, &self.function, target) {
+            return Err(self.error(op, CALLED, CALLED_REMEDY));
         }
         let table = self.shadows_to_follow(region, op, target)?[0];
         let mut operands: SmallVec<[Value; 4]> = SmallVec::new();
