@@ -1242,8 +1242,7 @@ impl Augmenter<'_> {
             self.refuse_given(op, to)?;
             self.refuse_given(op, from)?;
             let mut b = self.builder(region, op);
-            let read = unions::check_parts(&mut b, to, to, from_shadow, bytes);
-            if let Some(read) = read {
+            for read in unions::check_parts(&mut b, to, to, from_shadow, bytes) {
                 self.augmented.unsteady.insert(read);
             }
             if from_active {

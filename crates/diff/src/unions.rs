@@ -21,6 +21,7 @@
 use crate::constants::either;
 use crate::memory;
 use ferrozyme_ir::{Alignment, Builder, FloatPredicate, IntPredicate, Op, Opcode, Type, Value};
+use smallvec::SmallVec;
 
 const WORD: i64 = 8;
 
@@ -136,36 +137,50 @@ pub(crate) fn copy_of(b: &mut Builder<'_>, from: Value, bytes: Value) -> (Value,
     (copy, read)
 }
 
-/// Before the shadow of some bytes is moved: what does not consist of whole words must be numbers. `moved` is where the bytes are now, `shadow` where their shadow still is.
+/// Before the shadow of some bytes is moved: what does not consist of whole words must be numbers. `moved` is where the bytes are now, `shadow` where their shadow still is. Gives what reads the shadow.
 pub(crate) fn check_parts(
     b: &mut Builder<'_>,
     to: Value,
     moved: Value,
     shadow: Value,
     bytes: Value,
-) -> Option<Op> {
-    let whole = is_whole(b, to, shadow, bytes);
-    let mut read = None;
-    let (_, then_region, else_region) = b.if_else(whole, &[]);
-    b.inside(then_region, |b| {
-        b.yields(&[]);
-    });
-    b.inside(else_region, |b| {
-        let (zero, one) = (b.i64(0), b.i64(1));
-        let (_, body) = b.for_loop(zero, bytes, one, &[]);
+) -> SmallVec<[Op; 2]> {
+    let words = words_within(b, to, shadow, bytes);
+    let zero = b.i64(0);
+    let mut reads = SmallVec::new();
+    for (from, until) in [(zero, words.0), (words.1, bytes)] {
+        let one = b.i64(1);
+        let (_, body) = b.for_loop(from, until, one, &[]);
         let at = b.function.regions[body].args[0];
         b.inside(body, |b| {
             let (moved, shadow) = (b.offset(moved, at, 1), b.offset(shadow, at, 1));
-            let byte = Type::scalar_of(ferrozyme_ir::Scalar::Int(8));
-            let moved = b.load(byte, moved, Alignment::ONE);
-            let shadow = b.load(byte, shadow, Alignment::ONE);
-            read = b.function.def_op(shadow).map(|(op, _)| op);
+            let moved = b.load(Type::I8, moved, Alignment::ONE);
+            let shadow = b.load(Type::I8, shadow, Alignment::ONE);
+            reads.extend(b.function.def_op(shadow).map(|(op, _)| op));
             check_number(b, moved, shadow);
             b.yields(&[]);
         });
-        b.yields(&[]);
-    });
-    read
+    }
+    reads
+}
+
+/// From where to where some bytes consist of whole words, if words lie alike in both places. Otherwise there are none, behind the last byte.
+fn words_within(b: &mut Builder<'_>, to: Value, from: Value, bytes: Value) -> (Value, Value) {
+    let to = b.cast(Opcode::Ptrtoint, to, Type::I64);
+    let from = b.cast(Opcode::Ptrtoint, from, Type::I64);
+    let (mask, zero) = (b.i64(WORD - 1), b.i64(0));
+    let differ = b.binary(Opcode::Xor, to, from);
+    let differ = b.binary(Opcode::And, differ, mask);
+    let alike = b.icmp(IntPredicate::Eq, differ, zero);
+    let first = b.binary(Opcode::Sub, zero, to);
+    let first = b.binary(Opcode::And, first, mask);
+    let fits = b.icmp(IntPredicate::Ule, first, bytes);
+    let some = b.binary(Opcode::And, alike, fits);
+    let first = b.select(some, first, bytes);
+    let rest = b.binary(Opcode::Sub, bytes, first);
+    let part = b.binary(Opcode::And, rest, mask);
+    let last = b.binary(Opcode::Sub, bytes, part);
+    (first, last)
 }
 
 /// Forward sweep of a copy of floats, for certain, to where other things are at other times.
@@ -291,21 +306,19 @@ pub(crate) fn return_words(
         // The two may overlap.
         let (taken, _) = copy_of(b, to, bytes);
         forget(b, to, bytes);
-        let mut returned = is_whole(b, to, from, bytes);
-        if let Some(constant) = constant {
-            let no = b.zero(Type::I1);
-            returned = b.select(constant, no, returned);
-        }
-        when(b, returned, |b| {
-            for_each_word(b, bytes, &mut |b, at| {
-                let (from, taken) = (b.offset(from, at, 1), b.offset(taken, at, 1));
-                let adjoint = b.load(Type::F64, taken, Alignment::ONE);
-                let shape = shape.map(|shape| {
-                    let shape = b.offset(shape, at, 1);
-                    b.load(Type::I64, shape, Alignment::ONE)
-                });
-                return_word(b, adjoint, from, Alignment::ONE, shape);
+        let (first, last) = words_within(b, to, from, bytes);
+        let last = match constant {
+            Some(constant) => b.select(constant, first, last),
+            None => last,
+        };
+        for_words_between(b, (first, last), &mut |b, at| {
+            let (from, taken) = (b.offset(from, at, 1), b.offset(taken, at, 1));
+            let adjoint = b.load(Type::F64, taken, Alignment::ONE);
+            let shape = shape.map(|shape| {
+                let shape = b.offset(shape, at, 1);
+                b.load(Type::I64, shape, Alignment::ONE)
             });
+            return_word(b, adjoint, from, Alignment::ONE, shape);
         });
         b.free(taken);
     } else {
@@ -327,8 +340,17 @@ fn for_each_word(
     bytes: Value,
     visit: &mut dyn FnMut(&mut Builder<'_>, Value),
 ) {
-    let (zero, step) = (b.i64(0), b.i64(WORD));
-    let (_, body) = b.for_loop(zero, bytes, step, &[]);
+    let zero = b.i64(0);
+    for_words_between(b, (zero, bytes), visit);
+}
+
+fn for_words_between(
+    b: &mut Builder<'_>,
+    (first, last): (Value, Value),
+    visit: &mut dyn FnMut(&mut Builder<'_>, Value),
+) {
+    let step = b.i64(WORD);
+    let (_, body) = b.for_loop(first, last, step, &[]);
     let at = b.function.regions[body].args[0];
     b.inside(body, |b| {
         visit(b, at);

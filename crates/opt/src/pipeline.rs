@@ -3,7 +3,7 @@
 use crate::{
     InlinePolicy, count_loops, forward_stores, hand_out_values, hoist_checks, hoist_invariants,
     infer_facts, inline_calls, join_loops, join_words, keep_order, merge_common_subexpressions,
-    merge_partial_sums, move_words, normalise_loops, promote_stack, remove_dead_code,
+    merge_partial_sums, move_words, normalise_loops, place_words, promote_stack, remove_dead_code,
     remove_dead_stores, reorder_sums, reroll_loops, restore_branches, rewrite_induction,
     select_branches, simplify, skip_zero_terms, unguard_loops,
 };
@@ -38,6 +38,7 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("restore_branches", restore_branches),
     ("move_words", move_words),
     ("join_words", join_words),
+    ("place_words", place_words),
     ("infer_facts", infer_facts),
     ("optimise", optimise),
 ];
@@ -97,6 +98,7 @@ pub fn optimise_with(module: &mut Module, id: FunctionId, options: &OptimiseOpti
     run("dce", remove_dead_code);
     // Before anything looks at the parts.
     run("join_words", join_words);
+    run("place_words", place_words);
     for _ in 0..ROUNDS {
         let mut round = 0;
         round += run("simplify", simplify);

@@ -1,0 +1,106 @@
+//! Puts the words in a function's own memory where words lie: at addresses that eight divides.
+//!
+//! Who moves a structure by its first byte and the rest keeps the rest in memory that begins anywhere, and the words in it lie across the words of memory. The memory is moved, so that whatever is copied there
+//! lies as it does where it comes from:
+//!
+//! ```text
+//! %rest = stack 55 align 1                            %all = stack 56 align 8
+//! %from = offset %p, 9                                %rest = offset %all, 1
+//! copy %rest, %from, 55 align 1                 →     %from = offset %p, 9
+//!                                                     copy %rest, %from, 55 align 1
+//! ```
+//!
+//! Where it lies does not matter to a program. It does to its derivative where floats, pointers and numbers share their places, and are told apart word by word.
+
+use crate::detach::with_function;
+use ferrozyme_ir::{
+    Alignment, Builder, Function, FunctionId, Module, Op, Opcode, Payload, Structure, Type, Value,
+    all_ops,
+};
+use rustc_hash::FxHashMap;
+
+const WORD: i64 = 8;
+
+/// Moves memory so that words lie where words lie; gives how many `stack`s were moved.
+pub fn place_words(module: &mut Module, id: FunctionId) -> usize {
+    with_function(module, id, |_, function| {
+        let mut places: FxHashMap<Op, i64> = FxHashMap::default();
+        for op in all_ops(function) {
+            let data = &function.ops[op];
+            if !matches!(data.opcode, Opcode::Copy | Opcode::Move) {
+                continue;
+            }
+            let (to, from) = (data.operands[0], data.operands[1]);
+            for (one, other) in [(to, from), (from, to)] {
+                let (here, at) = root_of(function, one);
+                let (there, beside) = root_of(function, other);
+                if let Some(stack) = movable(function, here)
+                    && there.is_none_or(|there| movable(function, Some(there)).is_none())
+                {
+                    places
+                        .entry(stack)
+                        .or_insert((beside - at).rem_euclid(WORD));
+                }
+            }
+        }
+        let mut moved: Vec<(Op, i64)> = places.into_iter().filter(|&(_, by)| by != 0).collect();
+        moved.sort_unstable();
+        for &(stack, by) in &moved {
+            move_stack(function, stack, by);
+        }
+        moved.len()
+    })
+}
+
+/// What makes the memory that a pointer leads to, and how far from its start, as far as constants say.
+fn root_of(function: &Function, pointer: Value) -> (Option<Op>, i64) {
+    let (mut pointer, mut at) = (pointer, 0i64);
+    while let Some((op, _)) = function.def_op(pointer) {
+        let data = &function.ops[op];
+        let (Opcode::Offset, &Payload::Scale(scale)) = (data.opcode, &data.payload) else {
+            return (Some(op), at);
+        };
+        let index = function.int_of(data.operands[1]).unwrap_or(0);
+        at = at.wrapping_add((index as i64).wrapping_mul(scale));
+        pointer = data.operands[0];
+    }
+    (None, at)
+}
+
+/// Memory of constant size that nobody wants at an address which eight divides.
+fn movable(function: &Function, op: Option<Op>) -> Option<Op> {
+    let data = &function.ops[op?];
+    let Payload::Align(align) = data.payload else {
+        return None;
+    };
+    let is_small = function.int_of(*data.operands.first()?).is_some();
+    (data.opcode == Opcode::Stack && align == Alignment::ONE && is_small).then_some(op?)
+}
+
+fn move_stack(function: &mut Function, stack: Op, by: i64) {
+    let structure = Structure::of(function);
+    let Some(region) = structure.region_of(stack) else {
+        return;
+    };
+    let size = function.int_of(function.ops[stack].operands[0]);
+    let size = size.expect("it is constant") as i64;
+    let whole = (size + by + WORD - 1) / WORD * WORD;
+    let old = function.result(stack);
+    let whole = function.int(Type::I64, i128::from(whole));
+    function.ops[stack].operands[0] = whole;
+    function.ops[stack].payload = Payload::Align(Alignment::natural(Type::F64));
+    let location = function.ops[stack].location;
+    let mut builder = Builder::new(function, region);
+    builder.location = location;
+    let new = builder.offset_bytes(old, by);
+    let (op, _) = function.def_op(new).expect("just made");
+    // The builder adds at the end.
+    let ops = &mut function.regions[region].ops;
+    ops.retain(|&other| other != op);
+    let position = ops.iter().position(|&other| other == stack);
+    let position = position.expect("it is in its region");
+    let replaced = FxHashMap::from_iter([(old, new)]);
+    function.replace_operands(&replaced);
+    function.ops[op].operands[0] = old;
+    function.regions[region].ops.insert(position + 1, op);
+}
