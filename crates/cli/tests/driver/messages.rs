@@ -288,15 +288,16 @@ fn errors_of_the_real_linker_come_through() {
 }
 
 #[test]
-fn maps_with_active_values_are_refused_with_a_way_out() {
+fn maps_of_arguments_are_refused_with_a_way_out() {
     let project = Project::program(
         "maps",
-        "use ferrozyme::autodiff_forward;\nuse std::collections::HashMap;\n\n\
-         #[autodiff_forward(df, Dual, Dual)]\n\
-         fn f(x: &[f64]) -> f64 {\n    let mut sums = HashMap::new();\n    \
+        "use ferrozyme::autodiff_reverse;\nuse std::collections::HashMap;\n\n\
+         #[autodiff_reverse(df, Duplicated, Duplicated, Active)]\n\
+         fn f(x: &[f64], sums: &mut HashMap<usize, f64>) -> f64 {\n    \
          for (i, x) in x.iter().enumerate() {\n        *sums.entry(i % 3).or_insert(0.0) += x * x;\n    }\n    \
          sums[&0] * sums[&1]\n}\n\n\
-         fn main() {\n    println!(\"{:?}\", df(&[1.0, 2.0], &[1.0, 0.0]));\n}\n",
+         fn main() {\n    let (mut sums, mut shadow) = (HashMap::new(), HashMap::new());\n    \
+         df(&[1.0, 2.0], &mut [0.0, 0.0], &mut sums, &mut shadow, 1.0);\n}\n",
     );
     let run = project.ferrozyme(&["build"]);
     let errors = run.expect_failure();
