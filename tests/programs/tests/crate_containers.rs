@@ -1,10 +1,9 @@
-//! Containers of published crates: a search tree that is made outside and only asked, small vectors, slots that are used again.
+//! Containers of published crates: a search tree that is made outside and only asked, tiny vectors, slots that are used again.
 
 use ferrozyme::{grad, jvp};
 use ferrozyme_programs::Field;
 use rstar::RTree;
 use slab::Slab;
-use smallvec::SmallVec;
 use tinyvec::TinyVec;
 
 fn points() -> Vec<[f64; 2]> {
@@ -54,18 +53,6 @@ fn neighbours_in_a_captured_tree() {
     assert_eq!(found, expected);
 }
 
-fn small_vectors(x: &[f64]) -> f64 {
-    let mut squares: SmallVec<[f64; 2]> = SmallVec::new();
-    for &v in x {
-        squares.push(v * v);
-    }
-    squares.insert(1, x[0] * x[2]);
-    let last = squares.pop().unwrap();
-    let sines: SmallVec<[f64; 8]> = squares.iter().map(|v| v.sin()).collect();
-    let products = sines.iter().zip(&squares).map(|(a, b)| a * b);
-    last * products.sum::<f64>()
-}
-
 fn tiny_vectors(x: &[f64]) -> f64 {
     let mut squares: TinyVec<[f64; 2]> = TinyVec::new();
     for &v in x {
@@ -85,17 +72,6 @@ fn slots(x: &[f64]) -> f64 {
     let again = slab.insert(x[0] * x[2]);
     let weighted = slab.iter().map(|(i, v)| v * (i as f64 + 1.0));
     weighted.sum::<f64>() + slab[again] * 2.0
-}
-
-#[test]
-fn small_vectors_that_outgrow_their_place() {
-    Field::new("small vectors", small_vectors)
-        .reverse(|x, dx, seed| {
-            add(&grad(small_vectors, x), seed, dx);
-            small_vectors(x)
-        })
-        .forward(|x, v| jvp(small_vectors, x, v))
-        .check(&[0.31, 0.77, -0.4, 1.2]);
 }
 
 #[test]
