@@ -285,10 +285,10 @@ struct Analysis<'a> {
     given: FxHashSet<Class>,
     /// Memory from outside without a shadow, which may all be the same.
     constant: Vec<Class>,
-    /// Memory of which code that is not seen gives addresses, which may all be the same.
-    outside: Vec<Class>,
     /// Those of them of which some may be other memory, which has a shadow. Where something with a derivative is put, the addresses tell at run time which it is.
     mixed: FxHashSet<Class>,
+    /// Memory of which code that is not seen gives addresses, which may all be the same.
+    outside: Vec<Class>,
     /// Calls that may reach floats in globals.
     calls_on_globals: FxHashSet<Op>,
     /// Calls that may reach globals that are assumed to hold constants. Those that are given something with a derivative must be looked into.

@@ -1230,6 +1230,15 @@ impl Augmenter<'_> {
         let constant = self.is_constant_behind(region, op, from, from_shadow);
         let mut shape = None;
         if self.is_plain(to) || self.is_plain(from) {
+            if from_active {
+                // The reverse sweep gives back whole words only.
+                unions::stop_if_in_parts(
+                    &mut self.builder(region, op),
+                    to_shadow,
+                    from_shadow,
+                    bytes,
+                );
+            }
             if !self.is_plain(to) {
                 self.refuse_given(op, to)?;
                 let mut b = self.builder(region, op);
@@ -1242,7 +1251,7 @@ impl Augmenter<'_> {
             self.refuse_given(op, to)?;
             self.refuse_given(op, from)?;
             let mut b = self.builder(region, op);
-            for read in unions::check_parts(&mut b, to, to, from_shadow, bytes) {
+            for read in unions::check_parts(&mut b, to_shadow, to, from_shadow, bytes) {
                 self.augmented.unsteady.insert(read);
             }
             if from_active {

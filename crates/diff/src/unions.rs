@@ -137,7 +137,7 @@ pub(crate) fn copy_of(b: &mut Builder<'_>, from: Value, bytes: Value) -> (Value,
     (copy, read)
 }
 
-/// Before the shadow of some bytes is moved: what does not consist of whole words must be numbers. `moved` is where the bytes are now, `shadow` where their shadow still is. Gives what reads the shadow.
+/// Before the shadow of some bytes is moved: what does not consist of whole words must be numbers. `moved` is where the bytes are now, `shadow` where their shadow still is, and `to` where it goes: by these two the reverse sweep tells the words. Gives what reads the shadow.
 pub(crate) fn check_parts(
     b: &mut Builder<'_>,
     to: Value,
@@ -185,9 +185,14 @@ fn words_within(b: &mut Builder<'_>, to: Value, from: Value, bytes: Value) -> (V
 
 /// Forward sweep of a copy of floats, for certain, to where other things are at other times.
 pub(crate) fn put_shapes_of_floats(b: &mut Builder<'_>, to: Value, shadow: Value, bytes: Value) {
-    let parts = is_in_parts(b, to, shadow, bytes);
-    stop_if(b, parts);
+    stop_if_in_parts(b, to, shadow, bytes);
     put_shapes(b, to, shadow, bytes);
+}
+
+/// Stops the program unless some bytes consist of whole words, at both places.
+pub(crate) fn stop_if_in_parts(b: &mut Builder<'_>, to: Value, from: Value, bytes: Value) {
+    let parts = is_in_parts(b, to, from, bytes);
+    stop_if(b, parts);
 }
 
 /// Makes the shadow of floats of eight bytes what it is during the forward sweep where they share their place with other things.

@@ -628,6 +628,7 @@ fn say_where(module: &mut Module, id: FunctionId, request: &FoundRequest) {
         let Payload::Message(message) = &data.payload else {
             continue;
         };
+        // Derivatives of derivatives have the messages of the inner ones, which say it already.
         if !message.starts_with(OWN_MESSAGE) || message.ends_with(')') {
             continue;
         }

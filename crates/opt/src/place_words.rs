@@ -73,8 +73,8 @@ fn movable(function: &Function, op: Option<Op>) -> Option<Op> {
     let Payload::Align(align) = data.payload else {
         return None;
     };
-    let is_small = function.int_of(*data.operands.first()?).is_some();
-    (data.opcode == Opcode::Stack && align == Alignment::ONE && is_small).then_some(op?)
+    let is_constant = function.int_of(*data.operands.first()?).is_some();
+    (data.opcode == Opcode::Stack && align == Alignment::ONE && is_constant).then_some(op?)
 }
 
 fn move_stack(function: &mut Function, stack: Op, by: i64) {

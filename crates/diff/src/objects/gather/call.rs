@@ -35,14 +35,11 @@ impl Gather<'_> {
         }
     }
 
-    /// Whether a parameter is a number by all that is done with it.
-    pub(super) fn is_counted(&self, callee: FunctionId, index: usize) -> bool {
-        let counted = match (self.positions.get(&callee), self.finished.get(&callee)) {
-            (Some(&inner), _) => &self.bodies[inner].counted,
-            (None, Some(objects)) => &objects.counted,
-            (None, None) => return false,
-        };
-        counted.get(index) == Some(&true)
+    /// What is passed for a parameter that is a number by all that is done with it is one, too, and nothing else is known of it.
+    pub(super) fn pass_number(&mut self, b: usize, argument: Value) {
+        if self.last {
+            self.used(b, &[argument]);
+        }
     }
 
     /// A call of a function of the same group.
@@ -51,6 +48,7 @@ impl Gather<'_> {
         let params = function.arguments();
         for (index, (&argument, &param)) in arguments.iter().zip(params).enumerate() {
             if self.bodies[inner].counted[index] {
+                self.pass_number(b, argument);
                 continue;
             }
             if function.ty(param).is_ptr() {

@@ -76,7 +76,7 @@ impl Gather<'_> {
         let mut spreads: SmallVec<[(Class, Span); 2]> = SmallVec::new();
         for ((&argument, &trace), &counted) in arguments.iter().zip(&traces).zip(&callee.counted) {
             match trace {
-                _ if counted => {}
+                _ if counted => self.pass_number(b, argument),
                 Trace::Pointer(place) => {
                     let Some(actual) = self.place_of(b, argument) else {
                         continue;

@@ -503,16 +503,6 @@ impl Gather<'_> {
                         self.used(b, &operands[1..2]);
                         self.made(b, data.results[0]);
                     }
-                    Opcode::Call => {
-                        let Payload::Callee(callee) = data.payload else {
-                            unreachable!("a verified call has a callee")
-                        };
-                        for (index, &argument) in operands.iter().enumerate() {
-                            if self.is_counted(callee, index) {
-                                self.used(b, &[argument]);
-                            }
-                        }
-                    }
                     Opcode::For => {
                         self.used(b, &operands[..3]);
                         let counter = function.regions[data.regions[0]].args[0];
@@ -583,7 +573,7 @@ impl Gather<'_> {
         }
     }
 
-    fn used(&mut self, b: usize, values: &[Value]) {
+    pub(super) fn used(&mut self, b: usize, values: &[Value]) {
         for &value in values {
             if let Some(cell) = self.cell_of(b, value) {
                 self.graph.set_integer(cell, Integer::Used);
