@@ -446,6 +446,55 @@ predicates! {
     }
 }
 
+impl IntPredicate {
+    /// What holds where this does not.
+    pub fn negated(self) -> IntPredicate {
+        use IntPredicate::*;
+        match self {
+            Eq => Ne,
+            Ne => Eq,
+            Slt => Sge,
+            Sge => Slt,
+            Sle => Sgt,
+            Sgt => Sle,
+            Ult => Uge,
+            Uge => Ult,
+            Ule => Ugt,
+            Ugt => Ule,
+        }
+    }
+
+    /// The same with the operands in opposite order.
+    pub fn swapped(self) -> IntPredicate {
+        use IntPredicate::*;
+        match self {
+            Eq | Ne => self,
+            Slt => Sgt,
+            Sgt => Slt,
+            Sle => Sge,
+            Sge => Sle,
+            Ult => Ugt,
+            Ugt => Ult,
+            Ule => Uge,
+            Uge => Ule,
+        }
+    }
+
+    /// Whether another comparison of the same operands holds wherever this one does.
+    pub fn implies(self, other: IntPredicate) -> bool {
+        use IntPredicate::*;
+        self == other
+            || match self {
+                Eq => matches!(other, Sle | Sge | Ule | Uge),
+                Slt => matches!(other, Sle | Ne),
+                Sgt => matches!(other, Sge | Ne),
+                Ult => matches!(other, Ule | Ne),
+                Ugt => matches!(other, Uge | Ne),
+                Ne | Sle | Sge | Ule | Uge => false,
+            }
+    }
+}
+
 predicates! {
     /// How floats are compared. `o…` is false where an operand is NaN, `u…` is true there.
     FloatPredicate {

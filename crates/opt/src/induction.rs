@@ -12,16 +12,15 @@
 //! With the counter as their only source, addresses can be analysed, and turns become independent of each other. The
 //! amount must be the same in all turns; for loops with a step other than 1 or -1 both it and the step must be constants
 //! that divide. Integers and pointers only: sums of floats are rounded in each turn. Values that are not computed from themselves
-//! but from the counter [of the turn before](crate::delayed_growth) are taken, too.
+//! but from the counter of the iteration before are taken, too (see [`recurrence`](crate::recurrence)).
 
 use crate::carried::{remove_results, yielded};
-use crate::delayed_growth::{DelayedGrowth, find_delayed_growth};
 use crate::detach::with_function;
+use crate::recurrence::{Step, find_delayed, step_of};
 use crate::substitution::Substitution;
 use crate::trip_count::build_trip_count;
 use ferrozyme_ir::{
-    Builder, Flags, Function, FunctionId, Module, Op, Opcode, Payload, Region, Structure, Type,
-    Value,
+    Builder, Flags, Function, FunctionId, Module, Op, Opcode, Region, Structure, Type, Value,
 };
 use rustc_hash::FxHashMap;
 
@@ -30,7 +29,7 @@ pub fn rewrite_induction(module: &mut Module, id: FunctionId) -> usize {
     with_function(module, id, |module, function| {
         let Some(body) = function.body else { return 0 };
         let mut rewriter = Rewriter {
-            delayed: find_delayed_growth(module, function),
+            delayed: find_delayed(module, function),
             structure: Structure::of(function),
             scratch: function.new_region(&[]),
             substitution: Substitution::new(),
@@ -41,19 +40,8 @@ pub fn rewrite_induction(module: &mut Module, id: FunctionId) -> usize {
     })
 }
 
-/// By what a carried value grows in each turn.
-struct Growth {
-    /// What is added: an integer of the value's type, or for pointers an `i64`.
-    amount: Value,
-    /// The opposite is added.
-    negative: bool,
-    /// What the amount is multiplied with: the scale of an `offset`.
-    scale: i64,
-    flags: Flags,
-}
-
 struct Rewriter {
-    delayed: FxHashMap<(Op, usize), DelayedGrowth>,
+    delayed: FxHashMap<(Op, usize), Step>,
     structure: Structure,
     /// A region in which operations are built before they are put in place.
     scratch: Region,
@@ -99,10 +87,7 @@ impl Rewriter {
         for index in 0..next.len() {
             let argument = args[index + 1];
             let initial = data.operands[index + 3];
-            let growth = self
-                .growth(function, body, argument, next[index])
-                .or_else(|| self.delayed_growth(function, op, index));
-            let Some(growth) = growth else {
+            let Some(growth) = self.step(function, op, index, argument, next[index]) else {
                 continue;
             };
             let (from, to) = (data.operands[0], data.operands[1]);
@@ -151,56 +136,26 @@ impl Rewriter {
         std::mem::take(&mut function.regions[self.scratch].ops)
     }
 
-    /// How a carried value changes that is what another was in the turn before.
-    fn delayed_growth(&self, function: &mut Function, op: Op, index: usize) -> Option<Growth> {
-        let delayed = self.delayed.get(&(op, index))?;
-        let pointer = function.ty(function.ops[op].results[index]).is_ptr();
-        let negative = !pointer && delayed.factor < 0;
-        let size = delayed.factor.checked_mul(if negative { -1 } else { 1 })?;
-        let (amount, scale) = match delayed.amount {
-            Some(amount) if pointer => (self.substitution.resolve(amount), size),
-            Some(amount) => (self.substitution.resolve(amount), 1),
-            None => (function.int(Type::I64, i128::from(size)), 1),
-        };
-        Some(Growth {
-            amount,
-            negative,
-            scale,
-            flags: delayed.flags,
-        })
-    }
-
-    /// How a carried value changes from turn to turn, if by the same amount each time.
-    fn growth(
+    /// What each iteration adds to a carried value, if it is the same in all of them.
+    fn step(
         &self,
         function: &Function,
-        body: Region,
+        op: Op,
+        index: usize,
         argument: Value,
         next: Value,
-    ) -> Option<Growth> {
-        let (op, _) = function.def_op(next)?;
-        let data = &function.ops[op];
-        let (a, b) = (*data.operands.first()?, *data.operands.get(1)?);
-        let ty = function.ty(argument);
-        if ty.is_vector() {
-            return None;
-        }
-        let (amount, negative, scale) = match (data.opcode, &data.payload) {
-            (Opcode::Add, _) if a == argument => (b, false, 1),
-            (Opcode::Add, _) if b == argument => (a, false, 1),
-            (Opcode::Sub, _) if a == argument => (b, true, 1),
-            (Opcode::Offset, &Payload::Scale(scale)) if a == argument => (b, false, scale),
-            _ => return None,
-        };
-        let invariant = match self.structure.region_of_value(function, amount) {
+    ) -> Option<Step> {
+        let body = function.ops[op].regions[0];
+        let is_invariant = |amount: Value| match self.structure.region_of_value(function, amount) {
             None => function.is_constant(amount),
             Some(region) => !self.structure.is_within(region, body),
         };
-        invariant.then_some(Growth {
-            amount: self.substitution.resolve(amount),
-            negative,
-            scale,
-            flags: data.flags.intersection(Flags::INBOUNDS),
+        let step = step_of(function, argument, next)
+            .filter(|step| step.amount.is_none_or(is_invariant))
+            .or_else(|| self.delayed.get(&(op, index)).copied())?;
+        Some(Step {
+            amount: step.amount.map(|amount| self.substitution.resolve(amount)),
+            ..step
         })
     }
 }
@@ -212,7 +167,7 @@ fn at_counter(
     counter: Value,
     from: Value,
     step: i128,
-    growth: &Growth,
+    growth: &Step,
 ) -> Option<Value> {
     let distance = i64::try_from(step.unsigned_abs()).ok()?;
     let (low, high) = if step > 0 {
@@ -233,18 +188,14 @@ fn grown(
     builder: &mut Builder<'_>,
     initial: Value,
     span: Value,
-    growth: &Growth,
+    growth: &Step,
     distance: i64,
 ) -> Option<Value> {
     let ty = builder.ty(initial);
     let index_type = if ty.is_ptr() { Type::I64 } else { ty };
     let have = builder.ty(span).scalar().bits();
     let want = index_type.scalar().bits();
-    let sign = if growth.negative { -1 } else { 1 };
-    let constant = builder
-        .function
-        .int_of(growth.amount)
-        .and_then(|amount| amount.checked_mul(i128::from(growth.scale) * sign));
+    let constant = growth.constant(builder.function);
     let factor = match constant {
         Some(amount) if amount % i128::from(distance) == 0 => Some(amount / i128::from(distance)),
         _ if distance != 1 => return None,
@@ -253,7 +204,7 @@ fn grown(
     // Checked before anything is built that would be left over.
     let scale = match factor {
         Some(factor) if ty.is_ptr() => i64::try_from(factor).ok()?,
-        _ => growth.scale,
+        _ => growth.factor,
     };
     let span = match (builder.function.int_of(span), have.cmp(&want)) {
         (_, std::cmp::Ordering::Equal) => span,
@@ -271,7 +222,7 @@ fn grown(
             let factor = builder.function.int(index_type, factor);
             builder.binary(Opcode::Mul, span, factor)
         }
-        None => builder.binary(Opcode::Mul, span, growth.amount),
+        None => builder.binary(Opcode::Mul, span, growth.amount?),
     };
     if ty.is_ptr() {
         let address = builder.offset(initial, product, scale);
@@ -279,10 +230,10 @@ fn grown(
             .function
             .def_op(address)
             .expect("the offset just built");
-        builder.function.ops[op].flags = growth.flags;
+        builder.function.ops[op].flags = growth.flags.intersection(Flags::INBOUNDS);
         return Some(address);
     }
-    let opcode = if growth.negative && factor.is_none() {
+    let opcode = if growth.factor < 0 && factor.is_none() {
         Opcode::Sub
     } else {
         Opcode::Add

@@ -311,6 +311,44 @@ mod tests {
     use ferrozyme_ir::interpret::Datum;
 
     #[test]
+    fn comparisons_with_the_smaller_or_larger_of_two() {
+        let text = "func @main(%x: i64, %y: i64) -> (i1, i1, i1, i1) {
+               %a = umin i64 %x, %y
+               %b = icmp ne i64 %x, %a
+               %c = umax i64 %y, %x
+               %d = icmp eq i64 %c, %x
+               %e = smin i64 %y, %x
+               %f = icmp eq i64 %x, %e
+               %g = smax i64 %x, %y
+               %h = sub i64 %x, %g
+               %i = icmp ne i64 %h, 0
+               return %b, %d, %f, %i
+             }";
+        check(
+            simplify,
+            text,
+            expect![[r#"
+                func @main(%x: i64, %y: i64) -> (i1, i1, i1, i1) {
+                  %a = umin i64 %x, %y
+                  %b = icmp ugt i64 %x, %y
+                  %c = umax i64 %y, %x
+                  %d = icmp uge i64 %x, %y
+                  %e = smin i64 %y, %x
+                  %f = icmp sle i64 %x, %y
+                  %g = smax i64 %x, %y
+                  %h = sub i64 %x, %g
+                  %i = icmp slt i64 %x, %y
+                  return %b, %d, %f, %i
+                }
+            "#]],
+        );
+        let inputs = [(1, 2), (2, 1), (3, 3), (-1, 1), (1, -1), (-2, -5)];
+        let inputs = inputs.map(|(x, y)| [Datum::i64(x), Datum::i64(y)]);
+        let inputs = inputs.each_ref().map(|input| &input[..]);
+        check_same_results(simplify, text, &inputs);
+    }
+
+    #[test]
     fn distances_from_an_address_of_the_same_branch_are_products() {
         check(
             simplify,

@@ -18,7 +18,6 @@
 use crate::carried::{first_initial, yielded};
 use crate::detach::with_function;
 use crate::indices::Indices;
-use crate::regular_growth::opposite;
 use crate::speculation::{Speculation, speculation};
 use crate::whole_parts::{WholeParts, with_constant};
 use ferrozyme_ir::{
@@ -162,7 +161,7 @@ fn bound_without_branch(
     let predicate = if holds {
         predicate
     } else {
-        opposite(predicate)
+        predicate.negated()
     };
     let (value, limit) = (compared.operands[0], function.int_of(compared.operands[1])?);
 

@@ -11,8 +11,9 @@
 
 use super::interval::{Interval, Intervals};
 use ferrozyme_ir::{
-    Constant, Flags, Function, IntPredicate, Op, Opcode, Payload, Region, Scalar, Type, Value,
+    Flags, Function, IntPredicate, Op, Opcode, Payload, Region, Scalar, Type, Value,
 };
+use ferrozyme_opt::{comparison, split_conjunction};
 use rustc_hash::FxHashMap;
 
 /// What conditions say about integers at one place of a walk through a function.
@@ -58,66 +59,13 @@ impl Bounds {
     ) where
         K: Fn(&Bounds, Value) -> Option<Interval>,
     {
-        self.assume_deep(function, condition, holds, known, DEPTH);
-    }
-
-    fn assume_deep<K>(
-        &mut self,
-        function: &Function,
-        condition: Value,
-        holds: bool,
-        known: &K,
-        depth: u32,
-    ) where
-        K: Fn(&Bounds, Value) -> Option<Interval>,
-    {
-        let Some((op, _)) = function.def_op(condition) else {
-            return;
-        };
-        let data = &function.ops[op];
-        let (opcode, operands) = (data.opcode, &data.operands);
-        let truth = |value: Value| match function.constant_of(value) {
-            Some(Constant::Bits(raw)) => Some(*raw & 1 == 1),
-            _ => None,
-        };
-        match opcode {
-            Opcode::Icmp => {
-                if let Payload::IntPredicate(predicate) = data.payload
-                    && is_followed(function.ty(operands[0]))
-                {
-                    let predicate = if holds { predicate } else { inverse(predicate) };
-                    self.compare(function, predicate, operands[0], operands[1], known);
-                    self.compare(
-                        function,
-                        swapped(predicate),
-                        operands[1],
-                        operands[0],
-                        known,
-                    );
-                }
-            }
-            Opcode::And | Opcode::Or if depth > 0 && holds == (opcode == Opcode::And) => {
-                self.assume_deep(function, operands[0], holds, known, depth - 1);
-                self.assume_deep(function, operands[1], holds, known, depth - 1);
-            }
-            // `a or else b` where it does not hold, `a and then b` where it does.
-            Opcode::Select
-                if depth > 0
-                    && function.ty(condition) == Type::I1
-                    && (if holds {
-                        truth(operands[2]) == Some(false)
-                    } else {
-                        truth(operands[1]) == Some(true)
-                    }) =>
+        for truth in split_conjunction(function, (condition, holds)) {
+            if let Some((predicate, a, b)) = comparison(function, truth)
+                && is_followed(function.ty(a))
             {
-                let other = if holds { operands[1] } else { operands[2] };
-                self.assume_deep(function, operands[0], holds, known, depth - 1);
-                self.assume_deep(function, other, holds, known, depth - 1);
+                self.compare(function, predicate, a, b, known);
+                self.compare(function, predicate.swapped(), b, a, known);
             }
-            Opcode::Xor if depth > 0 && function.int_of(operands[1]) == Some(-1) => {
-                self.assume_deep(function, operands[0], !holds, known, depth - 1);
-            }
-            _ => {}
         }
     }
 
@@ -362,36 +310,4 @@ fn operand_of(function: &Function, value: Value, opcode: Opcode) -> Option<Value
 /// Whether intervals of this type are exact bounds of its values.
 fn is_followed(ty: Type) -> bool {
     !ty.is_vector() && matches!(ty.scalar(), Scalar::Int(2..=64))
-}
-
-/// The predicate that holds where this one does not.
-fn inverse(predicate: IntPredicate) -> IntPredicate {
-    match predicate {
-        IntPredicate::Eq => IntPredicate::Ne,
-        IntPredicate::Ne => IntPredicate::Eq,
-        IntPredicate::Slt => IntPredicate::Sge,
-        IntPredicate::Sle => IntPredicate::Sgt,
-        IntPredicate::Sgt => IntPredicate::Sle,
-        IntPredicate::Sge => IntPredicate::Slt,
-        IntPredicate::Ult => IntPredicate::Uge,
-        IntPredicate::Ule => IntPredicate::Ugt,
-        IntPredicate::Ugt => IntPredicate::Ule,
-        IntPredicate::Uge => IntPredicate::Ult,
-    }
-}
-
-/// The predicate that holds with the operands in opposite order.
-fn swapped(predicate: IntPredicate) -> IntPredicate {
-    match predicate {
-        IntPredicate::Eq => IntPredicate::Eq,
-        IntPredicate::Ne => IntPredicate::Ne,
-        IntPredicate::Slt => IntPredicate::Sgt,
-        IntPredicate::Sle => IntPredicate::Sge,
-        IntPredicate::Sgt => IntPredicate::Slt,
-        IntPredicate::Sge => IntPredicate::Sle,
-        IntPredicate::Ult => IntPredicate::Ugt,
-        IntPredicate::Ule => IntPredicate::Uge,
-        IntPredicate::Ugt => IntPredicate::Ult,
-        IntPredicate::Uge => IntPredicate::Ule,
-    }
 }

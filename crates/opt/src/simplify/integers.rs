@@ -239,7 +239,7 @@ fn negate_comparison(function: &Function, condition: Value) -> Option<Rewrite> {
     let (op, _) = function.def_op(condition)?;
     let data = &function.ops[op];
     let payload = match data.payload {
-        Payload::IntPredicate(predicate) => Payload::IntPredicate(negate(predicate)),
+        Payload::IntPredicate(predicate) => Payload::IntPredicate(predicate.negated()),
         Payload::FloatPredicate(predicate) => Payload::FloatPredicate(negate_float(predicate)),
         _ => return None,
     };
@@ -249,22 +249,6 @@ fn negate_comparison(function: &Function, condition: Value) -> Option<Rewrite> {
         payload,
         data.flags,
     ))
-}
-
-fn negate(predicate: IntPredicate) -> IntPredicate {
-    use IntPredicate::*;
-    match predicate {
-        Eq => Ne,
-        Ne => Eq,
-        Slt => Sge,
-        Sge => Slt,
-        Sle => Sgt,
-        Sgt => Sle,
-        Ult => Uge,
-        Uge => Ult,
-        Ule => Ugt,
-        Ugt => Ule,
-    }
 }
 
 fn negate_float(predicate: FloatPredicate) -> FloatPredicate {
@@ -284,22 +268,6 @@ fn negate_float(predicate: FloatPredicate) -> FloatPredicate {
         Ugt => Ole,
         Ord => Uno,
         Uno => Ord,
-    }
-}
-
-/// The predicate for operands in opposite order.
-fn swap(predicate: IntPredicate) -> IntPredicate {
-    use IntPredicate::*;
-    match predicate {
-        Eq | Ne => predicate,
-        Slt => Sgt,
-        Sgt => Slt,
-        Sle => Sge,
-        Sge => Sle,
-        Ult => Ugt,
-        Ugt => Ult,
-        Ule => Uge,
-        Uge => Ule,
     }
 }
 
@@ -325,7 +293,7 @@ fn compare(function: &mut Function, op: Op) -> Option<Rewrite> {
         return Some(Rewrite::To(function.int(truth, i128::from(holds))));
     }
     if function.is_constant(a) && !function.is_constant(b) {
-        return icmp(swap(predicate), b, a);
+        return icmp(predicate.swapped(), b, a);
     }
     // x - y = 0 is x = y.
     if let (Eq | Ne, Some(0), Some((inner, _))) = (
@@ -334,6 +302,12 @@ fn compare(function: &mut Function, op: Op) -> Option<Rewrite> {
         matching(function, a, Opcode::Sub),
     ) {
         return icmp(predicate, inner[0], inner[1]);
+    }
+    if let Some((predicate, other)) = smaller_or_larger(function, predicate, a, b) {
+        return icmp(predicate, a, other);
+    }
+    if let Some((predicate, other)) = smaller_or_larger(function, predicate, b, a) {
+        return icmp(predicate, b, other);
     }
     let c = number(function, b)?;
     // A comparison of truth values with a constant is the value or its negation.
@@ -358,6 +332,34 @@ fn compare(function: &mut Function, op: Op) -> Option<Rewrite> {
         return icmp(predicate, inner[0], moved);
     }
     None
+}
+
+/// `x = min(x, y)` is `x ≤ y`, and so on: what a value is compared with instead of the smaller or larger of itself and that.
+fn smaller_or_larger(
+    function: &Function,
+    predicate: IntPredicate,
+    value: Value,
+    chosen: Value,
+) -> Option<(IntPredicate, Value)> {
+    let (op, _) = function.def_op(chosen)?;
+    let data = &function.ops[op];
+    let equal = match data.opcode {
+        Opcode::Umin => IntPredicate::Ule,
+        Opcode::Umax => IntPredicate::Uge,
+        Opcode::Smin => IntPredicate::Sle,
+        Opcode::Smax => IntPredicate::Sge,
+        _ => return None,
+    };
+    let predicate = match predicate {
+        IntPredicate::Eq => equal,
+        IntPredicate::Ne => equal.negated(),
+        _ => return None,
+    };
+    match data.operands[..] {
+        [first, other] if first == value => Some((predicate, other)),
+        [other, second] if second == value => Some((predicate, other)),
+        _ => None,
+    }
 }
 
 /// Whether a comparison with a constant holds for all of a range, or for none of it.
