@@ -1,4 +1,4 @@
-// refused: error: a number that is written as text and read again would have no derivative, and this function does both
+// refused: error: a number that is written as text and read again would have no derivative, and this function does both [FZ0512]
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-// flags: -fopenmp -lm; refused: error: the threads of this region use 'omp_get_thread_num', but not how many they are
+// flags: -fopenmp -lm; refused: error: the threads of this region use 'omp_get_thread_num', but not how many they are [FZ0514]
 // As many threads as there are processors, in a function that is called through a pointer.
 #include "check.h"
 #include <omp.h>

@@ -1,4 +1,4 @@
-// refused: error: 'work' has no shadow in a context
+// refused: error: 'work' has no shadow in a context [FZ0616]
 // Nobody knows a shadow of the memory that the program puts there.
 #include <stdlib.h>
 

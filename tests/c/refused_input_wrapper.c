@@ -1,4 +1,4 @@
-// flags: -lm; refused: error: derivatives cannot go through a call with variable arguments
+// flags: -lm; refused: error: cannot differentiate a call with variable arguments [FZ0505]
 // Who hands a place to a function that reads shows nothing, but writes.
 #include "check.h"
 

@@ -1,4 +1,4 @@
-// refused: error: active values go through 'keep', which has neither a body nor a derivative rule
+// refused: error: active values go through 'keep', which has neither a body nor a derivative rule [FZ0401]
 // A function that is not seen keeps an address, and another one gives it back.
 double __enzyme_autodiff(void *, double);
 

@@ -1,4 +1,4 @@
-// refused: error: derivatives cannot go through a calculation in 'long double'
+// refused: error: cannot differentiate a computation in 'long double' [FZ0507]
 #include "check.h"
 
 double __enzyme_autodiff(void *, ...);

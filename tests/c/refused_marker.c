@@ -1,4 +1,4 @@
-// refused: error: unknown marker 'enzyme_duplicate'
+// refused: error: unknown marker 'enzyme_duplicate' [FZ0604]
 #include "check.h"
 
 extern int enzyme_duplicate;

@@ -1,4 +1,4 @@
-// refused: error: active values go through 'mystery', which has neither a body nor a derivative rule
+// refused: error: active values go through 'mystery', which has neither a body nor a derivative rule [FZ0401]
 #include "check.h"
 
 double __enzyme_autodiff(void *, ...);

@@ -1,4 +1,4 @@
-// refused: error: what is to be differentiated is not a known function
+// refused: error: what is given to '__enzyme_autodiff' first is not a known function [FZ0601]
 #include "check.h"
 
 double __enzyme_autodiff(void *, ...);

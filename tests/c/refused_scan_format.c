@@ -1,4 +1,4 @@
-// refused: error: derivatives cannot go through a call with variable arguments
+// refused: error: cannot differentiate a call with variable arguments [FZ0505]
 // What a format does that is made while the program runs is not known, and the variable would keep its derivative.
 #include "check.h"
 

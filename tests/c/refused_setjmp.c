@@ -1,4 +1,4 @@
-// refused: error: 'function' has no derivative: '_setjmp' may return more than once
+// refused: error: cannot differentiate a call of '_setjmp', which may return more than once [FZ0509]
 #include "check.h"
 #include <setjmp.h>
 

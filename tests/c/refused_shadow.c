@@ -1,4 +1,4 @@
-// refused: error: the shadow of argument 1 of 'square' is missing
+// refused: error: the shadow of argument 1 of 'square' is missing [FZ0603]
 #include "check.h"
 
 extern int enzyme_dup;

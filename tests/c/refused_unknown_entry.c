@@ -1,4 +1,4 @@
-// refused: error: '__enzyme_differentiate' is not supported
+// refused: error: '__enzyme_differentiate' is not supported [FZ0613]
 double __enzyme_differentiate(void *, ...);
 
 double square(double x) { return x * x; }

@@ -1,4 +1,4 @@
-// refused: error: active values go through 'buffer', which has neither a body nor a derivative rule
+// refused: error: active values go through 'buffer', which has neither a body nor a derivative rule [FZ0401]
 // A function that is not seen gives an address twice: perhaps of the same memory.
 double __enzyme_autodiff(void *, double);
 

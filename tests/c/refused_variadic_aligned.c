@@ -1,4 +1,4 @@
-// flags: -lm; refused: error: derivatives cannot go through a call with variable arguments
+// flags: -lm; refused: error: cannot differentiate a call with variable arguments [FZ0505]
 // What is aligned to more than eight bytes is not where the next argument of a list would be.
 #include "check.h"
 #include <stdarg.h>

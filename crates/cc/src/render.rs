@@ -1,4 +1,4 @@
-//! Messages in clang's style: `file:line:column: error: text`, the line of the source, and notes.
+//! Messages in clang's style: `file:line:column: error: text [code]`, the line of the source, and notes.
 
 use crate::Failure;
 use ferrozyme_driver::{Diagnostic, Location, Severity};
@@ -25,7 +25,7 @@ pub(crate) fn text(diagnostic: &Diagnostic) -> String {
         Severity::Warning => "warning",
     };
     let place = diagnostic.location.as_ref().map(place).unwrap_or_default();
-    let message = demangled(&diagnostic.message);
+    let message = demangled(&diagnostic.headline());
     let _ = writeln!(text, "{place}{severity}: {message}");
     if let Some(location) = &diagnostic.location {
         write_source(&mut text, location);
@@ -43,7 +43,7 @@ pub(crate) fn text(diagnostic: &Diagnostic) -> String {
         let _ = writeln!(text, "{place}note: {}", demangled(note));
     }
     if let Some(remedy) = &diagnostic.remedy {
-        let _ = writeln!(text, "{place}note: {}", demangled(remedy));
+        let _ = writeln!(text, "{place}note: help: {}", demangled(remedy));
     }
     text
 }

@@ -313,7 +313,7 @@ fn other_platforms_are_refused() {
         let output = run(folder.path(), driver, &[option, "-c", "square.c"]);
         assert_eq!(output.status.code(), Some(1));
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        let message = format!("error: there are no derivatives for `{triple}` yet");
+        let message = format!("error: there are no derivatives for `{triple}` yet [FZ0111]");
         assert!(said.contains(&message), "{said}");
     }
 }

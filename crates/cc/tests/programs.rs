@@ -332,7 +332,7 @@ fn check_success(what: &str, output: &Output) -> Result<(), Failed> {
     Err(format!("{what} ended with {}:\n{text}", output.status).into())
 }
 
-/// The diagnostic must be there, at the line marked `// here`.
+/// The diagnostic must be there, with its code, at the line marked `// here`, and what can be done about it.
 fn check_refused(text: &str, name: &str, refused: &str, compiled: &Output) -> Result<(), Failed> {
     let said = String::from_utf8_lossy(&compiled.stderr);
     if compiled.status.code() != Some(1) {
@@ -343,11 +343,21 @@ fn check_refused(text: &str, name: &str, refused: &str, compiled: &Output) -> Re
         .position(|line| line.trim_end().ends_with("// here"))
         .ok_or("no line ends in `// here`")?
         + 1;
-    let fits = said.lines().any(|message| {
-        message.starts_with(&format!("{name}:{line}:")) && message.ends_with(refused)
-    });
-    match fits {
+    let place = format!("{name}:{line}:");
+    let at_place = |message: &&str| message.starts_with(&place);
+    let fits = said
+        .lines()
+        .filter(at_place)
+        .any(|message| message.ends_with(refused));
+    let helps = said
+        .lines()
+        .filter(at_place)
+        .any(|message| message.contains(": note: help: "));
+    match fits && helps && refused.contains("[FZ") {
         true => Ok(()),
-        false => Err(format!("expected `{name}:{line}:…: {refused}`, but it said:\n{said}").into()),
+        false => Err(format!(
+            "expected `{name}:{line}:…: {refused}` with a code and help, but it said:\n{said}"
+        )
+        .into()),
     }
 }

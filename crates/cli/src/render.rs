@@ -12,7 +12,11 @@ pub fn render(diagnostic: &Diagnostic, coloured: bool) -> String {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
     };
-    let mut group = Group::with_title(level.primary_title(diagnostic.message.as_str()));
+    let mut title = level.primary_title(diagnostic.message.as_str());
+    if let Some(code) = &diagnostic.code {
+        title = title.id(code.as_str());
+    }
+    let mut group = Group::with_title(title);
     let source = diagnostic.location.as_ref().map(Source::find);
     if let Some(source) = &source {
         group = match &source.text {
@@ -52,7 +56,9 @@ pub fn render_short(diagnostic: &Diagnostic) -> String {
     let level = level_name(diagnostic.severity);
     let place = diagnostic.location.as_ref().map(describe_location);
     let place = place.map(|place| format!("{place}: ")).unwrap_or_default();
-    format!("{place}{level}: {}\n", diagnostic.message)
+    let code = diagnostic.code.as_ref().map(|code| format!("[{code}]"));
+    let code = code.unwrap_or_default();
+    format!("{place}{level}{code}: {}\n", diagnostic.message)
 }
 
 fn level_name(severity: Severity) -> &'static str {
@@ -79,7 +85,7 @@ pub fn to_json(diagnostic: &Diagnostic, rendered: &str) -> Value {
     json!({
         "$message_type": "diagnostic",
         "message": diagnostic.message,
-        "code": null,
+        "code": diagnostic.code.as_ref().map(|code| json!({"code": code, "explanation": null})),
         "level": level,
         "spans": diagnostic.location.as_ref().map(|location| span_to_json(location, diagnostic)).into_iter().collect::<Vec<_>>(),
         "children": children.chain(help).collect::<Vec<_>>(),
@@ -233,6 +239,7 @@ mod tests {
             ],
             notes: vec!["more to know".to_owned()],
             remedy: Some("mark it as inactive".to_owned()),
+            code: Some("FZ0401".to_owned()),
             ..Diagnostic::error("cannot differentiate this call")
         }
     }
@@ -245,7 +252,7 @@ mod tests {
         let text = render(&example(&file), false);
         let text = text.replace(&folder.path().display().to_string(), "FOLDER");
         expect![[r#"
-            error: cannot differentiate this call
+            error[FZ0401]: cannot differentiate this call
              --> FOLDER/a.rs:2:13
               |
             2 |     let x = read_it(y);
@@ -258,10 +265,11 @@ mod tests {
         .assert_eq(&text);
         assert!(
             render_short(&example(&file))
-                .ends_with("a.rs:2:13: error: cannot differentiate this call\n")
+                .ends_with("a.rs:2:13: error[FZ0401]: cannot differentiate this call\n")
         );
         let value = to_json(&example(&file), "shown");
         assert_eq!(value["rendered"], "shown");
+        assert_eq!(value["code"]["code"], "FZ0401");
         assert_eq!(value["spans"][0]["column_end"], 20);
         assert_eq!(value["spans"][0]["byte_start"], 21);
         assert_eq!(value["children"].as_array().map(Vec::len), Some(4));
@@ -271,7 +279,7 @@ mod tests {
     fn shows_the_place_without_the_source() {
         let text = render(&example(Path::new("/nowhere/a.rs")), false);
         expect![[r#"
-            error: cannot differentiate this call
+            error[FZ0401]: cannot differentiate this call
             --> /nowhere/a.rs:2:13
              = note: reads a file
              = note: reached from `app::loss` (src/main.rs:9)

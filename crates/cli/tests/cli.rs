@@ -360,10 +360,10 @@ fn what_cannot_be_differentiated_is_explained() {
         &["differentiate", "-", "--args", "dup"],
         SUM,
         expect![[r#"
-        error: expected 2 argument activities, but found 1
-          in @sum
-          help: give each argument and each result an activity that fits its type
-    "#]],
+            error: expected 2 argument activities, but found 1 [FZ0101]
+              in @sum
+              help: give each argument and each result an activity that fits its type
+        "#]],
     );
     fails(
         &["differentiate", "-"],

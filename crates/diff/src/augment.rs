@@ -36,6 +36,7 @@ use ferrozyme_ir::{
     Builder, Constant, Function, FunctionId, GlobalId, Layout, MemoryEffect, Module, Op, Opcode,
     Param, Payload, Region, Type, Value, ValueDef,
 };
+use ferrozyme_refusal::{Refusal, UnknownBytes};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
@@ -464,9 +465,9 @@ impl Augmenter<'_> {
         builder
     }
 
-    pub(crate) fn error(&mut self, op: Op, message: &str, remedy: &str) -> Error {
+    pub(crate) fn error(&mut self, op: Op, refusal: Refusal) -> Error {
         let module = &*self.callees.module();
-        Error::at(module, &self.augmented.function, op, message, remedy)
+        Error::at(module, &self.augmented.function, op, refusal)
     }
 
     pub(crate) fn has_shadow(&self, value: Value) -> bool {
@@ -604,15 +605,7 @@ impl Augmenter<'_> {
     }
 
     fn refuse_given_memory(&mut self, op: Op) -> Result<(), Error> {
-        let error = self.error(
-            op,
-            "memory from outside holds floats where at other times it holds pointers or integers, and something is put there or moved from there",
-            "work on a copy that is made inside, or keep the two apart, in fields of their own",
-        );
-        Err(Error {
-            shapes: true,
-            ..error
-        })
+        Err(self.error(op, Refusal::UnionOfCaller))
     }
 
     fn set_shadow(&mut self, value: Value, shadow: Value) {
@@ -909,11 +902,7 @@ impl Augmenter<'_> {
     }
 
     fn lost_shadow(&mut self, op: Op) -> Error {
-        self.error(
-            op,
-            "a pointer to active memory comes from where its shadow cannot be found",
-            "describe the type of the argument that the pointer comes from, and do not keep pointers as integers",
-        )
+        self.error(op, Refusal::LostShadow)
     }
 
     /// The shadow of what extensions and shifts make of parts of words.
@@ -1051,11 +1040,7 @@ impl Augmenter<'_> {
         }
         let shadow = self.shadow_to_write(region, op, address, value, shadow)?;
         if active && !is_zero && matches!(what, ValueKind::Unknown) {
-            return Err(self.error(
-                op,
-                "cannot tell whether these bytes are floats or integers, and derivatives depend on it",
-                "keep floats and integers in memory of their own, or describe the type of the argument that holds this memory",
-            ));
+            return Err(self.error(op, Refusal::UnknownLayout));
         }
         if !ty.is_float() && !matches!(what, ValueKind::CarriesFloat(_)) {
             let to_shadow = self.shadow(op, value)?;
@@ -1304,11 +1289,7 @@ impl Augmenter<'_> {
                     .any(|field| field.kind.may_be_other_float())
             });
         match other {
-            true => Err(self.error(
-                op,
-                "memory that holds floats of different types, and other things at other times, is copied",
-                "keep values of different types in memory of their own",
-            )),
+            true => Err(self.error(op, Refusal::MixedCopy)),
             false => Ok(()),
         }
     }
@@ -1371,11 +1352,7 @@ impl Augmenter<'_> {
         let data = self.augmented.function.ops[op].clone();
         let (to, byte) = (data.operands[0], data.operands[1]);
         if self.is_plain(to) {
-            return Err(self.error(
-                op,
-                "floats from outside are filled with bytes, which are something else at other times",
-                "work on a copy that is made inside",
-            ));
+            return Err(self.error(op, Refusal::UnionFilled));
         }
         self.refuse_given(op, to)?;
         let mut b = self.builder(region, op);
@@ -1399,14 +1376,8 @@ impl Augmenter<'_> {
         self.cells_of(op, cells)
     }
 
-    fn cells_of(&mut self, op: Op, cells: Result<Cells, String>) -> Result<Cells, Error> {
-        cells.map_err(|problem| {
-            self.error(
-                op,
-                &format!("cannot tell what the bytes of active memory are: {problem}"),
-                "keep floats and integers in memory of their own, or describe the type of the argument that holds this memory",
-            )
-        })
+    fn cells_of(&mut self, op: Op, cells: Result<Cells, UnknownBytes>) -> Result<Cells, Error> {
+        cells.map_err(|what| self.error(op, Refusal::UnknownBytes { what }))
     }
 
     // ---- regions

@@ -21,6 +21,7 @@ use ferrozyme_ir::{
     Alignment, Builder, Constant, Function, Global, IntPredicate, Module, Op, Opcode, Region, Type,
     Value,
 };
+use ferrozyme_refusal::Refusal;
 
 /// Where adjoints of constants go. Nobody looks there.
 const SINK: &str = "ferrozyme.sink";
@@ -29,15 +30,6 @@ const SINK: &str = "ferrozyme.sink";
 const SINK_BYTES: u64 = 128;
 
 pub(crate) const STORED: &str = "Ferrozyme: a value with a derivative, or a pointer to memory with derivatives, is put into memory of a `Const` argument or into what a closure captures. Give it a shadow (`Duplicated`), or keep such values out of it";
-
-pub(crate) const PASSED: &str = "memory that may be that of an argument declared `const` goes to a function whose derivative is not made here";
-
-pub(crate) const CALLED: &str = "a function is called through a pointer that may come from memory of an argument declared `const`, and which function that is cannot be told";
-
-pub(crate) const CALLED_REMEDY: &str = "choose the function inside the differentiated function";
-
-pub(crate) const REMEDY: &str =
-    "declare the argument `dup` and give it a shadow, or work on a copy of its memory";
 
 impl Augmenter<'_> {
     fn may_be_constant(&self, pointer: Value) -> bool {
@@ -66,7 +58,7 @@ impl Augmenter<'_> {
             ..
         } = *self.sweep;
         match may_be_constant_code(objects, activities, &self.augmented.function, pointer) {
-            true => Err(self.error(op, CALLED, CALLED_REMEDY)),
+            true => Err(self.error(op, Refusal::ConstantCode)),
             false => Ok(()),
         }
     }
@@ -74,7 +66,7 @@ impl Augmenter<'_> {
     /// Rules do not know that memory may be its own shadow.
     pub(crate) fn refuse_constants(&mut self, op: Op, args: &[Value]) -> Result<(), Error> {
         match args.iter().any(|&arg| self.leads_to_constants(arg)) {
-            true => Err(self.error(op, PASSED, REMEDY)),
+            true => Err(self.error(op, Refusal::ConstantPassed)),
             false => Ok(()),
         }
     }

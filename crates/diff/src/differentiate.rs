@@ -24,6 +24,7 @@ use ferrozyme_ir::{
     ParamFacts, Symbol, Type, Value,
 };
 use ferrozyme_opt::alias::Aliases;
+use ferrozyme_refusal::Refusal;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -279,19 +280,9 @@ impl<'m> Session<'m> {
         self.keep_order = request.keep_order;
         self.choices = request.choices;
         let function = &self.module.functions[request.function];
-        request.check(function, true).map_err(|message| {
-            Error::of_function(
-                function,
-                message,
-                "give each argument and each result an activity that fits its type",
-            )
-        })?;
+        request.check(function, true)?;
         if function.body.is_none() {
-            return Err(Error::of_function(
-                function,
-                "the function has no body to differentiate",
-                "make its body available, or give a derivative rule for it",
-            ));
+            return Err(Error::no_body(function));
         }
         // What is only moved may be a float, whatever type it is moved as.
         let functions: Vec<FunctionId> = self.module.functions.keys().collect();
@@ -375,11 +366,8 @@ impl<'m> Session<'m> {
     fn combined(&mut self, request: &Request) -> Result<FunctionId, Error> {
         self.check(request)?;
         if request.results.contains(&Activity::Duplicated) {
-            return Err(Error::of_function(
-                &self.module.functions[request.function],
-                "a returned pointer cannot be duplicated where both sweeps run in one call: nobody could put a seed behind it",
-                "use the split form, or declare the result `const`",
-            ));
+            let name = &self.module.functions[request.function].name;
+            return Err(Error::of(name, Refusal::DuplicatedResult));
         }
         let key = SplitKey {
             function: request.function,
@@ -681,10 +669,10 @@ impl<'m> Session<'m> {
             return Ok(table);
         }
         if self.module.functions[function].body.is_none() {
-            return Err(Error::of_function(
-                &self.module.functions[function],
-                "active values may go through this function by a pointer, and it has no body to differentiate",
-                "make its body available, or call something else through the pointer",
+            let function = self.module.functions[function].name.clone();
+            return Err(Error::of(
+                &function.clone(),
+                Refusal::NoBodyBehindPointer { function },
             ));
         }
         let name = format!("{}.shadow", self.module.functions[function].name);

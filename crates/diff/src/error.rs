@@ -1,33 +1,35 @@
-//! Why something cannot be differentiated, in words for the user: where, which construct, and what to do about it.
+//! Why something cannot be differentiated, and where that was found.
 
 use ferrozyme_ir::{Function, Location, Module, Op, Opcode, Payload, print};
+use ferrozyme_refusal::{LOOP_IR, Refusal, Words};
 use std::fmt;
 
 /// Why a derivative could not be made.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Error {
-    /// What is wrong, in one sentence without a full stop.
-    pub message: String,
+    /// What is wrong.
+    pub refusal: Refusal,
     /// The function in which it was found.
     pub function: String,
-    /// The text of the operation, if it is about one.
-    pub operation: Option<String>,
-    /// What kind of operation that is.
-    pub opcode: Option<Opcode>,
+    /// The operation, if it is about one.
+    pub site: Option<Box<Site>>,
+    /// The calls that led there, the outermost first.
+    pub chain: Vec<Caller>,
+}
+
+/// An operation that cannot be differentiated.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Site {
+    /// Its text.
+    pub operation: String,
+    /// What kind of operation it is.
+    pub opcode: Opcode,
     /// The function that it calls.
     pub callee: Option<String>,
-    /// The argument of the function that is given without a shadow, if that is the problem.
-    pub argument: Option<u32>,
-    /// Whether the problem is that shadows from outside do not tell floats from other things; see [`Request::shaped`](crate::Request::shaped).
-    pub shapes: bool,
     /// Where that stands in the source: `file:line:column`.
     pub location: Option<String>,
     /// The same in the module's table, which knows where it was inlined to.
     pub place: Option<Location>,
-    /// What the user can do.
-    pub remedy: String,
-    /// The calls that led there, the outermost first.
-    pub chain: Vec<Caller>,
 }
 
 /// A call on the way to what cannot be differentiated.
@@ -41,52 +43,55 @@ pub struct Caller {
 
 impl Error {
     /// An error about an operation.
-    pub fn at(
-        module: &Module,
-        function: &Function,
-        op: Op,
-        message: impl Into<String>,
-        remedy: impl Into<String>,
-    ) -> Error {
-        Error {
-            message: message.into(),
-            function: function.name.clone(),
-            operation: Some(print::print_op(module, function, op)),
-            opcode: Some(function.ops[op].opcode),
-            callee: match function.ops[op].payload {
+    pub fn at(module: &Module, function: &Function, op: Op, refusal: Refusal) -> Error {
+        let data = &function.ops[op];
+        let site = Site {
+            operation: print::print_op(module, function, op),
+            opcode: data.opcode,
+            callee: match data.payload {
                 Payload::Callee(callee) => Some(module.functions[callee].name.clone()),
                 _ => None,
             },
-            argument: None,
-            shapes: false,
-            location: function.ops[op]
+            location: data
                 .location
                 .map(|location| module.describe_location(location)),
-            place: function.ops[op].location,
-            remedy: remedy.into(),
+            place: data.location,
+        };
+        Error {
+            site: Some(Box::new(site)),
+            ..Error::of(&function.name, refusal)
+        }
+    }
+
+    /// An error about an operation if there is one, or else about the function as a whole.
+    pub(crate) fn found(
+        module: &Module,
+        function: &Function,
+        op: Option<Op>,
+        refusal: Refusal,
+    ) -> Error {
+        match op {
+            Some(op) => Error::at(module, function, op, refusal),
+            None => Error::of(&function.name, refusal),
+        }
+    }
+
+    /// An error about a function, or a global, as a whole.
+    pub fn of(name: &str, refusal: Refusal) -> Error {
+        Error {
+            refusal,
+            function: name.to_owned(),
+            site: None,
             chain: Vec::new(),
         }
     }
 
-    /// An error about a function as a whole.
-    pub fn of_function(
-        function: &Function,
-        message: impl Into<String>,
-        remedy: impl Into<String>,
-    ) -> Error {
-        Error {
-            message: message.into(),
+    /// An error about a function whose body is not there.
+    pub(crate) fn no_body(function: &Function) -> Error {
+        let refusal = Refusal::NoBody {
             function: function.name.clone(),
-            operation: None,
-            opcode: None,
-            callee: None,
-            argument: None,
-            shapes: false,
-            location: None,
-            place: None,
-            remedy: remedy.into(),
-            chain: Vec::new(),
-        }
+        };
+        Error::of(&function.name, refusal)
     }
 
     /// Records that the error was met on the way through a call in `caller`.
@@ -98,22 +103,37 @@ impl Error {
         self.chain.insert(0, caller);
         self
     }
+
+    /// Whether it is about an operation of this kind.
+    pub fn is_at(&self, opcode: Opcode) -> bool {
+        self.site.as_ref().is_some_and(|site| site.opcode == opcode)
+    }
+
+    /// Where the operation stands in the source.
+    pub fn place(&self) -> Option<Location> {
+        self.site.as_ref()?.place
+    }
+
+    /// The function that the operation calls.
+    pub fn callee(&self) -> Option<&str> {
+        self.site.as_ref()?.callee.as_deref()
+    }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.message)?;
+        write!(f, "{}", self.refusal)?;
         write!(f, "\n  in @{}", self.function)?;
-        if let Some(location) = &self.location {
-            write!(f, " at {location}")?;
-        }
-        if let Some(operation) = &self.operation {
-            write!(f, ": {}", operation.trim())?;
+        if let Some(site) = &self.site {
+            if let Some(location) = &site.location {
+                write!(f, " at {location}")?;
+            }
+            write!(f, ": {}", site.operation.trim())?;
         }
         for caller in self.chain.iter().rev() {
             write!(f, "\n  called from @{}", caller.function)?;
         }
-        write!(f, "\n  help: {}", self.remedy)
+        write!(f, "\n  help: {}", self.refusal.remedy(&Words::of(&LOOP_IR)))
     }
 }
 

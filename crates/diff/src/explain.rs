@@ -19,9 +19,7 @@ use std::fmt::Write;
 /// If something active in it cannot be differentiated.
 pub fn explain_activity(module: &Module, request: &Request) -> Result<String, Error> {
     let function = &module.functions[request.function];
-    request
-        .check(function, false)
-        .map_err(|message| Error::of_function(function, message, "see the function's signature"))?;
+    request.check(function, false)?;
     let objects = Objects::analyse(module, request.function, &mut ObjectsCache::new(), None);
     let activities = assume_constants(&mut module.clone(), |module, assumption| {
         analyse_activity(

@@ -42,10 +42,8 @@ use ferrozyme_ir::{
     Alignment, Constant, Function, FunctionId, Global, GlobalId, Layout, MemoryEffect, Module,
     Opcode, Param, Symbol, Type, Value, verify_function,
 };
+use ferrozyme_refusal::Refusal;
 use rustc_hash::FxHashMap;
-
-/// More directions than this in one sweep are taken for a mistake.
-const MAX_WIDTH: u32 = 4096;
 
 /// Makes the forward derivative of a function, called `<function>.fwd`.
 ///
@@ -58,35 +56,10 @@ const MAX_WIDTH: u32 = 4096;
 /// declarations that nothing uses.
 pub fn differentiate_forward(module: &mut Module, request: &Request) -> Result<FunctionId, Error> {
     let Some(function) = module.functions.get(request.function) else {
-        return Err(Error {
-            message: format!("there is no function {} to differentiate", request.function),
-            function: request.function.to_string(),
-            operation: None,
-            opcode: None,
-            callee: None,
-            argument: None,
-            shapes: false,
-            location: None,
-            place: None,
-            remedy: "name a function of the module".to_owned(),
-            chain: Vec::new(),
-        });
+        let name = request.function.to_string();
+        return Err(Error::of(&name.clone(), Refusal::NoFunction { name }));
     };
-    let too_wide = format!("width {} is more than {MAX_WIDTH}", request.width);
-    request
-        .check(function, false)
-        .and(if request.width > MAX_WIDTH {
-            Err(too_wide)
-        } else {
-            Ok(())
-        })
-        .map_err(|message| {
-            Error::of_function(
-                function,
-                message,
-                "give each argument and each result an activity that fits its type, and a width from 1 on",
-            )
-        })?;
+    request.check(function, false)?;
     if module.functions[request.function].body.is_some() {
         ferrozyme_opt::infer_facts(module, request.function);
     }
@@ -304,11 +277,7 @@ impl Session<'_> {
         } else if primal.body.is_some() {
             sweep::differentiate(self, index)?
         } else {
-            return Err(Error::of_function(
-                primal,
-                "the function has no body to differentiate",
-                "make its body available, give a derivative rule for it, or declare it inactive",
-            ));
+            return Err(Error::no_body(primal));
         };
         self.module.functions[id] = filled;
         Ok(())

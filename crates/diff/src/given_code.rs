@@ -18,6 +18,7 @@ use crate::request::{Activity, Request};
 use ferrozyme_ir::{
     self as ir, Builder, IntPredicate, Module, Opcode, Scalar, Type, Value, returning_ops,
 };
+use ferrozyme_refusal::Refusal;
 use rustc_hash::FxHashSet;
 
 /// Says why a request cannot be met if nobody gives tables of derivatives: something calls code whose address comes with an argument that has a
@@ -45,12 +46,7 @@ pub fn refuse_given_code(module: &Module, request: &Request) -> Result<(), Error
         let data = &function.ops[op];
         data.opcode == Opcode::CallIndirect && is_given(data.operands[0])
     });
-    const MESSAGE: &str = "a function is called through a pointer in an argument or global, and which function that is cannot be told";
-    const REMEDY: &str = "declare the argument `Const` or the global unchangeable, or choose the function inside the differentiated function";
-    Err(match call {
-        Some(op) => Error::at(module, function, op, MESSAGE, REMEDY),
-        None => Error::of_function(function, MESSAGE, REMEDY),
-    })
+    Err(Error::found(module, function, call, Refusal::GivenCode))
 }
 
 /// Stops the program where the shadow of a function's address is no table of derivatives: shadows that were made by hand hold the address itself, or nothing.

@@ -18,6 +18,7 @@
 
 use crate::error::Error;
 use ferrozyme_ir::{FunctionId, Global, GlobalId, Module, Scalar, Symbol};
+use ferrozyme_refusal::Refusal;
 
 /// The address of a function in a shadow that is to become the address of the function's own shadow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -137,25 +138,8 @@ fn find_or_add(
         .flat_map(|layout| &layout.fields)
         .any(|field| field.scalar == Scalar::Ptr);
     if primal.bytes.is_none() && holds_pointers && !primal.inactive {
-        return Err(Error {
-            message: format!(
-                "derivatives flow through @{}, which is defined elsewhere and holds pointers whose shadows nobody knows",
-                primal.name
-            ),
-            function: primal.name.clone(),
-            operation: None,
-            opcode: None,
-            callee: None,
-            argument: None,
-            shapes: false,
-            location: None,
-            place: None,
-            remedy: format!(
-                "make the contents of @{} available, or declare it inactive",
-                primal.name
-            ),
-            chain: Vec::new(),
-        });
+        let global = primal.name.clone();
+        return Err(Error::of(&primal.name, Refusal::ForeignGlobal { global }));
     }
     let shadow = Global {
         name,
@@ -267,6 +251,7 @@ mod tests {
         let far = module.global_named("far").expect("it is there");
         let refused =
             add_shadow_global(&mut module, far, "shadow", Use::Add).expect_err("it has no shadow");
-        assert!(refused.message.contains("@far"), "{refused}");
+        let global = "far".to_owned();
+        assert_eq!(refused.refusal, Refusal::ForeignGlobal { global });
     }
 }

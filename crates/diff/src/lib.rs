@@ -30,7 +30,7 @@ mod usage;
 
 pub use activity::{Activities, Giver};
 pub use differentiate::{Split, differentiate_reverse, differentiate_split};
-pub use error::{Caller, Error};
+pub use error::{Caller, Error, Site};
 pub use explain::{explain_activity, explain_plan};
 pub use forward::differentiate_forward;
 pub use given_code::refuse_given_code;

@@ -15,6 +15,7 @@ use ferrozyme_ir::{
     Alignment, Builder, FloatPredicate, Function, IntPredicate, Opcode, Payload, Scalar, Type,
     Value,
 };
+use ferrozyme_refusal::UnknownBytes;
 
 /// Whether the memory at an address surely is not its own shadow. Memory of integers is, and who gets a pointer to it need not know what it holds.
 pub(crate) fn has_shadow_apart(objects: &Objects, function: &Function, address: Value) -> bool {
@@ -83,10 +84,8 @@ impl Cells {
         to: Value,
         from: Option<Value>,
         bytes: Value,
-    ) -> Result<Cells, String> {
-        let (class, start) = objects
-            .class_of(function, to)
-            .ok_or("the pointer leads to no known memory")?;
+    ) -> Result<Cells, UnknownBytes> {
+        let (class, start) = objects.class_of(function, to).ok_or(UnknownBytes::Memory)?;
         // Bytes that come from memory made here, and that no code here has written as floats, carry no derivatives: copies from
         // elsewhere of which nothing is known are refused. Nor do bytes that nobody takes up from where they are put.
         let unknown = match from {
@@ -99,7 +98,7 @@ impl Cells {
             .and_then(|length| u64::try_from(length).ok());
         let cells = objects.cells(class, start);
         if unknown == Unknown::Refused && !cells.covers(length) {
-            return Err("nothing says what lies behind the fields that are used".to_owned());
+            return Err(UnknownBytes::Rest);
         }
         Cells::read(&cells, unknown)
     }
@@ -111,14 +110,12 @@ impl Cells {
         objects: &Objects,
         function: &Function,
         to: Value,
-    ) -> Result<Cells, String> {
-        let (class, start) = objects
-            .class_of(function, to)
-            .ok_or("the pointer leads to no known memory")?;
+    ) -> Result<Cells, UnknownBytes> {
+        let (class, start) = objects.class_of(function, to).ok_or(UnknownBytes::Memory)?;
         Cells::read(&objects.cells(class, start), Unknown::Kept)
     }
 
-    fn read(cells: &objects::Cells, unknown: Unknown) -> Result<Cells, String> {
+    fn read(cells: &objects::Cells, unknown: Unknown) -> Result<Cells, UnknownBytes> {
         let base = cells.head_bytes();
         let read = |fields: &[objects::Bytes], base: u64| {
             let mut found = Vec::new();
@@ -131,13 +128,10 @@ impl Cells {
                     Kind::Unknown | Kind::Conflict(_) if unknown == Unknown::Kept => What::Unknown,
                     Kind::Unknown if unknown == Unknown::Ignored => continue,
                     Kind::Unknown => {
-                        return Err(format!("nothing says what is at offset {}", field.offset));
+                        return Err(UnknownBytes::Offset(field.offset));
                     }
                     Kind::Conflict(_) => {
-                        return Err(format!(
-                            "what is at offset {} is used in ways that exclude each other",
-                            field.offset
-                        ));
+                        return Err(UnknownBytes::Conflict(field.offset));
                     }
                 };
                 found.push(CellField {

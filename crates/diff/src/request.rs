@@ -1,7 +1,12 @@
 //! What a caller asks for: a function, what its arguments and results mean for the derivative, and the signatures that
 //! follow from it.
 
+use crate::error::Error;
 use ferrozyme_ir::{Function, FunctionId, Module, Type};
+use ferrozyme_refusal::Refusal;
+
+/// More directions than this in one sweep are taken for a mistake.
+const MAX_WIDTH: u32 = 4096;
 
 /// What an argument or result means for the derivative.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -130,47 +135,52 @@ impl Request {
     }
 
     /// Says what is wrong with the request, if anything is.
-    pub(crate) fn check(&self, function: &Function, reverse: bool) -> Result<(), String> {
+    pub(crate) fn check(&self, function: &Function, reverse: bool) -> Result<(), Error> {
+        match self.misfit(function, reverse) {
+            Some(refusal) => Err(Error::of(&function.name, refusal)),
+            None => Ok(()),
+        }
+    }
+
+    fn misfit(&self, function: &Function, reverse: bool) -> Option<Refusal> {
         let counts = [
             ("argument", self.args.len(), function.params.len()),
             ("result", self.results.len(), function.results.len()),
         ];
         for (what, given, wanted) in counts {
             if given != wanted {
-                return Err(format!(
-                    "expected {wanted} {what} activities, but found {given}"
-                ));
+                return Some(Refusal::ActivityCount {
+                    what,
+                    wanted,
+                    given,
+                });
             }
         }
-        if self.width == 0 || (reverse && self.width != 1) {
-            return Err(format!("width {} is not possible in this mode", self.width));
+        let most = if reverse { 1 } else { MAX_WIDTH };
+        if !(1..=most).contains(&self.width) {
+            let width = self.width;
+            return Some(Refusal::Width { width, most });
         }
         for (index, (param, _)) in function.params.iter().zip(&self.discarded).enumerate() {
             if self.is_discarded(index) && param.ty != Type::PTR {
-                return Err(format!(
-                    "argument {index} of type {} is no memory that could be discarded",
-                    param.ty
-                ));
+                let ty = param.ty.to_string();
+                return Some(Refusal::DiscardedValue { index, ty });
             }
         }
         let args = self.args.iter().zip(function.params.iter().map(|p| p.ty));
         let results = self.results.iter().zip(function.results.iter().copied());
-        for (what, (&activity, ty)) in args
+        let mut all = args
             .map(|pair| ("argument", pair))
-            .chain(results.map(|pair| ("result", pair)))
-        {
-            let fits = match activity {
-                Activity::Const => true,
-                Activity::Active => ty.is_float(),
-                Activity::Duplicated => ty == Type::PTR || (!reverse && ty.is_float()),
-            };
-            if !fits {
-                return Err(format!(
-                    "activity `{}` cannot be used for {what} of type {ty}",
-                    activity.name()
-                ));
-            }
-        }
-        Ok(())
+            .chain(results.map(|pair| ("result", pair)));
+        let (what, (activity, ty)) = all.find(|&(_, (&activity, ty))| match activity {
+            Activity::Const => false,
+            Activity::Active => !ty.is_float(),
+            Activity::Duplicated => ty != Type::PTR && (reverse || !ty.is_float()),
+        })?;
+        Some(Refusal::UnfitActivity {
+            activity: activity.name(),
+            what,
+            ty: ty.to_string(),
+        })
     }
 }

@@ -1135,7 +1135,7 @@ fn rules_that_update_memory_serve_one_direction() {
     assert_eq!((primal, given), (vec![6.0], vec![vec![3.0]]));
     let wide = request(&module, &args, 2);
     expect![[r#"
-        the forward rule of @update serves one direction, and may not run once for each of several, since it may update memory in place
+        the forward rule of @update serves one direction, and may not run once for each of several, since it may update memory in place [FZ0408]
           in @f: call @update(%p)
           help: differentiate with width 1, or mark each pointer of the function `readonly` or `writeonly` where that is true"#]].assert_eq(&fail(&mut module, &wide).to_string());
 }
@@ -1189,14 +1189,14 @@ fn unsuitable_requests_are_refused() {
     ];
     let messages: Vec<String> = bad
         .iter()
-        .map(|request| fail(&mut module, request).message)
+        .map(|request| fail(&mut module, request).refusal.to_string())
         .collect();
     expect![[r#"
-        expected 2 argument activities, but found 1
-        activity `active` cannot be used for argument of type i64
-        width 0 is not possible in this mode
-        width 4294967295 is more than 4096
-        the function has no body to differentiate"#]]
+        expected 2 argument activities, but found 1 [FZ0101]
+        activity `active` cannot be used for argument of type i64 [FZ0104]
+        width 0 is not possible in this mode, which takes 1 to 4096 [FZ0102]
+        width 4294967295 is not possible in this mode, which takes 1 to 4096 [FZ0102]
+        @nothing has no body to differentiate [FZ0107]"#]]
     .assert_eq(&messages.join("\n"));
 }
 
@@ -1214,10 +1214,10 @@ fn calls_without_derivative_are_refused() {
          }",
         &[Activity::Active],
         expect![[r#"
-            active values go through @far, which has neither a body nor a derivative rule
+            active values go through @far, which has neither a body nor a derivative rule [FZ0401]
               in @near: %r = call @far(%x)
               called from @f
-              help: give a derivative rule for @far, make its body available, or declare it inactive"#]],
+              help: give @far a derivative rule, make its body available, or declare it inactive"#]],
     );
 }
 
@@ -1230,7 +1230,7 @@ fn functions_behind_constant_pointers_are_refused() {
          }",
         &[Activity::Const, Activity::Active],
         expect![[r#"
-            derivatives would flow through the memory of argument 0, which is declared `const`
+            derivatives would flow through the memory of argument 0, which is declared `const` [FZ0201]
               in @f
               help: declare argument 0 `dup` and give it a shadow, or keep active values out of its memory"#]],
     );
@@ -1247,9 +1247,9 @@ fn torn_floats_are_refused() {
          }",
         &[Activity::Active],
         expect![[r#"
-            a bit cast from f64 to <2 x f32> takes floats apart, so derivatives cannot pass through it
+            a bit cast from f64 to <2 x f32> takes floats apart, so derivatives cannot pass through it [FZ0310]
               in @f: %pair = bitcast f64 %x to <2 x f32>
-              help: keep the floats in values of their own type, or mark what is computed from these bits as constant"#]],
+              help: keep the floats in values of their own type, or compute with these bits in an inactive function"#]],
     );
 }
 

@@ -7,7 +7,7 @@ use crate::explain::{show_locations, summarise};
 use crate::options::{Explain, Options, Stage};
 use crate::passing::{Passing, can_be_shaped, passing_of};
 use crate::perturbation::{Perturbation, REFUSED};
-use crate::refusal::{Reasons, describe_refusal, shown_place};
+use crate::refusal::{Reasons, describe_refusal, say, shown_place};
 use crate::report::{DerivativeReport, Diagnostic, Location, shorten};
 use crate::requests::{DERIVATIVE_PREFIX, FoundRequest, Interface};
 use crate::root::root_symbol;
@@ -25,6 +25,7 @@ use ferrozyme_opt::{
     OptimiseOptions, hand_out_values, infer_facts, keep_order, optimise_with, remove_dead_code,
     skip_zero_terms,
 };
+use ferrozyme_refusal::Refusal;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
@@ -273,27 +274,21 @@ impl Derivation<'_> {
         if let Some(&wrapper) = self.wrappers.get(&request.symbol) {
             return Ok(wrapper);
         }
-        let at_request = |message: String| Diagnostic {
-            location: request.location(),
-            ..Diagnostic::error(message)
-        };
         if self.open.contains(&request.symbol) {
+            let function = request.shown_name().to_owned();
             return Err(Diagnostic {
-                remedy: Some(
-                    "give the function a rule of its own, or compute the inner derivative by hand"
-                        .to_owned(),
-                ),
-                ..at_request(format!(
-                    "the derivative of `{}` needs itself",
-                    request.shown_name()
-                ))
+                location: request.location(),
+                ..say(request, &Refusal::NeedsItself { function })
             });
         }
         let name = root_symbol(request);
         let root = self
             .module
             .function_named(&name)
-            .ok_or_else(|| at_request(format!("`{}` could not be read", request.shown_name())))?;
+            .ok_or_else(|| Diagnostic {
+                location: request.location(),
+                ..Diagnostic::error(format!("`{}` could not be read", request.shown_name()))
+            })?;
         self.open.push(request.symbol.clone());
         let inner = self.differentiate_inner(root);
         self.open.pop();
@@ -339,7 +334,7 @@ impl Derivation<'_> {
                     if let Some(untouched) = untouched {
                         *self.module = untouched;
                     }
-                    if error.shapes && shaped.contains(&true) {
+                    if error.refusal == Refusal::UnionOfCaller && shaped.contains(&true) {
                         asked.shaped = shaped;
                         continue;
                     }
@@ -405,7 +400,7 @@ impl Derivation<'_> {
         let Interface::Slots(descriptor) = &request.interface else {
             return false;
         };
-        let text = format!("{REFUSED}{}\n", problem.message);
+        let text = format!("{REFUSED}{}\n", problem.headline());
         let stop = stopping_derivative(self.module, &request.symbol, descriptor, &text);
         self.wrappers.insert(request.symbol.clone(), stop);
         true
@@ -598,7 +593,7 @@ impl Derivation<'_> {
         report: &DerivativeReport,
         error: &diff::Error,
     ) -> Diagnostic {
-        self.refused_pointers |= error.opcode == Some(Opcode::CallIndirect);
+        self.refused_pointers |= error.is_at(Opcode::CallIndirect);
         let mut refusal = describe_refusal(self.module, request, self.reasons, error);
         for (stage, text) in &report.stages {
             let text = show_locations(&self.module.files, text);
@@ -657,7 +652,8 @@ fn give_up(module: &mut Module, id: FunctionId, choice: &Choice, problem: &Diagn
     };
     let text = format!(
         "Ferrozyme: a derivative called `{}` through a pointer, which has no derivative: {}{place}",
-        choice.function, problem.message
+        choice.function,
+        problem.headline()
     );
     if let Some(body) = module.functions[id].body {
         stop_with(module, id, body, None, &text);

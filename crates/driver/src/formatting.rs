@@ -7,6 +7,7 @@ use crate::opaque::{demangle, is_formatting};
 use crate::report::Diagnostic;
 use crate::requests::location_of;
 use ferrozyme_llvm::{Context, Module, Opcode, Place, Type, TypeKind, Value, ValueKind};
+use ferrozyme_refusal::{RUST, Refusal};
 use std::collections::HashSet;
 
 /// Says which code of the program changes numbers when something is formatted. The module is optimised, so that what is local to a function is in no memory any more.
@@ -21,17 +22,16 @@ pub(crate) fn refuse_changes_in_formatting<'c>(
         .filter_map(|function| {
             let change = find_change(function)?;
             Some(Diagnostic {
-                location: location_of(context, change),
                 construct: Some("a number is changed here".to_owned()),
                 notes: vec![format!(
                     "formatting in a differentiated function may run `{}`",
                     demangle(&function.name())
                 )],
-                remedy: Some(
-                    "format outside of the differentiated function, or change the number before formatting"
-                        .to_owned(),
-                ),
-                ..Diagnostic::error("a number is changed while something is formatted, and nothing that formatting does is differentiated")
+                ..Diagnostic::refused_at(
+                    location_of(context, change),
+                    &Refusal::ChangedByFormatting,
+                    &RUST,
+                )
             })
         })
         .collect()

@@ -21,6 +21,7 @@ use crate::shapes::{describe_shapes, forget_shapes, has_shape_requests};
 use ferrozyme_llvm::{
     Context, Linkage, LlvmError, Metadata, Module, Opcode, Place, Value, Visibility,
 };
+use ferrozyme_refusal::{C, RUST};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -339,11 +340,13 @@ impl<'c> Gathering<'c, '_> {
     fn read_registrations(&mut self) -> Result<(), Diagnostic> {
         for index in self.inputs.registering() {
             let source = self.load(index, true)?;
-            let found = read_registrations(source, index).map_err(Diagnostic::error)?;
+            let found = read_registrations(source, index)
+                .map_err(|refusal| Diagnostic::refused_at(None, &refusal, &RUST))?;
             self.registrations.extend(found);
             let identity = self.inputs.identity(index);
             let found = read_enzyme_registrations(source, index, &identity);
-            self.registrations.extend(found.map_err(Diagnostic::error)?);
+            let found = found.map_err(|refusal| Diagnostic::refused_at(None, &refusal, &C))?;
+            self.registrations.extend(found);
             source.dispose();
         }
         Ok(())

@@ -39,6 +39,7 @@ use ferrozyme_llvm::{
     CodegenLevel, Context, Module, Opcode, RelocationModel, TargetDescription, TargetMachine, Value,
 };
 use ferrozyme_opt::InlinePolicy;
+use ferrozyme_refusal::{LOOP_IR, Refusal};
 use std::collections::HashSet;
 use std::path::Path;
 use std::time::Instant;
@@ -528,14 +529,9 @@ pub fn check_toolchain(sysroot: &Path) -> Result<(), Vec<Diagnostic>> {
 }
 
 pub(crate) fn unloadable(error: ferrozyme_llvm::LoadError) -> Vec<Diagnostic> {
-    let text = error.to_string();
-    let (message, remedy) = match text.split_once("\n  help: ") {
-        Some((message, remedy)) => (message, Some(remedy.to_owned())),
-        None => (text.as_str(), None),
-    };
     vec![Diagnostic {
-        remedy,
-        ..Diagnostic::error(message)
+        remedy: Some(error.remedy()),
+        ..Diagnostic::error(error.to_string())
     }]
 }
 
@@ -549,10 +545,12 @@ pub fn has_derivatives(triple: &str) -> bool {
 /// with care, and nobody steps through it.
 fn target_machine(triple: &str, options: &Options) -> Result<TargetMachine, Diagnostic> {
     if !has_derivatives(triple) {
-        return Err(Diagnostic {
-            remedy: Some("compile for x86-64 Linux".to_owned()),
-            ..Diagnostic::error(format!("there are no derivatives for `{triple}` yet"))
-        });
+        let triple = triple.to_owned();
+        return Err(Diagnostic::refused_at(
+            None,
+            &Refusal::Target { triple },
+            &LOOP_IR,
+        ));
     }
     let description = TargetDescription {
         triple: triple.to_owned(),

@@ -5,6 +5,7 @@
 use crate::constants::ModuleConstants;
 use crate::descriptor::{Blob, Constants};
 use ferrozyme_llvm::Module;
+use ferrozyme_refusal::Refusal;
 
 const RULE_NAME: &str = "__FERROZYME_RULE";
 const INACTIVE_NAME: &str = "__FERROZYME_INACTIVE";
@@ -92,7 +93,7 @@ impl Registration {
 pub(crate) fn read_registrations(
     module: Module<'_>,
     source: usize,
-) -> Result<Vec<Registration>, String> {
+) -> Result<Vec<Registration>, Refusal> {
     let constants = ModuleConstants::new(module);
     let constants = constants.of();
     let mut found = Vec::new();
@@ -102,7 +103,7 @@ pub(crate) fn read_registrations(
         if global.is_declaration() || !(rule || name.contains(INACTIVE_NAME)) {
             continue;
         }
-        let unreadable = || format!("the registration `{name}` cannot be read");
+        let unreadable = || Refusal::UnreadableRegistration { name: name.clone() };
         let blob = constants.blob(global).ok_or_else(unreadable)?;
         let function = |at: u64| {
             let &(symbol, offset) = blob.addresses.get(&at)?;
@@ -117,7 +118,7 @@ pub(crate) fn read_registrations(
         };
         let magic: &[u8] = if rule { b"FZRUL001" } else { b"FZINA001" };
         if !blob.bytes.starts_with(magic) {
-            return Err(format!("{}: it is of another version", unreadable()));
+            return Err(unreadable());
         }
         found.push(Registration {
             primal: function(8).ok_or_else(unreadable)?,

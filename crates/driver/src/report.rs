@@ -3,6 +3,7 @@
 //! All of it can be written to a file and read back, because it travels from the linker process to the one that the user sees.
 
 use crate::options::Stage;
+use ferrozyme_refusal::{Refusal, Terms, Words};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::Duration;
@@ -12,6 +13,8 @@ use std::time::Duration;
 pub struct Diagnostic {
     /// How bad it is.
     pub severity: Severity,
+    /// The code of the refusal, if it is one: `FZ0401`.
+    pub code: Option<String>,
     /// What is wrong, in one sentence without a full stop.
     pub message: String,
     /// Where, in the user's source if possible.
@@ -31,12 +34,42 @@ impl Diagnostic {
     pub fn error(message: impl Into<String>) -> Diagnostic {
         Diagnostic {
             severity: Severity::Error,
+            code: None,
             message: message.into(),
             location: None,
             construct: None,
             chain: Vec::new(),
             notes: Vec::new(),
             remedy: None,
+        }
+    }
+
+    /// A refusal in the words of a language, of which no place is known.
+    pub fn refused(refusal: &Refusal, words: &Words<'_>) -> Diagnostic {
+        Diagnostic {
+            code: Some(refusal.code().to_string()),
+            remedy: Some(refusal.remedy(words)),
+            ..Diagnostic::error(refusal.message(words))
+        }
+    }
+
+    /// A refusal at a place, where all names are as they stand in the source.
+    pub(crate) fn refused_at(
+        location: Option<Location>,
+        refusal: &Refusal,
+        terms: &'static Terms,
+    ) -> Diagnostic {
+        Diagnostic {
+            location,
+            ..Diagnostic::refused(refusal, &Words::of(terms))
+        }
+    }
+
+    /// The message, with its code behind it.
+    pub fn headline(&self) -> String {
+        match &self.code {
+            Some(code) => format!("{} [{code}]", self.message),
+            None => self.message.clone(),
         }
     }
 

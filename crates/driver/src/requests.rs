@@ -16,6 +16,7 @@ use crate::report::{Diagnostic, Location};
 use ferrozyme_diff as diff;
 use ferrozyme_ir::FunctionId;
 use ferrozyme_llvm::{Context, DataLayout, Module, Opcode, Place, Value};
+use ferrozyme_refusal::{RUST, Refusal};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// The foreign function that stands for derivatives in source programs.
@@ -139,27 +140,18 @@ pub(crate) fn replace_requests<'c>(
     let layout = DataLayout::of(module);
     let (mut found, mut problems) = (Vec::new(), Vec::new());
     for user in foreign.users() {
-        if !user.is_instruction() || !user.is_call() || user.called() != foreign {
-            problems.push(Diagnostic::error(
-                "the address of Ferrozyme's request function is taken",
-            ));
-            continue;
-        }
-        match read_request(&constants, &layout, user) {
+        match read_request(&constants, &layout, foreign, user) {
             Ok(request) => {
                 replace_call(context, module, user, &request);
                 if !found.contains(&request) {
                     found.push(request);
                 }
             }
-            Err(reason) => problems.push(Diagnostic {
-                location: location_of(context, user),
-                notes: vec![reason],
-                remedy: Some(
-                    "use the `ferrozyme` crate of the same version as `cargo ferrozyme`".to_owned(),
-                ),
-                ..Diagnostic::error("this derivative request cannot be read")
-            }),
+            Err(reason) => {
+                let at = user.is_instruction().then(|| location_of(context, user));
+                let refusal = Refusal::UnreadableRequest { reason };
+                problems.push(Diagnostic::refused_at(at.flatten(), &refusal, &RUST));
+            }
         }
     }
     if problems.is_empty() {
@@ -172,8 +164,12 @@ pub(crate) fn replace_requests<'c>(
 fn read_request<'c>(
     constants: &ModuleConstants,
     layout: &DataLayout,
+    foreign: Value<'c>,
     call: Value<'c>,
 ) -> Result<FoundRequest, String> {
+    if !call.is_instruction() || !call.is_call() || call.called() != foreign {
+        return Err("the address of the request function is taken".to_owned());
+    }
     let arguments = call.arguments();
     let [primal, descriptor, pointers @ ..] = arguments.as_slice() else {
         return Err("it has too few arguments".to_owned());

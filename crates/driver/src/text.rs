@@ -5,11 +5,12 @@
 //! function are refused.
 
 use crate::opaque::demangle;
-use crate::refusal::place_of;
+use crate::refusal::{place_of, say};
 use crate::report::{Diagnostic, Location};
 use crate::requests::FoundRequest;
 use crate::root::root_symbol;
 use ferrozyme_llvm::{Context, Module, Opcode, TypeKind, Value, ValueKind};
+use ferrozyme_refusal::Refusal;
 use std::collections::HashSet;
 
 /// Functions of C that write text into memory.
@@ -51,11 +52,7 @@ pub(crate) fn refuse_numbers_from_text<'c>(
             let mut problem = Diagnostic {
                 location: place_of(context, reads, request),
                 construct: Some("a number is read from text here".to_owned()),
-                remedy: Some(
-                    "pass numbers on as numbers; read constants outside of the differentiated function, or format there"
-                        .to_owned(),
-                ),
-                ..Diagnostic::error("a number that is written as text and read again would have no derivative, and this function does both")
+                ..say(request, &Refusal::ThroughText)
             };
             if let Some(Location { file, line, .. }) = place_of(context, writes, request) {
                 let note = format!("a number is written as text at {file}:{line}");

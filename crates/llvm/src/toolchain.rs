@@ -21,12 +21,10 @@ pub struct Toolchain {
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the messages say what each case and field is")]
 pub enum LoadError {
-    #[error(
-        "cannot run `{compiler}` to find its sysroot: {reason}\n  help: put rustc on the path or name it in the environment variable RUSTC"
-    )]
+    #[error("cannot run `{compiler}` to find its sysroot: {reason}")]
     NoCompiler { compiler: String, reason: String },
     #[error(
-        "the Rust toolchain at {} has no shared LLVM library (lib/libLLVM*.{extension})\n  help: Ferrozyme uses the LLVM of the user's own rustc; install a toolchain from rustup, or name its rustc in RUSTC",
+        "the Rust toolchain at {} has no shared LLVM library (lib/libLLVM*.{extension})",
         sysroot.display()
     )]
     NoLibrary {
@@ -40,7 +38,7 @@ pub enum LoadError {
         reason: String,
     },
     #[error(
-        "{toolchain} has LLVM {found} ({}), but this Ferrozyme knows LLVM {supported}\n  help: use a Rust toolchain with LLVM {supported} (1.95 to 1.97), or a newer Ferrozyme",
+        "{toolchain} has LLVM {found} ({}), but this Ferrozyme knows LLVM {supported}",
         library.display()
     )]
     WrongVersion {
@@ -50,7 +48,7 @@ pub enum LoadError {
         supported: u32,
     },
     #[error(
-        "LLVM of {toolchain} ({}) lacks the function {symbol}\n  help: use a toolchain from rustup; Rust 1.95 to 1.97 are known to work",
+        "LLVM of {toolchain} ({}) lacks the function {symbol}",
         library.display()
     )]
     MissingSymbol {
@@ -60,6 +58,19 @@ pub enum LoadError {
     },
     #[error("{0} processors are not supported: Ferrozyme compiles for x86_64")]
     Platform(&'static str),
+}
+
+impl LoadError {
+    /// What the user can do.
+    pub fn remedy(&self) -> String {
+        match self {
+            LoadError::NoCompiler { .. } => "put rustc on the path or name it in the environment variable RUSTC".to_owned(),
+            LoadError::NoLibrary { .. } => "Ferrozyme uses the LLVM of the user's own rustc; install a toolchain from rustup, or name its rustc in RUSTC".to_owned(),
+            LoadError::WrongVersion { supported, .. } => format!("use a Rust toolchain with LLVM {supported} (1.95 to 1.97), or a newer Ferrozyme"),
+            LoadError::CannotOpen { .. } | LoadError::MissingSymbol { .. } => "use a toolchain from rustup; Rust 1.95 to 1.97 are known to work".to_owned(),
+            LoadError::Platform(_) => "compile on x86_64".to_owned(),
+        }
+    }
 }
 
 impl Toolchain {

@@ -32,7 +32,7 @@ fn errors_look_like_those_of_rustc() {
     for profile in ["dev", "release"] {
         let run = project.ferrozyme(&["build", "--profile", profile]);
         let errors = run.expect_failure();
-        assert!(errors.contains("error: "), "{errors}");
+        assert!(errors.contains("error[FZ0401]: "), "{errors}");
         assert!(errors.contains("mystery_of_nature"), "{errors}");
         assert!(!errors.contains("linking with"), "{errors}");
         assert!(errors.contains("= help: "), "{errors}");
@@ -64,6 +64,7 @@ fn errors_look_like_those_of_rustc() {
         .find(|value| value["reason"] == "compiler-message" && value["message"]["level"] == "error")
         .expect("a message for editors");
     let span = &message["message"]["spans"][0];
+    assert_eq!(message["message"]["code"]["code"], "FZ0401");
     assert_eq!(span["file_name"], "src/main.rs");
     assert_eq!(span["line_start"], 10);
 }
@@ -84,7 +85,7 @@ fn main() {
 }
 ",
         "5 |     std::thread::spawn(move || x * x).join().unwrap()",
-        "has no derivative: it starts a thread, which is not supported inside of what is differentiated",
+        "error[FZ0501]: cannot differentiate code that starts a thread",
         "differentiate what each thread computes, and add up the gradients",
     ),
     (
@@ -104,7 +105,7 @@ fn main() {
 }
 ",
         "6 |         let half = scope.spawn(|| x[0] * x[0]);",
-        "has no derivative: it starts a thread, which is not supported inside of what is differentiated",
+        "error[FZ0501]: cannot differentiate code that starts a thread",
         "differentiate what each thread computes, and add up the gradients",
     ),
     (
@@ -125,8 +126,8 @@ fn main() {
 }
 ",
         "7 |         sum.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).unwrap();",
-        "error: derivatives cannot go through an atomic operation",
-        "keep numbers that carry derivatives out of atomic variables",
+        "error[FZ0502]: cannot differentiate an atomic operation on active values",
+        "keep active values out of atomic variables",
     ),
     (
         "\
@@ -144,8 +145,8 @@ fn main() {
 }
 ",
         "4 |         sender.send(x * x).unwrap();",
-        "error: derivatives cannot go through an atomic operation",
-        "threads are not supported inside of what is differentiated",
+        "error[FZ0502]: cannot differentiate an atomic operation on active values",
+        "instead of sharing them between threads, differentiate what each thread computes",
     ),
 ];
 
@@ -325,7 +326,7 @@ fn main() {
 }
 ",
         &[
-            "error: values that carry derivatives are kept in memory that the function captures",
+            "error[FZ0203]: active values are kept in memory that the function captures",
             "src/main.rs:9:",
             "help: make that memory (`Cell`, `RefCell`, what `&mut` refers to) inside of the function",
         ],
@@ -346,9 +347,9 @@ fn main() {
 }
 ",
         &[
-            "error: derivatives would flow through memory of the argument `read`, which is `Const`",
+            "error[FZ0201]: derivatives would flow through the memory of the argument `read`, which is declared `Const`",
             "src/main.rs:6:",
-            "help: make `read` `Duplicated` (in forward mode `Dual`) and give it a shadow",
+            "help: declare the argument `read` `Duplicated` (in forward mode `Dual`) and give it a shadow",
         ],
     ),
 ];
@@ -430,7 +431,7 @@ fn copies_that_formatting_makes_are_refused() {
     for profile in ["dev", "release"] {
         let run = project.ferrozyme(&["build", "--profile", profile]);
         let errors = run.expect_failure();
-        let message = "error: a number is changed while something is formatted";
+        let message = "error[FZ0511]: a number is changed while something is formatted";
         assert!(errors.contains(message), "{profile}: {errors}");
     }
 }
@@ -442,7 +443,7 @@ fn numbers_that_change_while_formatting_are_refused() {
         let run = project.ferrozyme(&["build", "--profile", profile]);
         let errors = run.expect_failure();
         for part in [
-            "error: a number is changed while something is formatted, and nothing that formatting does is differentiated",
+            "error[FZ0511]: a number is changed while something is formatted, and nothing that formatting does is differentiated",
             "src/main.rs:12:9",
             "note: formatting in a differentiated function may run `<formatting::Weighed as core::fmt::Write>::write_str`",
             "help: format outside of the differentiated function",
@@ -490,7 +491,7 @@ fn numbers_that_go_through_text_are_refused() {
         let run = project.ferrozyme(&["build", "--profile", profile]);
         let errors = run.expect_failure();
         for part in [
-            "error: a number that is written as text and read again would have no derivative, and this function does both",
+            "error[FZ0512]: a number that is written as text and read again would have no derivative, and this function does both",
             "src/main.rs:6:",
             "note: a number is written as text at",
             "src/main.rs:5",

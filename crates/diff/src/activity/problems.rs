@@ -6,6 +6,7 @@ use crate::objects::{Class, Contradiction, Kind, Source, ValueKind};
 use crate::request::Activity;
 use crate::rules::{self, Primal};
 use ferrozyme_ir::{Op, Opcode, Payload, Value};
+use ferrozyme_refusal::{Argument, Refusal};
 
 impl Analysis<'_> {
     /// Finds what is active and cannot be differentiated.
@@ -42,22 +43,12 @@ impl Analysis<'_> {
             if self.is_told_at_run_time(activities, arg, args) {
                 continue;
             }
-            let message = format!(
-                "derivatives would flow through the memory of argument {index}, which is declared `const`"
-            );
-            let remedy = format!(
-                "declare argument {index} `dup` and give it a shadow, or keep active values out of its memory"
-            );
             let mut classes = self.reachable(arg);
             classes.extend(&self.constant);
-            let error = match self.first_write(ops, &classes) {
-                Some(op) => Error::at(self.module, self.function, op, message, remedy),
-                None => Error::of_function(self.function, message, remedy),
-            };
-            return Err(Error {
-                argument: Some(index as u32),
-                ..error
-            });
+            let written = self.first_write(ops, &classes);
+            let argument = Argument::Index(index as u32);
+            let refusal = Refusal::ConstantArgument { argument };
+            return Err(Error::found(self.module, self.function, written, refusal));
         }
         Ok(())
     }
@@ -111,21 +102,15 @@ impl Analysis<'_> {
             if let Some(global) = shared.find(|global| global.shared && !global.constant)
                 && pointees.any(|to| activities.shadowed.contains(&to))
             {
-                let message = format!(
-                    "derivatives would flow through memory that @{} points to, which lives on between calls",
-                    global.name
-                );
-                let remedy = "keep such memory in arguments or local variables; if it is only read, read it in a function that is declared inactive";
+                let global = global.name.clone();
                 let found = ops.iter().copied().find(|&op| {
                     let data = &self.function.ops[op];
                     data.opcode == Opcode::Load
                         && self.function.ty(data.results[0]).is_ptr()
                         && self.class(data.operands[0]) == Some(class)
                 });
-                return Err(match found {
-                    Some(op) => Error::at(self.module, self.function, op, message, remedy),
-                    None => Error::of_function(self.function, message, remedy),
-                });
+                let refusal = Refusal::SharedGlobal { global };
+                return Err(Error::found(self.module, self.function, found, refusal));
             }
         }
         Ok(())
@@ -163,13 +148,7 @@ impl Analysis<'_> {
         if !problem {
             return Ok(());
         }
-        Err(Error::at(
-            self.module,
-            self.function,
-            op,
-            "an active float is put together from the bits of another by integer arithmetic",
-            "use the floating-point operation that this stands for (fabs, copysign, ldexp, …), give the function a derivative rule, or mark it inactive",
-        ))
+        Err(self.error(op, Refusal::BitTrick))
     }
 
     /// Integers that carry floats must carry floats of a type that their width tells, and memory must be used in one way.
@@ -187,13 +166,7 @@ impl Analysis<'_> {
                 && (expected.is_none() || !is_known)
         });
         if unclear {
-            return Err(Error::at(
-                self.module,
-                function,
-                op,
-                "cannot tell whether these bytes are floats or integers, and derivatives depend on it",
-                "keep floats and integers in memory of their own, or describe the type of the argument that holds this memory",
-            ));
+            return Err(self.error(op, Refusal::UnknownLayout));
         }
         let (value, address) = match data.opcode {
             Opcode::Load => (data.results[0], data.operands[0]),
@@ -215,13 +188,7 @@ impl Analysis<'_> {
                         )
                 });
         if torn {
-            return Err(Error::at(
-                self.module,
-                function,
-                op,
-                "active memory is used as floats of different types, or in parts of a float",
-                "keep values of different types in memory of their own",
-            ));
+            return Err(self.error(op, Refusal::MixedFloats));
         }
         Ok(())
     }
@@ -241,13 +208,7 @@ impl Analysis<'_> {
             return Ok(());
         }
         match rules::refusal(&Primal::of(self.function, op)) {
-            Some(refusal) => Err(Error::at(
-                self.module,
-                self.function,
-                op,
-                refusal.reason,
-                refusal.remedy,
-            )),
+            Some(refusal) => Err(self.error(op, refusal)),
             None => Ok(()),
         }
     }
@@ -277,13 +238,7 @@ impl Analysis<'_> {
             });
         match written {
             false => Ok(()),
-            true => Err(Error::at(
-                self.module,
-                self.function,
-                op,
-                "an inactive function writes memory that carries derivatives before or after",
-                "copy what it gives into memory of its own before computing with it",
-            )),
+            true => Err(self.error(op, Refusal::InactiveWrite)),
         }
     }
 
@@ -301,18 +256,14 @@ impl Analysis<'_> {
         if target.body.is_some() || self.module.rules.contains_key(&callee) {
             return Ok(());
         }
-        Err(Error::at(
-            self.module,
-            self.function,
-            op,
-            format!(
-                "active values go through @{}, which has neither a body nor a derivative rule",
-                target.name
-            ),
-            format!(
-                "give a derivative rule for @{name}, make its body available, or declare it inactive",
-                name = target.name
-            ),
-        ))
+        let refusal = Refusal::NoRule {
+            callee: target.name.clone(),
+            forward: false,
+        };
+        Err(self.error(op, refusal))
+    }
+
+    fn error(&self, op: Op, refusal: Refusal) -> Error {
+        Error::at(self.module, self.function, op, refusal)
     }
 }

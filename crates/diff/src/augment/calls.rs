@@ -11,6 +11,7 @@ use crate::unions;
 use ferrozyme_ir::{
     Alignment, Constant, Function, FunctionId, Layout, Op, Payload, Region, Type, Value,
 };
+use ferrozyme_refusal::Refusal;
 
 impl Augmenter<'_> {
     fn activity_of(&self, value: Value) -> Activity {
@@ -216,11 +217,7 @@ impl Augmenter<'_> {
     /// A value that may be a float or something else has a derivative and a shadow, and there is no way to pass both.
     fn refuse_unions(&mut self, op: Op, values: &[Value]) -> Result<(), Error> {
         if values.iter().any(|&value| self.is_union(value)) {
-            return Err(self.error(
-                op,
-                "a word that is a float at times, and at others a pointer or an integer, is passed by value to a function of its own",
-                "pass a reference to what holds it, or mark the function `#[inline(always)]`",
-            ));
+            return Err(self.error(op, Refusal::UnionByValue));
         }
         Ok(())
     }
@@ -248,11 +245,7 @@ impl Augmenter<'_> {
                 && (self.sweep.activities.is_active(arg) || self.has_shadow(arg))
         });
         if carried {
-            return Err(self.error(
-                op,
-                "an active float, or a pointer to active memory, is passed as an integer to a function whose derivative is not made here",
-                "pass it with its own type",
-            ));
+            return Err(self.error(op, Refusal::FloatAsInteger));
         }
         Ok(())
     }
@@ -294,17 +287,9 @@ impl Augmenter<'_> {
             }
             tape = Some(self.function().add_result(op, Type::PTR));
         } else if let Some(index) = self.overwritten_argument(op) {
-            return Err(self.error(
-                op,
-                &format!("the rule of this function reads memory behind argument {index} in the reverse sweep, which may be overwritten before"),
-                "add an `augment` function to the rule, which keeps what the reverse sweep needs",
-            ));
+            return Err(self.error(op, Refusal::OverwrittenForRule { index }));
         } else if data.results.iter().any(|&result| self.has_shadow(result)) {
-            return Err(self.error(
-                op,
-                "the rule of this function gives no shadow for the pointer it returns",
-                "add an `augment` function to the rule",
-            ));
+            return Err(self.error(op, Refusal::RuleWithoutShadow));
         }
         let function = &self.augmented.function;
         let step = CallStep {
@@ -343,11 +328,7 @@ impl Augmenter<'_> {
         let args = &data.operands[1..];
         self.refuse_carried_floats(op, args)?;
         if args.iter().any(|&arg| self.leads_to_union(arg)) {
-            return Err(self.error(
-                op,
-                "memory that holds floats where at other times it holds pointers or integers is given to a function behind a pointer",
-                "call the function by its name, or keep the two apart, in fields of their own",
-            ));
+            return Err(self.error(op, Refusal::UnionToPointer));
         }
         let mut operands = Vec::new();
         for &arg in args {

@@ -13,7 +13,7 @@ use super::companions::Lanes;
 use super::sweep::Sweep;
 use super::{Key, Session, usual_activity};
 use crate::activity::reachable_from;
-use crate::constants::{CALLED, CALLED_REMEDY, may_be_constant_code};
+use crate::constants::may_be_constant_code;
 use crate::error::Error;
 use crate::given_code::stop_without_table;
 use crate::request::Activity;
@@ -22,6 +22,7 @@ use ferrozyme_ir::{
     Alignment, Builder, Constant, Function, FunctionId, Layout, Module, Op, Opcode, Payload,
     Region, Type, Value,
 };
+use ferrozyme_refusal::Refusal;
 use smallvec::SmallVec;
 
 impl Sweep<'_, '_> {
@@ -106,12 +107,11 @@ impl Sweep<'_, '_> {
             primal: true,
         };
         if self.module().functions[callee].body.is_none() {
-            let name = &self.module().functions[callee].name;
-            return Err(self.error(
-                op,
-                &format!("active values go through @{name}, which has neither a body nor a forward rule"),
-                &format!("give a forward rule for @{name}, make its body available, or declare it inactive"),
-            ));
+            let refusal = Refusal::NoRule {
+                callee: self.module().functions[callee].name.clone(),
+                forward: true,
+            };
+            return Err(self.error(op, refusal));
         }
         let mut operands = SmallVec::new();
         for (&arg, &activity) in data.operands.iter().zip(&key.args) {
@@ -149,9 +149,9 @@ impl Sweep<'_, '_> {
         self.check_no_transport(op, &data.operands, &data.results)?;
         self.refuse_constants(op, &data.operands)?;
         if self.width() > 1
-            && let Err(problem) = check_repeatable(self.module(), callee)
+            && let Err(refusal) = check_repeatable(self.module(), callee)
         {
-            return Err(self.error(op, &problem, REPEATABLE_REMEDY));
+            return Err(self.error(op, refusal));
         }
         let mut mask = 0u64;
         let mut companions: Vec<Option<Lanes>> = Vec::new();
@@ -198,11 +198,7 @@ impl Sweep<'_, '_> {
             self.function.ty(value).is_int() && self.activity_of(value) != Activity::Const
         };
         if operands.iter().chain(results).any(transports) {
-            return Err(self.error(
-                op,
-                "an integer that holds the bits of an active value goes through this call",
-                "pass the value with its own type",
-            ));
+            return Err(self.error(op, Refusal::FloatAsInteger));
         }
         Ok(())
     }
@@ -218,26 +214,18 @@ impl Sweep<'_, '_> {
         self.check_no_transport(op, args, &data.results)?;
         self.refuse_constants(op, args)?;
         if args.iter().any(|&arg| self.leads_to_union(arg)) {
-            return Err(self.error(
-                op,
-                "memory that holds floats where at other times it holds pointers or integers is given to a function behind a pointer",
-                "call the function by its name, or keep the two apart, in fields of their own",
-            ));
+            return Err(self.error(op, Refusal::UnionToPointer));
         }
         let known = matches!(
             self.function.constant_of(target),
             Some(Constant::Function(_))
         );
         if !known && !self.has_shadow(target) {
-            return Err(self.error(
-                op,
-                "an active call goes through a pointer to a function whose derivative nobody gives",
-                "declare the argument that the pointer comes from `dup`, and give it a shadow",
-            ));
+            return Err(self.error(op, Refusal::NoTable));
         }
         let (objects, activities) = (&self.objects, &self.activities);
         if !known && may_be_constant_code(objects, activities, &self.function, target) {
-            return Err(self.error(op, CALLED, CALLED_REMEDY));
+            return Err(self.error(op, Refusal::ConstantCode));
         }
         let table = self.shadows_to_follow(region, op, target)?[0];
         let mut operands: SmallVec<[Value; 4]> = SmallVec::new();
@@ -280,9 +268,8 @@ pub(super) fn wrap_rule(
     let module = &*session.module;
     let width = session.width();
     if width > 1 {
-        check_repeatable(module, key.function).map_err(|problem| {
-            Error::of_function(&module.functions[key.function], problem, REPEATABLE_REMEDY)
-        })?;
+        check_repeatable(module, key.function)
+            .map_err(|refusal| Error::of(&module.functions[key.function].name, refusal))?;
     }
     let mut wrapper = Wrapper::new(session, key, id);
     let mut mask = 0u64;
@@ -328,10 +315,10 @@ pub(super) fn wrap_inactive(
         .zip(&key.results)
         .any(|(ty, &activity)| activity != Activity::Const && !ty.is_float());
     if gives_shadow {
-        return Err(Error::of_function(
-            primal,
-            "the function is declared inactive, but the shadow of the pointer it returns is needed",
-            "give a forward rule for it, or do not declare it inactive",
+        let function = primal.name.clone();
+        return Err(Error::of(
+            &primal.name,
+            Refusal::InactiveResult { function },
         ));
     }
     let mut wrapper = Wrapper::new(session, key, id);
@@ -402,11 +389,7 @@ impl Wrapper {
             match lanes {
                 Some(lanes) => returned.extend(lanes),
                 None => {
-                    return Err(Error::of_function(
-                        &self.function,
-                        "the rule of this function gives no tangent for an integer that transports one",
-                        "return the value with its own type",
-                    ));
+                    return Err(Error::of(&self.function.name, Refusal::FloatAsInteger));
                 }
             }
         }
@@ -415,10 +398,8 @@ impl Wrapper {
     }
 }
 
-const REPEATABLE_REMEDY: &str = "differentiate with width 1, or mark each pointer of the function `readonly` or `writeonly` where that is true";
-
 /// A rule serves one direction, so for several it runs several times; that must do no harm to the primal's memory.
-fn check_repeatable(module: &Module, callee: FunctionId) -> Result<(), String> {
+fn check_repeatable(module: &Module, callee: FunctionId) -> Result<(), Refusal> {
     let function = &module.functions[callee];
     let gives_memory = function.results.iter().any(|ty| ty.is_ptr());
     let updates = function.facts.memory.writes()
@@ -427,15 +408,10 @@ fn check_repeatable(module: &Module, callee: FunctionId) -> Result<(), String> {
             .iter()
             .any(|param| param.ty.is_ptr() && !param.facts.readonly && !param.facts.writeonly);
     if gives_memory || updates {
-        return Err(format!(
-            "the forward rule of @{} serves one direction, and may not run once for each of several, since it {}",
-            function.name,
-            if gives_memory {
-                "returns a pointer"
-            } else {
-                "may update memory in place"
-            }
-        ));
+        return Err(Refusal::UnrepeatableRule {
+            callee: function.name.clone(),
+            returns_pointer: gives_memory,
+        });
     }
     Ok(())
 }

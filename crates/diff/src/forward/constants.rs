@@ -14,7 +14,7 @@
 
 use super::companions::Lanes;
 use super::sweep::Sweep;
-use crate::constants::{self, PASSED, REMEDY, STORED, either, none_if, sink, stop_if_shadowed};
+use crate::constants::{self, STORED, either, none_if, sink, stop_if_shadowed};
 use crate::error::Error;
 use crate::memory::{self, Cells};
 use crate::objects::{Class, Source};
@@ -22,8 +22,7 @@ use crate::request::Activity;
 use crate::search::forget_accesses;
 use crate::unions;
 use ferrozyme_ir::{Builder, IntPredicate, MemoryEffect, Op, Opcode, Region, Type, Value};
-
-const GIVEN: &str = "memory of the caller holds floats where at other times it holds pointers or integers, is written to, and may get words of constant memory";
+use ferrozyme_refusal::Refusal;
 
 impl Sweep<'_, '_> {
     pub(super) fn may_be_constant(&self, pointer: Value) -> bool {
@@ -37,7 +36,7 @@ impl Sweep<'_, '_> {
     /// Rules and functions behind pointers do not know that memory may be its own shadow.
     pub(super) fn refuse_constants(&self, op: Op, args: &[Value]) -> Result<(), Error> {
         match args.iter().any(|&arg| self.leads_to_constants(arg)) {
-            true => Err(self.error(op, PASSED, REMEDY)),
+            true => Err(self.error(op, Refusal::ConstantPassed)),
             false => Ok(()),
         }
     }
@@ -70,7 +69,7 @@ impl Sweep<'_, '_> {
             self.shadowed.contains(&class) && objects.has_unions(class) && objects.is_written(class)
         });
         match written.any(|class| objects.sources(class).any(is_outside)) {
-            true => Err(Error::of_function(&self.function, GIVEN, REMEDY)),
+            true => Err(Error::of(&self.function.name, Refusal::ConstantIntoUnion)),
             false => Ok(()),
         }
     }

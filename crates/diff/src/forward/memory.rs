@@ -10,6 +10,7 @@ use crate::memory::{self, Cells};
 use crate::objects::Kind;
 use crate::statics::{self, stop_without_shadow};
 use ferrozyme_ir::{Alignment, Constant, Op, Opcode, Payload, Region, Type, Value};
+use ferrozyme_refusal::Refusal;
 
 impl Sweep<'_, '_> {
     /// The tangent of a loaded float is loaded from the shadow, as is the shadow of a loaded pointer.
@@ -313,12 +314,7 @@ impl Sweep<'_, '_> {
     /// What the bytes from a pointer on are.
     fn cells(&self, op: Op, to: Value, from: Option<Value>) -> Result<Cells, Error> {
         let bytes = self.function.ops[op].operands[2];
-        Cells::at(&self.objects, &self.function, to, from, bytes).map_err(|problem| {
-            self.error(
-                op,
-                &format!("cannot tell what the bytes of active memory are: {problem}"),
-                "keep floats and integers in memory of their own, or describe the type of the argument that holds this memory",
-            )
-        })
+        Cells::at(&self.objects, &self.function, to, from, bytes)
+            .map_err(|what| self.error(op, Refusal::UnknownBytes { what }))
     }
 }

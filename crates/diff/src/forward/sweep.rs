@@ -16,6 +16,7 @@ use ferrozyme_ir::{
     Builder, Constant, Flags, Function, GlobalId, Module, Op, Opcode, Region, Type, Value,
     ValueDef, ones,
 };
+use ferrozyme_refusal::Refusal;
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -149,17 +150,13 @@ impl Sweep<'_, '_> {
         self.function.regions[region].ops.push(op);
     }
 
-    pub(super) fn error(&self, op: Op, message: &str, remedy: &str) -> Error {
+    pub(super) fn error(&self, op: Op, refusal: Refusal) -> Error {
         let primal = &self.module().functions[self.key.function];
-        Error::at(self.module(), primal, op, message, remedy)
+        Error::at(self.module(), primal, op, refusal)
     }
 
     pub(super) fn unknown_layout(&self, op: Op) -> Error {
-        self.error(
-            op,
-            "cannot tell whether these bytes are floats or integers, and derivatives depend on it",
-            "keep floats and integers in memory of their own, or describe the type of the argument that holds this memory",
-        )
+        self.error(op, Refusal::UnknownLayout)
     }
 
     pub(super) fn is_active(&self, value: Value) -> bool {
@@ -310,11 +307,7 @@ impl Sweep<'_, '_> {
     }
 
     pub(super) fn lost_shadow(&self, op: Op) -> Error {
-        self.error(
-            op,
-            "a pointer to active memory comes from where its shadow cannot be found",
-            "describe the type of the argument that the pointer comes from, and do not keep pointers as integers",
-        )
+        self.error(op, Refusal::LostShadow)
     }
 
     /// An integer with zeros where it transports floats: the companion of one that transports no derivatives.
@@ -560,7 +553,7 @@ impl Sweep<'_, '_> {
         }
         let primal = Primal::of(&self.function, op);
         if let Some(refusal) = rules::refusal(&primal) {
-            return Err(self.error(op, &refusal.reason, &refusal.remedy));
+            return Err(self.error(op, refusal));
         }
         let width = self.width();
         let location = data.location;
@@ -705,7 +698,7 @@ impl Sweep<'_, '_> {
         }
         let refusal = rules::refusal(&Primal::of(&self.function, op));
         Err(match refusal {
-            Some(refusal) => self.error(op, &refusal.reason, &refusal.remedy),
+            Some(refusal) => self.error(op, refusal),
             None => self.unknown_layout(op),
         })
     }

@@ -9,8 +9,9 @@
 //! Tangents and adjoints have the [`derivative_type`] of their values, so types come from them and not from the primal: an
 //! `extract` from a vector of `i64` that carry doubles gives back an adjoint of doubles.
 
-use super::{Lookup, Needs, Primal, Refusal, derivative_type};
+use super::{Lookup, Needs, Primal, derivative_type};
 use ferrozyme_ir::{Builder, Opcode, Payload, Type, Value};
+use ferrozyme_refusal::Refusal;
 use smallvec::SmallVec;
 
 /// The tangent of the result; at least one of the operands' tangents is given.
@@ -190,9 +191,9 @@ pub(super) fn refusal(primal: &Primal) -> Option<Refusal> {
     if same {
         return None;
     }
-    Some(Refusal {
-        reason: format!("a bit cast from {from} to {to} takes floats apart, so derivatives cannot pass through it"),
-        remedy: "keep the floats in values of their own type, or mark what is computed from these bits as constant".into(),
+    Some(Refusal::BitCast {
+        from: from.to_string(),
+        to: to.to_string(),
     })
 }
 

@@ -31,6 +31,7 @@ use ferrozyme_ir::{
     Builder, Constant, Flags, Function, Op, Opcode, Payload, Scalar, Type, Value, float_from_bits,
     sign_extend,
 };
+use ferrozyme_refusal::Refusal;
 use formula::{Known, Number, Place, Variable};
 use smallvec::SmallVec;
 use std::fmt;
@@ -85,15 +86,6 @@ pub struct Needs {
     pub operands: u32,
     /// Bit `k` for result `k`.
     pub results: u32,
-}
-
-/// Why an operation cannot carry a derivative, and what to do about it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Refusal {
-    /// What is wrong.
-    pub reason: String,
-    /// The way out.
-    pub remedy: String,
 }
 
 /// Which values the reverse rule reads when these operands are active (bit `k` for operand `k`).

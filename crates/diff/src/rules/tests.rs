@@ -454,7 +454,7 @@ fn a_bit_cast_that_takes_floats_apart_is_refused() {
     let refused = |from: Type, to: Type| {
         let function = straight_line::function_of(Opcode::Bitcast, &[from], &[to], Payload::None);
         let op = function.regions[function.body()].ops[0];
-        refusal(&Primal::of(&function, op)).map(|refusal| refusal.reason)
+        refusal(&Primal::of(&function, op)).map(|refusal| refusal.to_string())
     };
     assert_eq!(refused(Type::F64, Type::I64), None);
     assert_eq!(refused(Type::I32, Type::F32), None);
@@ -463,7 +463,7 @@ fn a_bit_cast_that_takes_floats_apart_is_refused() {
     assert_eq!(
         refused(pair, Type::I64).as_deref(),
         Some(
-            "a bit cast from <2 x f32> to i64 takes floats apart, so derivatives cannot pass through it"
+            "a bit cast from <2 x f32> to i64 takes floats apart, so derivatives cannot pass through it [FZ0310]"
         )
     );
     assert!(refused(Type::BF16, Type::I16).is_some());

@@ -1,12 +1,13 @@
 //! Reads a call of an entry point: which function is meant, and what is given for each of its parameters.
 
 use super::entries::{Entry, Marker, marker};
+use super::thunk::plain_name;
 use super::trace::trace;
-use crate::opaque::demangle;
 use crate::report::Diagnostic;
 use crate::requests::location_of;
 use ferrozyme_ir::Layout;
 use ferrozyme_llvm::{AttributeData, Context, Opcode, Place, Type, TypeKind, Value};
+use ferrozyme_refusal::{self as refusal, C, Refusal};
 
 /// How large a tape is in memory that the caller gives: it is the address of the rest.
 pub(super) const TAPE_SIZE: u64 = 8;
@@ -98,18 +99,19 @@ pub(super) enum Shadows<'c> {
 /// Boxed, since it is large and rare.
 pub(super) type Problem = Box<Diagnostic>;
 
+/// A refusal of what a call asks for.
+pub(super) fn refuse<'c>(context: &'c Context, call: Value<'c>, refusal: &Refusal) -> Problem {
+    let location = location_of(context, call);
+    Box::new(Diagnostic::refused_at(location, refusal, &C))
+}
+
 /// Reads a call.
 pub(super) fn read_call<'c>(
     context: &'c Context,
     entry: Entry,
     call: Value<'c>,
 ) -> Result<ReadCall<'c>, Problem> {
-    let problem = |message: String| {
-        Box::new(Diagnostic {
-            location: location_of(context, call),
-            ..Diagnostic::error(message)
-        })
-    };
+    let problem = |refusal: Refusal| refuse(context, call, &refusal);
     let mut operands = call.arguments().into_iter().enumerate();
     let mut next = operands.next();
     let mut result_memory = None;
@@ -119,22 +121,13 @@ pub(super) fn read_call<'c>(
         result_memory = Some((memory, of));
         next = operands.next();
     }
-    let Some((_, function)) = next else {
-        return Err(problem(format!(
-            "'{}' needs the function to differentiate as its first argument",
-            entry.name()
-        )));
+    let primal = next
+        .map(|(_, function)| trace(function))
+        .filter(|primal| primal.is_function());
+    let Some(primal) = primal else {
+        let entry = entry.name();
+        return Err(problem(Refusal::UnknownPrimal { entry }));
     };
-    let primal = trace(function);
-    if !primal.is_function() {
-        return Err(Box::new(Diagnostic {
-            remedy: Some(
-                "name the function in the call, or let the functions through which it comes be inlined"
-                    .to_owned(),
-            ),
-            ..*problem("what is to be differentiated is not a known function".to_owned())
-        }));
-    }
     let mut reader = Reader {
         entry,
         call,
@@ -178,7 +171,7 @@ struct Reader<'c, 'p> {
     call: Value<'c>,
     primal: Value<'c>,
     parameters: Vec<Type<'c>>,
-    problem: &'p dyn Fn(String) -> Problem,
+    problem: &'p dyn Fn(Refusal) -> Problem,
     arguments: Vec<Argument<'c>>,
     width: u32,
     interleave: bool,
@@ -208,7 +201,7 @@ impl<'c> Reader<'c, '_> {
         while let Some((_, operand)) = rest.next() {
             match marker(*operand)
                 .transpose()
-                .map_err(|name| (self.problem)(format!("unknown marker '{name}'")))?
+                .map_err(|name| (self.problem)(Refusal::UnknownMarker { name }))?
             {
                 Some(Marker::Width) => {
                     let width = rest
@@ -217,10 +210,9 @@ impl<'c> Reader<'c, '_> {
                         .and_then(|width| u32::try_from(width).ok())
                         .filter(|width| *width > 0);
                     self.width = width.ok_or_else(|| {
-                        (self.problem)(
-                            "'enzyme_width' must be followed by a constant greater than zero"
-                                .to_owned(),
-                        )
+                        (self.problem)(Refusal::MisplacedMarker {
+                            problem: "'enzyme_width' must be followed by a constant greater than zero",
+                        })
                     })?;
                 }
                 Some(Marker::Interleave) => self.interleave = true,
@@ -234,11 +226,10 @@ impl<'c> Reader<'c, '_> {
                     if let Some(size) = size
                         && size < TAPE_SIZE
                     {
-                        let name = demangle(&self.primal.name());
-                        let plural = if size == 1 { "" } else { "s" };
-                        return Err((self.problem)(format!(
-                            "the tape of '{name}' takes more than the {size} byte{plural} that enzyme_allocated gives"
-                        )));
+                        return Err((self.problem)(Refusal::TapeSize {
+                            function: plain_name(self.primal),
+                            bytes: size,
+                        }));
                     }
                 }
                 Some(Marker::Tape) => self.tape = rest.next().map(|(_, tape)| *tape),
@@ -314,7 +305,7 @@ impl<'c> Reader<'c, '_> {
             return Ok(());
         }
         let more = rest.clone().filter(|(_, rest)| marker(*rest).is_none());
-        Err(self.wrong_count(self.arguments.len() + 1 + more.count(), "too many"))
+        Err(self.wrong_count(self.arguments.len() + 1 + more.count()))
     }
 
     /// An argument with its shadows, of which one part is read and markers have said something.
@@ -395,7 +386,7 @@ impl<'c> Reader<'c, '_> {
             return Ok(());
         }
         if self.arguments.len() != self.parameters.len() {
-            return Err(self.wrong_count(self.arguments.len(), "too few"));
+            return Err(self.wrong_count(self.arguments.len()));
         }
         let width = self.width as usize;
         let lacks = |argument: &Argument<'_>| {
@@ -449,24 +440,23 @@ impl<'c> Reader<'c, '_> {
         }
     }
 
-    fn wrong_count(&self, given: usize, what: &str) -> Problem {
-        let name = demangle(&self.primal.name());
-        let hidden = u32::from(memory_type(self.primal, 0, "sret").is_some());
-        (self.problem)(format!(
-            "{what} arguments to the derivative of '{name}': it takes {}, this call gives {}",
-            self.primal.parameter_count() - hidden,
-            given - hidden as usize
-        ))
+    fn wrong_count(&self, given: usize) -> Problem {
+        let hidden = usize::from(memory_type(self.primal, 0, "sret").is_some());
+        (self.problem)(Refusal::ArgumentCount {
+            function: plain_name(self.primal),
+            wanted: self.primal.parameter_count() as usize - hidden,
+            given: given - hidden,
+        })
     }
 
     /// `index` is that of an argument that was read, or that of the next.
     fn missing_shadow(&self, index: usize) -> Problem {
-        let name = demangle(&self.primal.name());
         let next = usize::from(index == self.arguments.len());
-        (self.problem)(format!(
-            "the shadow of argument {} of '{name}' is missing",
-            number_of(&self.arguments, index) + next
-        ))
+        let argument = refusal::Argument::Number {
+            number: number_of(&self.arguments, index) + next,
+            function: plain_name(self.primal),
+        };
+        (self.problem)(Refusal::MissingShadow { argument })
     }
 }
 

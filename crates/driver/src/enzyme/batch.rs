@@ -9,15 +9,14 @@
 //! `enzyme_vector` stands before one value for each call, as does nothing at all; `enzyme_scalar` before a value that all calls share; `enzyme_buffer` before a distance in bytes and an address, to which that distance is added from
 //! call to call.
 
-use super::arguments::{Problem, memory_type};
+use super::arguments::{Problem, memory_type, refuse};
 use super::entries::{Entry, Marker, marker};
 use super::results::{Output, deliver};
 use super::thunk::{add_thunk, convert, described, plain_name, put_call};
 use super::trace::trace;
-use crate::report::Diagnostic;
-use crate::requests::location_of;
 use ferrozyme_llvm::signature::take_apart;
 use ferrozyme_llvm::{Context, DataLayout, GepFlags, Module, Opcode, Value};
+use ferrozyme_refusal::{Argument, Refusal};
 
 /// What is given for one parameter.
 enum Given<'c> {
@@ -32,25 +31,24 @@ pub(super) fn replace_batch<'c>(
     module: Module<'c>,
     call: Value<'c>,
 ) -> Result<(), Problem> {
-    let problem = |message: String| {
-        Box::new(Diagnostic {
-            location: location_of(context, call),
-            ..Diagnostic::error(message)
-        })
-    };
+    let problem = |refusal: Refusal| refuse(context, call, &refusal);
     let mut operands = call.arguments().into_iter();
     let memory = memory_type(call, 0, "sret").and_then(|of| Some((operands.next()?, of)));
     let function = operands
         .next()
         .map(trace)
         .filter(|function| function.is_function())
-        .ok_or_else(|| problem("what is to be called is not a known function".to_owned()))?;
+        .ok_or_else(|| {
+            problem(Refusal::UnknownPrimal {
+                entry: Entry::Batch.name(),
+            })
+        })?;
     let name = plain_name(function);
     if memory_type(function, 0, "sret").is_some() {
-        return Err(problem(format!(
-            "'{}' cannot be used for '{name}', whose result is returned in memory",
-            Entry::Batch.name()
-        )));
+        return Err(problem(Refusal::ResultInMemory {
+            entry: Entry::Batch.name(),
+            function: name,
+        }));
     }
     let operands: Vec<Value<'c>> = operands.collect();
     let (width, given) = read(&operands, function).map_err(problem)?;
@@ -108,12 +106,12 @@ pub(super) fn replace_batch<'c>(
                 }
             };
             let converted = convert(&builder, &layout, value, of).ok_or_else(|| {
-                problem(format!(
-                    "argument {} of '{name}' is {}, but what is given is {}",
-                    index + 1,
-                    described(of),
-                    described(value.ty())
-                ))
+                let (number, function) = (index + 1, name.clone());
+                problem(Refusal::ArgumentType {
+                    argument: Argument::Number { number, function },
+                    wanted: described(of),
+                    given: described(value.ty()),
+                })
             })?;
             arguments.push(converted);
         }
@@ -131,15 +129,17 @@ pub(super) fn replace_batch<'c>(
 fn read<'c>(
     operands: &[Value<'c>],
     function: Value<'c>,
-) -> Result<(usize, Vec<Given<'c>>), String> {
+) -> Result<(usize, Vec<Given<'c>>), Refusal> {
     let count = function.value_type().parameters().len();
     let mut rest = operands.iter().copied();
     let mut width = None;
     let mut given = Vec::new();
     while let Some(operand) = rest.next() {
-        let missing = || "the call ends before all arguments are given".to_owned();
+        let missing = || misplaced("the call ends before all arguments are given");
         let lanes = |width: Option<usize>| {
-            width.ok_or("'enzyme_width' must come first, with a constant behind it")
+            width.ok_or(misplaced(
+                "'enzyme_width' must come first, with a constant behind it",
+            ))
         };
         match marker(operand) {
             Some(Ok(Marker::Width)) => {
@@ -169,17 +169,21 @@ fn read<'c>(
                 }
                 given.push(Given::Each(values));
             }
-            Some(Ok(_)) => return Err("this marker has no meaning here".to_owned()),
-            Some(Err(name)) => return Err(format!("unknown marker '{name}'")),
+            Some(Ok(_)) => return Err(misplaced("this marker has no meaning here")),
+            Some(Err(name)) => return Err(Refusal::UnknownMarker { name }),
         }
     }
-    let width = width.ok_or("'enzyme_width' is missing")?;
+    let width = width.ok_or(misplaced("'enzyme_width' is missing"))?;
     match given.len() == count {
         true => Ok((width, given)),
-        false => Err(format!(
-            "'{}' takes {count} arguments, this call gives {}",
-            plain_name(function),
-            given.len()
-        )),
+        false => Err(Refusal::ArgumentCount {
+            function: plain_name(function),
+            wanted: count,
+            given: given.len(),
+        }),
     }
+}
+
+fn misplaced(problem: &'static str) -> Refusal {
+    Refusal::MisplacedMarker { problem }
 }

@@ -12,18 +12,17 @@
 //!
 //! Contexts belong to the unit that makes them: another one has other variables. Whoever gets one that it did not make stops the program.
 
-use super::arguments::Problem;
+use super::arguments::{Problem, refuse};
 use super::entries::Entry;
 use super::globals::{DeclaredShadow, repeat};
 use super::thunk::{add_thunk, convert, plain_name, put_call};
 use super::trace::{start, trace};
-use crate::report::Diagnostic;
-use crate::requests::location_of;
 use ferrozyme_llvm::stop::show;
 use ferrozyme_llvm::{
     Block, Builder, Context, DataLayout, GepFlags, IntPredicate, Linkage, Module, Opcode, Type,
     TypeKind, Value, ValueKind,
 };
+use ferrozyme_refusal::Refusal;
 
 /// What stands before the shadows: whose context it is, and for how many directions.
 const HEAD: u64 = 16;
@@ -164,43 +163,34 @@ pub(super) fn replace_call<'c>(
     entry: Entry,
     call: Value<'c>,
 ) -> Result<(), Problem> {
-    let problem = |message: String| {
-        Box::new(Diagnostic {
-            location: location_of(context, call),
-            ..Diagnostic::error(message)
-        })
-    };
+    let problem = |refusal: Refusal| refuse(context, call, &refusal);
     let given = call.arguments();
-    let takes = |count: usize, what: &str| match given.len() == count {
+    let signature = |takes: &'static str| {
+        let entry = entry.name();
+        problem(Refusal::EntrySignature { entry, takes })
+    };
+    let takes = |count: usize, takes: &'static str| match given.len() == count {
         true => Ok(()),
-        false => Err(problem(format!("'{}' takes {what}", entry.name()))),
+        false => Err(signature(takes)),
     };
     let gives_pointer = call.ty().is_pointer();
     match entry {
-        Entry::Context => takes(1, "a number of directions")?,
+        Entry::Context => takes(1, "takes a number of directions")?,
         Entry::Shadow => takes(
             3,
-            "a context, the address of a global variable, and a number",
+            "takes a context, the address of a global variable, and a number",
         )?,
-        _ => takes(1, "a context")?,
+        _ => takes(1, "takes a context")?,
     }
     if entry != Entry::ZeroShadows && !gives_pointer {
-        return Err(problem(format!("'{}' returns a pointer", entry.name())));
+        return Err(signature("returns a pointer"));
     }
     let variable = (entry == Entry::Shadow).then(|| start(trace(given[1])));
     let place = variable.map(|variable| {
         shelf.place_of(variable).ok_or_else(|| {
-            let what = match variable.kind() == ValueKind::GlobalVariable {
-                true => format!("'{}' has no shadow in a context", plain_name(variable)),
-                false => "this is not the address of a known global variable".to_owned(),
-            };
-            Box::new(Diagnostic {
-                remedy: Some(
-                    "contexts have shadows of variables that are defined in the same file and hold no addresses that the program puts there while it runs"
-                        .to_owned(),
-                ),
-                ..*problem(what)
-            })
+            let is_known = variable.kind() == ValueKind::GlobalVariable;
+            let variable = is_known.then(|| plain_name(variable));
+            problem(Refusal::ContextVariable { variable })
         })
     });
     let place = place.transpose()?;
@@ -219,7 +209,7 @@ pub(super) fn replace_call<'c>(
     let parameters = thunk.parameters();
     let number = context.integer(64);
     let as_number = |value: Value<'c>| convert(&builder, &layout, value, number);
-    let unfit = || problem(format!("an argument of '{}' is no number", entry.name()));
+    let unfit = || signature("takes a number");
     match (entry, variable, place) {
         (Entry::Context, ..) => {
             let width = as_number(parameters[0]).ok_or_else(unfit)?;

@@ -5,6 +5,7 @@ use super::trace::trace;
 use crate::report::Diagnostic;
 use crate::requests::location_of;
 use ferrozyme_llvm::{Context, Module, Value, ValueKind};
+use ferrozyme_refusal::{C, Refusal};
 
 /// What an entry point asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -119,17 +120,16 @@ pub(super) fn misuses<'c>(context: &'c Context, module: Module<'c>) -> Vec<Diagn
                 true => location_of(context, user),
                 false => None,
             };
-            let message = match unknown {
-                Some(unknown) => format!("'{unknown}' is not supported"),
+            let refusal = match unknown {
+                Some(unknown) => Refusal::UnknownEntry {
+                    name: unknown.to_owned(),
+                },
                 None if known && !is_call_of(user, function) => {
-                    format!("the address of '{name}' is taken, which stands for no function")
+                    Refusal::AddressOfEntry { name: name.clone() }
                 }
                 None => continue,
             };
-            problems.push(Diagnostic {
-                location: location(),
-                ..Diagnostic::error(message)
-            });
+            problems.push(Diagnostic::refused_at(location(), &refusal, &C));
         }
     }
     problems

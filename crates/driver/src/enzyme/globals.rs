@@ -18,19 +18,19 @@
 //!
 //! The first assignment changes nothing, and lets derivatives flow from the shadow of the copy to that of the variable; the second lets them flow back. The variable keeps a shadow of its own, which starts anew in each derivative, like that of any other.
 
-use super::arguments::memory_type;
 use super::arguments::{Argument, ArgumentActivity, Problem, ReadCall, Shadows, SourcePart};
+use super::arguments::{memory_type, refuse};
 use super::contexts::{Shelf, check_before};
 use super::registrations::annotations_of;
 use super::thunk::plain_name;
 use crate::report::Diagnostic;
-use crate::requests::location_of;
 use ferrozyme_ir::{Field, Layout};
 use ferrozyme_llvm::signature::loop_type;
 use ferrozyme_llvm::{
     Builder, Context, DataLayout, GepFlags, IntPredicate, Linkage, Module, Opcode, Place, Type,
     TypeKind, Value, ValueKind,
 };
+use ferrozyme_refusal::{C, Refusal};
 
 /// What the attribute is called.
 pub(super) const ATTRIBUTE: &str = "enzyme_shadow";
@@ -62,10 +62,11 @@ pub(super) fn declared_shadows<'c>(
                 let shadows = vec![shadow];
                 declared.push(DeclaredShadow { global, shadows });
             }
-            _ => problems.push(Diagnostic::error(format!(
-                "the shadow of '{}' must be another variable of the same type",
-                plain_name(global)
-            ))),
+            _ => {
+                let global = plain_name(global);
+                let refusal = Refusal::UnfitGlobalShadow { global };
+                problems.push(Diagnostic::refused_at(None, &refusal, &C));
+            }
         }
     }
     match problems.is_empty() {
@@ -104,13 +105,8 @@ pub(super) fn pass_globals<'c>(
         return Ok(());
     }
     if read.width != 1 && !declared.is_empty() {
-        return Err(Box::new(Diagnostic {
-            location: location_of(context, read.call),
-            ..Diagnostic::error(format!(
-                "'{ATTRIBUTE}' declares a shadow for one direction, and this call wants {}",
-                read.width
-            ))
-        }));
+        let refusal = Refusal::GlobalShadowWidth { width: read.width };
+        return Err(refuse(context, read.call, &refusal));
     }
     let layout = DataLayout::of(module);
     let kind = match read.context {

@@ -16,8 +16,9 @@ mod threads;
 use crate::report::Diagnostic;
 use crate::requests::location_of;
 use ferrozyme_llvm::{Context, Module, Opcode, PassOptions, Place, Value};
+use ferrozyme_refusal::{C, Refusal};
 use std::collections::{HashMap, HashSet};
-use threads::{Reached, THREAD, THREADS, counts_on_threads};
+use threads::{Reached, counts_on_threads};
 
 const FORK: &str = "__kmpc_fork_call";
 
@@ -205,29 +206,14 @@ enum Dependence {
 }
 
 fn refusal(context: &Context, fork: &Fork<'_>) -> Diagnostic {
-    let location = location_of(context, fork.call);
+    let refusal = match fork.depends {
+        Some(Dependence::Carried) => Refusal::CarriedByThreads,
+        _ => Refusal::ThreadNumber,
+    };
     let in_turn = "derivatives run the threads of such a region one after the other, which cannot be done where they wait for each other or share out work while they run";
-    if fork.depends == Some(Dependence::Carried) {
-        return Diagnostic {
-            location,
-            notes: vec![in_turn.to_owned()],
-            remedy: Some(
-                "make it a 'reduction', or end the region where its threads wait".to_owned(),
-            ),
-            ..Diagnostic::error(
-                "a value that threads of this region carry from one iteration to the next makes the result depend on their number",
-            )
-        };
-    }
     Diagnostic {
-        location,
         notes: vec![in_turn.to_owned()],
-        remedy: Some(format!(
-            "divide the work with '#pragma omp for', or by '{THREADS}()'"
-        )),
-        ..Diagnostic::error(format!(
-            "the threads of this region use '{THREAD}', but not how many they are"
-        ))
+        ..Diagnostic::refused_at(location_of(context, fork.call), &refusal, &C)
     }
 }
 

@@ -15,6 +15,7 @@ use super::trace::trace;
 use crate::gather::promoted_name;
 use crate::registrations::{Convention, Registration, RegistrationKind, RuleFunction};
 use ferrozyme_llvm::{Linkage, Module, Value, ValueKind};
+use ferrozyme_refusal::Refusal;
 
 /// What all names of such globals contain.
 const PREFIX: &str = "__enzyme_";
@@ -24,7 +25,7 @@ pub(crate) fn read_enzyme_registrations(
     module: Module<'_>,
     source: usize,
     identity: &str,
-) -> Result<Vec<Registration>, String> {
+) -> Result<Vec<Registration>, Refusal> {
     let mut found = Vec::new();
     read_annotations(module, source, &mut found);
     for global in module.globals() {
@@ -33,7 +34,10 @@ pub(crate) fn read_enzyme_registrations(
             continue;
         };
         let what = &name[start + PREFIX.len()..];
-        let unreadable = |why: &str| format!("the registration '{name}' {why}");
+        let unreadable = |problem: &str| Refusal::Registration {
+            name: name.clone(),
+            problem: problem.to_owned(),
+        };
         let element = |index| element_of(global, index);
         let function = |index: u32| {
             let function = element(index).filter(|element| element.is_function());
@@ -94,7 +98,7 @@ pub(crate) fn read_enzyme_registrations(
         } else if what.starts_with("nofree") || !is_registration(&name) {
             continue;
         } else {
-            return Err(format!("there is no registration '{PREFIX}{what}'"));
+            return Err(unreadable("is of no known kind"));
         };
         found.push(Registration {
             primal,

@@ -8,6 +8,7 @@ use super::thunk::{convert, described};
 use super::trace::{is_looked_at, is_read};
 use ferrozyme_llvm::signature::{put_together, take_apart};
 use ferrozyme_llvm::{Builder, Context, DataLayout, GepFlags, Type, Value};
+use ferrozyme_refusal::Refusal;
 
 /// What a derivative gave, and where it is to go.
 pub(super) struct Output<'c> {
@@ -25,7 +26,7 @@ pub(super) fn deliver<'c>(
     layout: &DataLayout,
     builder: &Builder<'c>,
     output: &Output<'c>,
-) -> Result<(), String> {
+) -> Result<(), Refusal> {
     let returned = output.call.ty();
     let mut parts = output.values.clone();
     if let Some((of, places)) = &output.structure {
@@ -52,10 +53,10 @@ pub(super) fn deliver<'c>(
     }
     if parts.is_empty() {
         if is_looked_at(output.call) {
-            return Err(format!(
-                "there is nothing to return: no argument is 'enzyme_out', but a result is used that is {}",
-                described(returned)
-            ));
+            return Err(Refusal::ResultType {
+                given: "nothing, since no argument is 'enzyme_out'".to_owned(),
+                wanted: described(returned),
+            });
         }
         builder.return_value(returned.zero());
         return Ok(());
@@ -102,13 +103,12 @@ pub(super) fn deliver<'c>(
     Ok(())
 }
 
-fn mismatch(parts: &[Value<'_>], of: Type<'_>) -> String {
+fn mismatch(parts: &[Value<'_>], of: Type<'_>) -> Refusal {
     let types: Vec<String> = parts.iter().map(|part| c_type(part.ty())).collect();
-    format!(
-        "the derivative returns '{}', but what the call expects is {}",
-        types.join(", "),
-        described(of)
-    )
+    Refusal::ResultType {
+        given: format!("'{}'", types.join(", ")),
+        wanted: described(of),
+    }
 }
 
 fn place_parts(layout: &DataLayout, parts: &[Value<'_>]) -> (Vec<u64>, u64) {

@@ -17,6 +17,7 @@ use ferrozyme_llvm::signature::{function_type, leaves, llvm_type, put_together, 
 use ferrozyme_llvm::{
     Builder, Context, DataLayout, GepFlags, Module, Place, Type, Value, allocation,
 };
+use ferrozyme_refusal::{C, Refusal};
 
 use super::arguments::memory_type;
 
@@ -72,11 +73,11 @@ fn be_like<'c>(
     };
     let other = module.declare(&other, ty);
     if other.value_type() != ty {
-        return Err(Diagnostic::error(format!(
-            "'{}' cannot be like '{}', which is a function of another type",
-            function.name(),
-            other.name()
-        )));
+        let refusal = Refusal::UnlikeFunction {
+            function: function.name(),
+            other: other.name(),
+        };
+        return Err(Diagnostic::refused_at(None, &refusal, &C));
     }
     if !function.is_declaration() {
         function.delete_body();
@@ -144,21 +145,20 @@ impl<'c> Adapter<'c> {
         wanted.then_some((rule, function))
     }
 
-    fn problem(&self, function: Value<'c>, what: &str) -> Diagnostic {
-        Diagnostic {
-            location: function
-                .function_place(self.context)
-                .map(|place| crate::report::Location {
-                    file: place.file,
-                    line: place.line,
-                    column: place.column,
-                }),
-            ..Diagnostic::error(format!(
-                "'{}', which is registered for '{}', {what}",
-                function.name(),
-                self.primal.name()
-            ))
-        }
+    fn problem(&self, function: Value<'c>, problem: &'static str) -> Diagnostic {
+        let location = function
+            .function_place(self.context)
+            .map(|place| crate::report::Location {
+                file: place.file,
+                line: place.line,
+                column: place.column,
+            });
+        let refusal = Refusal::RuleSignature {
+            rule: function.name(),
+            function: self.primal.name(),
+            problem,
+        };
+        Diagnostic::refused_at(location, &refusal, &C)
     }
 
     fn taken(&self, tangents: bool) -> Result<Taken<'c>, Diagnostic> {

@@ -9,7 +9,7 @@
 
 use super::arguments::{
     Argument, ArgumentActivity, Problem, ReadCall, Shadows, SourcePart, TAPE_SIZE, c_type,
-    memory_type,
+    memory_type, refuse,
 };
 use super::entries::Entry;
 use super::results::{Output, deliver};
@@ -17,7 +17,6 @@ use super::trace::share_memory;
 use super::{HALVES, Parameter, Part, ValueRequest};
 use crate::descriptor::Mode;
 use crate::opaque::demangle;
-use crate::report::Diagnostic;
 use crate::requests::{DERIVATIVE_PREFIX, FoundRequest, Interface, location_of};
 use ferrozyme_diff::Activity;
 use ferrozyme_ir as ir;
@@ -26,6 +25,7 @@ use ferrozyme_llvm::{
     Builder, Context, DataLayout, GepFlags, Linkage, Module, Opcode, Place, Type, TypeKind, Value,
     ValueKind,
 };
+use ferrozyme_refusal::{self as refusal, Refusal};
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -123,11 +123,11 @@ pub(super) fn replace_table<'c>(
 ) -> Result<(), Problem> {
     let arguments = call.arguments();
     let ([function], true) = (&arguments[..], call.ty().is_pointer()) else {
-        return Err(problem_at(
-            context,
-            call,
-            "'__enzyme_virtualreverse' takes a function and returns a pointer".to_owned(),
-        ));
+        let refusal = Refusal::EntrySignature {
+            entry: Entry::Table.name(),
+            takes: "takes a function and returns a pointer",
+        };
+        return Err(refuse(context, call, &refusal));
     };
     let thunk = add_thunk(context, module, call, &[*function]);
     let builder = context.builder();
@@ -203,13 +203,6 @@ fn operands_of<'c>(read: &ReadCall<'c>) -> Vec<Value<'c>> {
     operands
 }
 
-fn problem_at<'c>(context: &'c Context, call: Value<'c>, message: String) -> Problem {
-    Box::new(Diagnostic {
-        location: location_of(context, call),
-        ..Diagnostic::error(message)
-    })
-}
-
 /// What the call asks for, in terms of the root.
 fn describe<'c>(
     context: &'c Context,
@@ -217,31 +210,29 @@ fn describe<'c>(
     read: &ReadCall<'c>,
 ) -> Result<FoundRequest, Problem> {
     let name = plain_name(read.primal);
-    let problem = |message: String| problem_at(context, read.call, message);
+    let problem = |refusal: Refusal| refuse(context, read.call, &refusal);
     let reverse = read.entry.is_reverse();
     let split = matches!(read.entry, Entry::Augmented | Entry::SplitReverse);
     if split && memory_type(read.primal, 0, "sret").is_some() {
-        return Err(problem(format!(
-            "'{}' cannot be used for '{name}', whose result is returned in memory",
-            read.entry.name()
-        )));
+        return Err(problem(Refusal::ResultInMemory {
+            entry: read.entry.name(),
+            function: name,
+        }));
     }
     if reverse && read.width != 1 {
-        return Err(problem(format!(
-            "'enzyme_width' is for '{}': reverse mode takes one shadow at a time",
-            Entry::Forward.name()
-        )));
+        return Err(problem(Refusal::MisplacedMarker {
+            problem: "'enzyme_width' is for '__enzyme_fwddiff': reverse mode takes one shadow at a time",
+        }));
     }
     let mut parameters = Vec::new();
     let mut layouts = Vec::new();
     for (index, argument) in read.arguments.iter().enumerate() {
         layouts.extend(argument.layout.clone().map(|of| (parameters.len(), of)));
         let all = leaves_of(argument.of).ok_or_else(|| {
-            problem(unknown_type(
-                &name,
-                Some(read.number_of(index)),
-                argument.of,
-            ))
+            problem(Refusal::UndifferentiableType {
+                argument: named(read, index),
+                ty: described(argument.of),
+            })
         })?;
         let mut shadowed = false;
         for leaf in all {
@@ -270,36 +261,44 @@ fn describe<'c>(
                 number: read.number_of(index),
             });
         }
-        let number = read.number_of(index);
         // A number beside a pointer in a structure needs no shadow.
         let beside = argument.part != SourcePart::Whole && !argument.of.is_float();
         match argument.activity {
             _ if beside => {}
             ArgumentActivity::Out if !shadowed => {
-                return Err(problem(match reverse {
-                    true => format!(
-                        "'enzyme_out' is for floats, but argument {number} of '{name}' is {}",
-                        described(argument.of)
-                    ),
-                    false => "'enzyme_out' is for reverse mode: in forward mode, use 'enzyme_dup' with a tangent".to_owned(),
+                return Err(problem(Refusal::MarkerOnType {
+                    argument: named(read, index),
+                    ty: described(argument.of),
+                    marker: "enzyme_out",
+                    instead: match reverse {
+                        true => "use 'enzyme_out' for floats only",
+                        false => "in forward mode, use 'enzyme_dup' with a tangent",
+                    },
                 }));
             }
             ArgumentActivity::Dup { .. } if !shadowed => {
-                return Err(problem(format!(
-                    "argument {number} of '{name}' is {}, which can have no shadow in {}",
-                    described(argument.of),
-                    match reverse {
-                        true =>
-                            "reverse mode: use 'enzyme_out' for floats, 'enzyme_const' for integers",
-                        false => "forward mode: use 'enzyme_const'",
-                    }
-                )));
+                return Err(problem(Refusal::MarkerOnType {
+                    argument: named(read, index),
+                    ty: described(argument.of),
+                    marker: "enzyme_dup",
+                    instead: match reverse {
+                        true => "use 'enzyme_out' for floats, 'enzyme_const' for integers",
+                        false => "use 'enzyme_const'",
+                    },
+                }));
             }
             _ => {}
         }
     }
     let result = read.primal.value_type().result();
-    let all = leaves_of(result).ok_or_else(|| problem(unknown_type(&name, None, result)))?;
+    let all = leaves_of(result).ok_or_else(|| {
+        problem(Refusal::UndifferentiableType {
+            argument: refusal::Argument::Result {
+                function: name.clone(),
+            },
+            ty: described(result),
+        })
+    })?;
     let results = all.into_iter().map(|leaf| match leaf {
         _ if read.active_result == Some(false) => Activity::Const,
         leaf if leaf.is_float() => Activity::Active,
@@ -375,15 +374,12 @@ fn leaves_of(of: Type<'_>) -> Option<Vec<ir::Type>> {
     leaves(of)
 }
 
-fn unknown_type(name: &str, argument: Option<usize>, of: Type<'_>) -> String {
-    let what = match argument {
-        Some(number) => format!("argument {number} of '{name}'"),
-        None => format!("the result of '{name}'"),
-    };
-    format!(
-        "{what} is {}, which cannot be differentiated",
-        described(of)
-    )
+/// An argument of a call, as refusals name it.
+fn named(read: &ReadCall<'_>, index: usize) -> refusal::Argument {
+    refusal::Argument::Number {
+        number: read.number_of(index),
+        function: plain_name(read.primal),
+    }
 }
 
 /// A type as it stands in a sentence.
@@ -500,7 +496,7 @@ impl<'c> Writer<'_, 'c> {
         }
         output.values = results;
         deliver(self.context, &self.layout, self.builder, &output)
-            .map_err(|message| self.problem(message))
+            .map_err(|refusal| self.problem(&refusal))
     }
 
     fn call_derivative(
@@ -568,16 +564,15 @@ impl<'c> Writer<'_, 'c> {
             let fits =
                 extras.len() >= behind && [0, seeds.len()].contains(&(extras.len() - behind));
             if !fits || behind == 1 && !has_tape() {
-                return Err(self.problem(format!(
-                    "behind the arguments of '{}', {} must be given",
-                    plain_name(self.read.primal),
-                    match (seeds.is_empty(), behind) {
+                return Err(self.problem(&Refusal::MissingTape {
+                    function: plain_name(self.read.primal),
+                    what: match (seeds.is_empty(), behind) {
                         (true, 0) => "nothing",
                         (true, _) => "the tape",
                         (false, 0) => "the seed of its result",
                         (false, _) => "the seed of its result and the tape",
-                    }
-                )));
+                    },
+                }));
             }
             for (index, seed) in seeds.iter().enumerate() {
                 let ty = llvm_type(self.context, *seed);
@@ -585,7 +580,13 @@ impl<'c> Writer<'_, 'c> {
                     0 => one(ty, self.context),
                     _ => {
                         convert(self.builder, &self.layout, extras[index], ty).ok_or_else(|| {
-                            self.problem("the seed of the result is of another type".to_owned())
+                            self.problem(&Refusal::ArgumentType {
+                                argument: refusal::Argument::Result {
+                                    function: plain_name(self.read.primal),
+                                },
+                                wanted: described(ty),
+                                given: described(extras[index].ty()),
+                            })
                         })?
                     }
                 });
@@ -606,7 +607,7 @@ impl<'c> Writer<'_, 'c> {
             output.values = self.call_derivative(module, symbol, &arguments, &tys);
         }
         deliver(self.context, &self.layout, self.builder, &output)
-            .map_err(|message| self.problem(message))
+            .map_err(|refusal| self.problem(&refusal))
     }
 
     fn next(&mut self) -> Value<'c> {
@@ -615,8 +616,8 @@ impl<'c> Writer<'_, 'c> {
             .expect("there is a parameter for each operand")
     }
 
-    fn problem(&self, message: String) -> Problem {
-        problem_at(self.context, self.read.call, message)
+    fn problem(&self, refusal: &Refusal) -> Problem {
+        refuse(self.context, self.read.call, refusal)
     }
 
     /// An argument and its shadows, with the types that the primal wants.
@@ -646,11 +647,11 @@ impl<'c> Writer<'_, 'c> {
                 let (first, stride) = (self.next(), self.next());
                 let stride = self.converted(index, stride, self.context.integer(64))?;
                 if !first.ty().is_pointer() {
-                    return Err(self.problem(format!(
-                        "the shadows of argument {} of '{}' must be memory",
-                        self.read.number_of(index),
-                        plain_name(self.read.primal)
-                    )));
+                    return Err(self.problem(&Refusal::ArgumentType {
+                        argument: named(self.read, index),
+                        wanted: "memory with one shadow behind the other".to_owned(),
+                        given: described(first.ty()),
+                    }));
                 }
                 let mut values = Vec::new();
                 for lane in 0..self.read.width {
@@ -730,13 +731,11 @@ impl<'c> Writer<'_, 'c> {
         to: Type<'c>,
     ) -> Result<Value<'c>, Problem> {
         convert(self.builder, &self.layout, value, to).ok_or_else(|| {
-            self.problem(format!(
-                "argument {} of '{}' is {}, but what is given is {}",
-                self.read.number_of(index),
-                plain_name(self.read.primal),
-                described(to),
-                described(value.ty())
-            ))
+            self.problem(&Refusal::ArgumentType {
+                argument: named(self.read, index),
+                wanted: described(to),
+                given: described(value.ty()),
+            })
         })
     }
 }

@@ -19,6 +19,7 @@ use ferrozyme_diff::{
 };
 use ferrozyme_ir::{FunctionId, Module, verify_module};
 use ferrozyme_opt::check_facts;
+use ferrozyme_refusal::{Refusal, UnknownBytes};
 use sweeps::{forward_sweep, request, reverse_sweep, split_sweep};
 
 /// How many tangents the law of widths carries at once.
@@ -204,7 +205,12 @@ fn refuses_constant_memory(subject: &Subject, inputs: &Inputs) -> bool {
     [forward.err(), reverse.err()]
         .iter()
         .flatten()
-        .any(|error| error.message.contains("declared `const`"))
+        .any(|error| {
+            matches!(
+                error.refusal,
+                Refusal::ConstantArgument { .. } | Refusal::ConstantPassed | Refusal::ConstantCode
+            )
+        })
 }
 
 /// A program, its inputs, a direction, and weights of its outputs.
@@ -481,8 +487,13 @@ impl Experiment<'_> {
 fn refused(law: Law, what: &str, error: &Error) -> Violation {
     // Where a program was changed by optimisation or differentiation, uses may be gone that told floats from integers.
     let original = matches!(law, Law::Forward | Law::Reverse | Law::Width | Law::Split);
-    let unknown = error.message.contains("nothing says what")
-        || error.message.contains("floats or integers") && !original;
+    let unknown = match &error.refusal {
+        Refusal::UnknownBytes { what } => {
+            matches!(what, UnknownBytes::Rest | UnknownBytes::Offset(_))
+        }
+        Refusal::UnknownLayout => !original,
+        _ => false,
+    };
     let kind = if unknown {
         Kind::Unknown
     } else {

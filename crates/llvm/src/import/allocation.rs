@@ -1,11 +1,12 @@
 //! Calls of allocation functions, as [`allocation`](crate::allocation) recognises them.
 
 use super::body::{At, Leaves};
-use super::error::{Problem, Result};
+use super::error::{Result, unknown};
 use super::memory::{alignment, to_word};
 use crate::allocation::{AllocationFunction, AllocationRole, recognise};
 use crate::value::Value;
 use ferrozyme_ir::{self as ir, Alignment, Builder, Opcode, Payload, Type};
+use ferrozyme_refusal::Refusal;
 
 /// What `malloc` aligns to.
 const LARGEST_SCALAR: u64 = 16;
@@ -66,7 +67,7 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
                 build_for_any_alignment(&mut self.builder(), &request, align)
             }
         };
-        let memory = memory.ok_or_else(|| Problem::new("memory without a size"))?;
+        let memory = memory.ok_or_else(|| unknown("memory without a size"))?;
         let mut builder = self.builder();
         builder.store(memory, place, Alignment::natural(Type::PTR));
         let success = builder.zero(Type::I32);
@@ -76,10 +77,7 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
     fn read_request(&mut self, call: Value<'c>, known: AllocationFunction) -> Result<Request> {
         let releases = !matches!(known.role, AllocationRole::Allocate { .. });
         if known.role == AllocationRole::Reallocate && known.old_size.is_none() {
-            return Err(Problem {
-                reason: "memory is resized whose size is not known".to_owned(),
-                remedy: Some("allocate, copy and free instead of `realloc`"),
-            });
+            return Err(Refusal::UnknownSize);
         }
         Ok(Request {
             pointer: match releases {
@@ -102,7 +100,7 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
         let arguments = call.arguments();
         let argument = position.and_then(|position| arguments.get(position as usize).copied());
         let argument =
-            argument.ok_or_else(|| Problem::new("an allocation function without its arguments"))?;
+            argument.ok_or_else(|| unknown("an allocation function without its arguments"))?;
         let value = self.value(argument)?;
         if self.writer.function.ty(value).is_int() {
             return Ok(to_word(&mut self.builder(), value));

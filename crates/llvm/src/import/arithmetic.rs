@@ -2,7 +2,7 @@
 
 use super::body::{At, Leaves};
 use super::constant::unknown_type;
-use super::error::{Problem, Result};
+use super::error::{Result, unknown};
 use crate::opcode::{
     FastMath, FloatPredicate as LlvmFloat, IntPredicate as LlvmInt, Opcode as Llvm,
 };
@@ -18,7 +18,7 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
     /// What an instruction, or a constant expression, gives.
     pub(super) fn instruction(&mut self, instruction: Value<'c>) -> Result<Leaves> {
         let Some(opcode) = instruction.opcode() else {
-            return Err(Problem::new("an instruction that is not known"));
+            return Err(unknown("an unknown instruction"));
         };
         if let Some(binary) = binary_opcode(opcode) {
             return self.binary(instruction, binary);
@@ -65,10 +65,7 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
             Llvm::ShuffleVector => self.shuffle(instruction),
             Llvm::Call => self.call(instruction),
             Llvm::Invoke => self.invoke(instruction),
-            _ => Err(Problem {
-                reason: format!("the instruction {opcode:?} is not supported"),
-                remedy: Some("keep it out of what is differentiated"),
-            }),
+            _ => Err(unknown(format!("the instruction {opcode:?}"))),
         }
     }
 

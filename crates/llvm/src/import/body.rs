@@ -5,7 +5,7 @@
 
 use super::Importer;
 use super::constant::{Leaf, unknown_type};
-use super::error::{ImportError, Problem, Result};
+use super::error::{ImportError, Result, unknown};
 use super::structure::{
     Block as GraphBlock, Edge, End, Graph, Name, Operand, StructureError, Translate, Writer,
     structure,
@@ -16,6 +16,7 @@ use crate::outline::Cleanup;
 use crate::signature::leaves;
 use crate::value::{Value, ValueKind};
 use ferrozyme_ir::{self as ir, Builder, Function, FunctionId, Location};
+use ferrozyme_refusal::Refusal;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -57,11 +58,7 @@ impl<'c> Importer<'c, '_> {
         match structure(graph, &mut body, &mut translator) {
             Ok(()) => {}
             Err(StructureError::TooDeep) => {
-                let problem = Problem {
-                    reason: "control flow nests too deep".to_owned(),
-                    remedy: Some("split the function"),
-                };
-                return Err(self.error(function, None, problem));
+                return Err(self.error(function, None, Refusal::DeepNesting));
             }
             Err(StructureError::Block(problem)) => {
                 let instruction = translator.instruction;
@@ -76,7 +73,7 @@ impl<'c> Importer<'c, '_> {
         &self,
         function: Value<'c>,
         instruction: Option<Value<'c>>,
-        problem: Problem,
+        refusal: Refusal,
     ) -> ImportError {
         // What optimisers made has no place of its own; what uses it has.
         let around = instruction.into_iter().flat_map(|at| {
@@ -95,10 +92,9 @@ impl<'c> Importer<'c, '_> {
         }
         ImportError {
             function: function.name(),
-            reason: problem.reason,
+            refusal,
             instruction: instruction.map(|instruction| instruction.to_string()),
             places,
-            remedy: problem.remedy.map(str::to_owned),
         }
     }
 
@@ -108,7 +104,7 @@ impl<'c> Importer<'c, '_> {
         function: Value<'c>,
         body: &mut Function,
         names: &mut Names<'c>,
-    ) -> Result<Graph, (Option<Value<'c>>, Problem)> {
+    ) -> Result<Graph, (Option<Value<'c>>, Refusal)> {
         let mut graph = Graph::default();
         names.find_blocks(function);
         self.find_cleanups(names);
@@ -186,7 +182,7 @@ impl<'c> Importer<'c, '_> {
         data.small = count <= SMALL_TRAP;
         let end = block
             .terminator()
-            .ok_or_else(|| Problem::new("a block without an end"))?;
+            .ok_or_else(|| unknown("a block without an end"))?;
         data.end = self.graph_end(graph, body, names, index, end)?;
         Ok(data)
     }
@@ -229,19 +225,14 @@ impl<'c> Importer<'c, '_> {
             // Where the callee unwinds to is not imported: unwinding leaves the function by itself, unless it is caught here.
             Some(Opcode::Invoke) => {
                 if catches(end.unwind_destination()) {
-                    return Err(Problem {
-                        reason: "panics are caught here".to_owned(),
-                        remedy: Some(
-                            "differentiate the function inside, and catch panics around the derivative",
-                        ),
-                    });
+                    return Err(Refusal::CaughtPanic);
                 }
                 let edge = self.edge(graph, body, names, index, end.normal_destination())?;
                 Ok(End::Jump(edge))
             }
             Some(Opcode::Switch) => self.graph_switch(graph, body, names, index, end),
-            Some(opcode) => Err(Problem::new(format!("a block that ends in {opcode:?}"))),
-            None => Err(Problem::new("a block that ends in an unknown instruction")),
+            Some(opcode) => Err(unknown(format!("a block that ends in {opcode:?}"))),
+            None => Err(unknown("a block that ends in an unknown instruction")),
         }
     }
 
@@ -255,7 +246,7 @@ impl<'c> Importer<'c, '_> {
     ) -> Result<End> {
         let selector = self.edge_operands(graph, body, names, index, end.operand(0))?;
         let selector = selector.first().copied();
-        let selector = selector.ok_or_else(|| Problem::new("a switch on nothing"))?;
+        let selector = selector.ok_or_else(|| unknown("a switch on nothing"))?;
         let default = self.edge(graph, body, names, index, end.switch_default())?;
         // Edges to the same block hand over the same values, since phis know blocks only.
         let mut cases: Vec<Vec<i128>> = Vec::new();
@@ -268,7 +259,7 @@ impl<'c> Importer<'c, '_> {
             }
             let case = constant
                 .as_signed()
-                .ok_or_else(|| Problem::new("a switch on integers of more than 128 bits"))?;
+                .ok_or_else(|| unknown("a switch on integers of more than 128 bits"))?;
             match position.get(&target_index) {
                 Some(&known) => cases[known].push(case),
                 None => {
@@ -301,8 +292,7 @@ impl<'c> Importer<'c, '_> {
             .take_while(|instruction| instruction.is(Opcode::Phi))
         {
             let incoming = names.incoming.get(&(phi, source)).copied();
-            let value =
-                incoming.ok_or_else(|| Problem::new("a phi without a value for an edge"))?;
+            let value = incoming.ok_or_else(|| unknown("a phi without a value for an edge"))?;
             args.extend(self.edge_operands(graph, body, names, from, value)?);
         }
         Ok(Edge {
@@ -341,7 +331,7 @@ impl<'c> Importer<'c, '_> {
 
 fn single(edges: Vec<Edge>) -> Result<Edge> {
     let only = edges.into_iter().next();
-    only.ok_or_else(|| Problem::new("a branch to nowhere"))
+    only.ok_or_else(|| unknown("a branch to nowhere"))
 }
 
 /// Whether unwinding to this block may stop there.
@@ -449,7 +439,7 @@ pub(super) struct Translator<'i, 'c, 'o> {
 }
 
 impl<'c> Translate for Translator<'_, 'c, '_> {
-    type Error = Problem;
+    type Error = Refusal;
 
     fn block(&mut self, writer: &mut Writer<'_>, block: u32) -> Result<()> {
         if block == 0 {
@@ -548,7 +538,7 @@ impl<'c> Translator<'_, 'c, '_> {
     ) -> Result<()> {
         let names: SmallVec<[Name; 2]> = self.names.of(instruction).collect();
         if names.len() != values.len() {
-            return Err(Problem::new(
+            return Err(unknown(
                 "an instruction with another number of values than its type has",
             ));
         }
@@ -622,7 +612,7 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
     pub(super) fn value(&mut self, value: Value<'c>) -> Result<ir::Value> {
         match self.leaves(value)?[..] {
             [only] => Ok(only),
-            _ => Err(Problem::new(format!(
+            _ => Err(unknown(format!(
                 "an aggregate where a number is expected: {value}"
             ))),
         }
@@ -637,7 +627,7 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
     fn expression(&mut self, expression: Value<'c>) -> Result<ir::Value> {
         match self.instruction(expression)?[..] {
             [only] => Ok(only),
-            _ => Err(Problem::new(format!(
+            _ => Err(unknown(format!(
                 "an expression that is no number: {expression}"
             ))),
         }

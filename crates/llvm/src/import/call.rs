@@ -2,12 +2,13 @@
 
 use super::body::{At, Leaves};
 use super::constant::unknown_type;
-use super::error::{Problem, Result};
+use super::error::Result;
 use super::memory::alignment;
 use crate::attribute::{AttributeData, Place};
 use crate::signature::leaves;
 use crate::value::{Value, ValueKind};
 use ferrozyme_ir::{self as ir, Opcode, Payload, Type};
+use ferrozyme_refusal::Refusal;
 
 impl<'c> At<'_, '_, 'c, '_, '_> {
     /// What a call gives.
@@ -23,10 +24,7 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
             return Ok(Leaves::new());
         }
         if call.call_has_attribute(Place::Function, "returns_twice") {
-            return Err(Problem {
-                reason: format!("'{name}' may return more than once"),
-                remedy: Some("return early in the ordinary way"),
-            });
+            return Err(Refusal::ReturnsTwice { callee: name });
         }
         if let Some(values) = self.library_call(call, &name)? {
             return Ok(values);
@@ -83,18 +81,18 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
             && importer.module.functions[callee].params.is_empty()
             && function.parameter_count() > 0
         {
-            return Err(Problem::new(problem.reason.clone()));
+            return Err(problem.refusal.clone());
         }
         Ok(callee)
     }
 
     fn indirect_call(&mut self, call: Value<'c>) -> Result<Leaves> {
         if call.called().is_inline_assembly() {
-            return Err(Problem::new("inline assembly"));
+            return Err(Refusal::Assembly);
         }
         let of = call.called_type();
         if of.is_variadic() {
-            return Err(Problem::new("a call with variable arguments"));
+            return Err(Refusal::Variadic);
         }
         let results = leaves(of.result()).ok_or_else(|| unknown_type(of.result()))?;
         let mut operands = vec![self.value(call.called())?];

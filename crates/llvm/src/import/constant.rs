@@ -1,12 +1,13 @@
 //! Constants: plain ones are constants of the Loop IR, expressions become operations where they are used.
 
 use super::Importer;
-use super::error::{Problem, Result};
+use super::error::{Result, unknown};
 use crate::opcode::Opcode;
 use crate::signature::{leaves, loop_type};
 use crate::types::{Type, TypeKind};
 use crate::value::{Value, ValueKind};
 use ferrozyme_ir::{self as ir, Constant, Function};
+use ferrozyme_refusal::Refusal;
 
 /// One leaf of a constant.
 #[derive(Clone, Copy)]
@@ -51,7 +52,7 @@ impl<'c> Importer<'c, '_> {
             for index in 0..of.length() as u32 {
                 let element = constant.element(index);
                 let element =
-                    element.ok_or_else(|| Problem::new(format!("{constant} has no elements")))?;
+                    element.ok_or_else(|| unknown(format!("{constant} has no elements")))?;
                 self.add_leaves(function, element, found)?;
             }
             return Ok(());
@@ -68,18 +69,15 @@ impl<'c> Importer<'c, '_> {
             }
             ValueKind::Alias => match constant.aliasee() {
                 Some(aliasee) => return self.add_leaves(function, aliasee, found),
-                None => return Err(Problem::new("an alias of nothing")),
+                None => return Err(unknown("an alias of nothing")),
             },
             ValueKind::ConstantExpression => match fixed_address(constant) {
                 Some(address) => Leaf::Plain(function.constant(ty, Constant::Bits(address))),
                 None => Leaf::Expression(constant, ty),
             },
             _ => {
-                let constant = plain_constant(constant, ty).ok_or_else(|| {
-                    Problem::new(format!(
-                        "the constant {constant} has no counterpart in the Loop IR"
-                    ))
-                })?;
+                let constant = plain_constant(constant, ty)
+                    .ok_or_else(|| unknown(format!("the constant {constant}")))?;
                 Leaf::Plain(function.constant(ty, constant))
             }
         };
@@ -125,16 +123,10 @@ fn scalar_bits(constant: Value<'_>) -> Option<u128> {
         .or_else(|| constant.as_float_bits().map(u128::from))
 }
 
-pub(super) fn unknown_type(of: Type<'_>) -> Problem {
+pub(super) fn unknown_type(of: Type<'_>) -> Refusal {
     let name = of.to_string();
     if matches!(name.as_str(), "x86_fp80" | "fp128" | "ppc_fp128") {
-        return Problem {
-            reason: format!("floats of the type {name} (in C: `long double`) have no derivative"),
-            remedy: Some("use `double`"),
-        };
+        return Refusal::LongDouble;
     }
-    Problem {
-        reason: format!("the type {of} does not exist in the Loop IR"),
-        remedy: Some("use f32, f64, integers of at most 128 bits, or pointers"),
-    }
+    Refusal::UnknownType { ty: name }
 }

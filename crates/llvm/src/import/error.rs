@@ -1,56 +1,41 @@
 //! Why a function cannot be imported.
 
 use crate::metadata::SourcePlace;
+use ferrozyme_refusal::{LOOP_IR, Refusal, Words};
 use std::fmt;
 
-/// Why a function cannot be imported: where, what, and what can be done.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Why a function cannot be imported: where, and what.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportError {
     /// The symbol of the function.
     pub function: String,
     /// What is not understood.
-    pub reason: String,
+    pub refusal: Refusal,
     /// The instruction, as LLVM writes it.
     pub instruction: Option<String>,
     /// Where it stands in the source: the innermost place first, then those that it was inlined to.
     pub places: Vec<SourcePlace>,
-    /// What can be done.
-    pub remedy: Option<String>,
 }
 
 impl fmt::Display for ImportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "@{}: {}", self.function, self.reason)?;
+        write!(f, "@{}: {}", self.function, self.refusal)?;
         if let Some(instruction) = &self.instruction {
             write!(f, "\n  in: {}", instruction.trim())?;
         }
         if let Some(place) = self.places.first() {
             write!(f, "\n  at {}:{}:{}", place.file, place.line, place.column)?;
         }
-        if let Some(remedy) = &self.remedy {
-            write!(f, "\n  help: {remedy}")?;
-        }
-        Ok(())
+        write!(f, "\n  help: {}", self.refusal.remedy(&Words::of(&LOOP_IR)))
     }
 }
 
 impl std::error::Error for ImportError {}
 
-/// What is wrong with one instruction, before it is known where that is.
-#[derive(Debug)]
-pub(super) struct Problem {
-    pub(super) reason: String,
-    pub(super) remedy: Option<&'static str>,
-}
-
-impl Problem {
-    pub(super) fn new(reason: impl Into<String>) -> Problem {
-        Problem {
-            reason: reason.into(),
-            remedy: None,
-        }
-    }
+/// An instruction that the Loop IR has no operation for.
+pub(super) fn unknown(what: impl Into<String>) -> Refusal {
+    Refusal::UnknownInstruction { what: what.into() }
 }
 
 /// What an instruction becomes, or why it cannot.
-pub(super) type Result<T, E = Problem> = std::result::Result<T, E>;
+pub(super) type Result<T, E = Refusal> = std::result::Result<T, E>;

@@ -2,7 +2,7 @@
 
 use super::body::{At, Leaves};
 use super::constant::unknown_type;
-use super::error::{Problem, Result};
+use super::error::{Result, unknown};
 use crate::value::Value;
 use ferrozyme_ir::{self as ir, IntPredicate, Opcode, Scalar, Type};
 use smallvec::smallvec;
@@ -24,8 +24,9 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
         let arguments = call.arguments();
         let value = self.value(arguments[0])?;
         let mask = arguments[1].as_unsigned();
-        let mask =
-            mask.ok_or_else(|| Problem::new("a class of floats that is not constant"))? as u32;
+        let mask = mask
+            .ok_or_else(|| unknown("a test for a class of floats that is not constant"))?
+            as u32;
         let ty = self.writer.function.ty(value);
         let mantissa = match ty.scalar() {
             Scalar::F64 => 52,

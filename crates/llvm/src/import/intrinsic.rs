@@ -2,7 +2,7 @@
 
 use super::arithmetic::{PLAIN, float_flags};
 use super::body::{At, Leaves};
-use super::error::{Problem, Result};
+use super::error::{Result, unknown};
 use super::memory::to_word;
 use crate::opcode::IntPredicate as LlvmInt;
 use crate::value::Value;
@@ -213,10 +213,7 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
             "threadlocal.address" => Ok(smallvec![self.value(call.arguments()[0])?]),
             "llround" | "lround" => self.round_to_integer(call, Opcode::Round),
             "llrint" | "lrint" => self.round_to_integer(call, Opcode::RoundEven),
-            _ => Err(Problem {
-                reason: format!("the intrinsic {name} is not supported"),
-                remedy: Some("keep it out of what is differentiated"),
-            }),
+            _ => Err(unknown(format!("the intrinsic {name}"))),
         }
     }
 
@@ -340,7 +337,7 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
             ty if !ty.is_vector() && !of.is_vector() && ty.scalar().bits() < 32 => {
                 builder.cast(Opcode::Sext, exponent, wanted)
             }
-            ty => return Err(Problem::new(format!("an exponent of type {ty}"))),
+            ty => return Err(unknown(format!("a power with an exponent of type {ty}"))),
         };
         self.library_operation(call, opcode, &[base, exponent])
     }

@@ -4,7 +4,7 @@
 
 use super::body::{At, Leaves};
 use super::constant::unknown_type;
-use super::error::{Problem, Result};
+use super::error::{Result, unknown};
 use crate::attribute::Place;
 use crate::opcode::{GepFlags, Opcode as Llvm};
 use crate::signature::loop_type;
@@ -175,9 +175,8 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
         for (position, index) in instruction.operands().into_iter().skip(1).enumerate() {
             let known = index.as_signed();
             if position > 0 && of.kind() == TypeKind::Struct {
-                let field = known.ok_or_else(|| {
-                    Problem::new("an index into a structure that is not constant")
-                })?;
+                let field = known
+                    .ok_or_else(|| unknown("an index into a structure that is not constant"))?;
                 constant = constant.wrapping_add(layout.field_offset(of, field as u32) as i64);
                 of = of.fields()[field as usize];
                 continue;

@@ -57,6 +57,7 @@ use crate::signature::leaves;
 use crate::target::DataLayout;
 use crate::value::Value;
 use ferrozyme_ir as ir;
+use ferrozyme_refusal::Refusal;
 use ir::{Function, FunctionId, GlobalId, Type};
 use location::Locations;
 use rustc_hash::FxHashMap;
@@ -108,10 +109,12 @@ pub fn import<'c>(
             .function(root)
             .filter(|function| !function.is_declaration());
         let Some(function) = function else {
+            let name = (*root).to_owned();
             return Err(ImportError {
-                function: (*root).to_owned(),
-                reason: "there is no function of this name with a body".to_owned(),
-                ..ImportError::default()
+                function: name.clone(),
+                refusal: Refusal::NoFunction { name },
+                instruction: None,
+                places: Vec::new(),
             });
         };
         let id = importer.function(function);
@@ -166,15 +169,11 @@ impl<'c> Importer<'c, '_> {
             None => {
                 let problem = ImportError {
                     function: name.clone(),
-                    reason: format!(
-                        "the signature {} has a type that the Loop IR does not know",
-                        function.value_type()
-                    ),
+                    refusal: Refusal::UnknownSignature {
+                        ty: function.value_type().to_string(),
+                    },
+                    instruction: None,
                     places: function.function_place(self.context).into_iter().collect(),
-                    remedy: Some(
-                        "pass such values through memory, or as f64 or integers".to_owned(),
-                    ),
-                    ..ImportError::default()
                 };
                 (Function::declare(name, vec![], vec![]), Some(problem))
             }

@@ -13,6 +13,7 @@ use crate::opcode::{Linkage, Opcode, Ordering};
 use crate::types::{Type, TypeKind};
 use crate::value::{Value, ValueKind};
 use ferrozyme_ir::MemoryEffect;
+use ferrozyme_refusal::Refusal;
 use rustc_hash::FxHashSet;
 
 /// The attribute of such a function through which nothing goes that carries a derivative.
@@ -447,6 +448,18 @@ impl MovedOut {
             .find(|kind| name.ends_with(&format!(".{}", kind.suffix())))
     }
 
+    /// Why it has no derivative.
+    pub fn refusal(self) -> Refusal {
+        match self {
+            MovedOut::Atomic => Refusal::Atomic,
+            MovedOut::Volatile => Refusal::Volatile,
+            MovedOut::Assembly => Refusal::Assembly,
+            MovedOut::Variadic => Refusal::Variadic,
+            MovedOut::Machine => Refusal::MachineInstruction,
+            MovedOut::LongDouble => Refusal::LongDouble,
+        }
+    }
+
     fn suffix(self) -> &'static str {
         match self {
             MovedOut::Atomic => "moved_atomic",
@@ -456,19 +469,6 @@ impl MovedOut {
             MovedOut::Machine => "moved_machine",
             MovedOut::LongDouble => "moved_long_double",
         }
-    }
-}
-
-impl std::fmt::Display for MovedOut {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            MovedOut::Atomic => "an atomic operation",
-            MovedOut::Volatile => "a volatile access to memory",
-            MovedOut::Assembly => "inline assembly",
-            MovedOut::Variadic => "a call with variable arguments",
-            MovedOut::Machine => "an instruction of this machine",
-            MovedOut::LongDouble => "a calculation in 'long double'",
-        })
     }
 }
 

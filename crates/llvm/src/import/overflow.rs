@@ -1,7 +1,7 @@
 //! Integer arithmetic that notices overflow, or stops at the limits.
 
 use super::body::{At, Leaves};
-use super::error::{Problem, Result};
+use super::error::{Result, unknown};
 use crate::value::Value;
 use ferrozyme_ir::{self as ir, IntPredicate, Opcode, Scalar, Type};
 use smallvec::smallvec;
@@ -42,10 +42,7 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
                 let limit = builder.binary(Opcode::Xor, sign, smallest);
                 builder.select(overflow, limit, result)
             }
-            _ =>
-                return Err(Problem::new(format!(
-                    "saturating {operation} is not supported"
-                ))),
+            _ => return Err(unknown(format!("the saturating operation {operation}"))),
         }])
     }
 
@@ -105,8 +102,8 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
             "umul" => self.wide_unsigned_product(a, b, ty),
             "smul" => self.wide_signed_product(a, b, ty),
             _ => {
-                return Err(Problem::new(format!(
-                    "{operation} of {ty} with overflow is not supported"
+                return Err(unknown(format!(
+                    "the operation {operation} of {ty} with overflow"
                 )));
             }
         })

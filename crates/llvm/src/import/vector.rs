@@ -2,7 +2,7 @@
 
 use super::arithmetic::{PLAIN, float_flags};
 use super::body::{At, Leaves};
-use super::error::{Problem, Result};
+use super::error::{Result, unknown};
 use crate::value::Value;
 use ferrozyme_ir::{self as ir, Flags, Opcode, Payload};
 use smallvec::smallvec;
@@ -67,7 +67,7 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
             "fmin" => Opcode::Fmin,
             "fmaximum" => Opcode::Fmaximum,
             "fminimum" => Opcode::Fminimum,
-            _ => return Err(Problem::new(format!("the reduction {kind} is not known"))),
+            _ => return Err(unknown(format!("the reduction {kind}"))),
         };
         let flags = float_flags(call);
         let arguments = call.arguments();
@@ -100,7 +100,7 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
                 }
             });
         }
-        let result = result.ok_or_else(|| Problem::new("a reduction of no lanes"))?;
+        let result = result.ok_or_else(|| unknown("a reduction of no lanes"))?;
         Ok(smallvec![result])
     }
 
