@@ -296,6 +296,29 @@ fn failures_are_a_compilers() {
     );
 }
 
+#[path = "../../refusal/tests/examples/mod.rs"]
+mod examples;
+
+#[test]
+fn examples_of_the_documentation_are_refused_as_it_says() {
+    if !has_clang() {
+        return;
+    }
+    let driver = env!("CARGO_BIN_EXE_ferrozyme-cc");
+    let all = examples::examples("c");
+    assert!(all.len() > 10, "{}", all.len());
+    for (code, text) in all {
+        let folder = folder_with(&[("example.c", &text)]);
+        for level in ["-O0", "-O2"] {
+            let output = run(folder.path(), driver, &[level, "example.c"]);
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(1), "{code}: {said}");
+            assert!(said.contains(&format!("[{code}]\n")), "{code}: {said}");
+            assert!(said.contains("note: help: "), "{code}: {said}");
+        }
+    }
+}
+
 #[test]
 fn other_platforms_are_refused() {
     if !has_clang() {

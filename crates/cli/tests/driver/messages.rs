@@ -1,6 +1,6 @@
 //! What users are told when something is wrong.
 
-use super::project::{Project, SQUARES};
+use super::project::{Project, SQUARES, manifest};
 
 /// A derivative through a foreign function of which nothing is known.
 const FOREIGN: &str = "\
@@ -67,6 +67,55 @@ fn errors_look_like_those_of_rustc() {
     assert_eq!(message["message"]["code"]["code"], "FZ0401");
     assert_eq!(span["file_name"], "src/main.rs");
     assert_eq!(span["line_start"], 10);
+}
+
+#[path = "../../../refusal/tests/examples/mod.rs"]
+mod examples;
+
+#[test]
+fn examples_of_the_documentation_are_refused_as_it_says() {
+    let all = examples::examples("rust");
+    assert!(all.len() > 10, "{}", all.len());
+    let mut files = vec![(
+        "Cargo.toml".to_owned(),
+        manifest("refused", "[workspace]\n"),
+    )];
+    files.extend(all.iter().map(|(code, text)| {
+        let name = code.to_lowercase();
+        (format!("src/bin/{name}.rs"), text.clone())
+    }));
+    let files: Vec<(&str, &str)> = files
+        .iter()
+        .map(|(path, text)| (path.as_str(), text.as_str()))
+        .collect();
+    let project = Project::new("refused", &files);
+    let run = project.ferrozyme(&["build", "--keep-going", "--message-format=json"]);
+    let said: Vec<(String, serde_json::Value)> = run
+        .output
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .filter(|value| value["reason"] == "compiler-message")
+        .map(|value| {
+            let program = value["target"]["name"].as_str().unwrap_or_default();
+            (program.to_uppercase(), value["message"].clone())
+        })
+        .collect();
+    for (code, _) in &all {
+        let message = said
+            .iter()
+            .find(|(program, message)| program == code && message["level"] == "error");
+        let Some((_, message)) = message else {
+            panic!("{code}: it is accepted\n{}", run.errors);
+        };
+        assert_eq!(message["code"]["code"], code.as_str(), "{message}");
+        let file = format!("src/bin/{}.rs", code.to_lowercase());
+        assert_eq!(message["spans"][0]["file_name"], file, "{message}");
+        let children = message["children"].as_array().expect("notes");
+        assert!(
+            children.iter().any(|child| child["level"] == "help"),
+            "{message}"
+        );
+    }
 }
 
 /// What needs threads, or is made for them: the program, the line of its source that is shown, the error and the remedy.
