@@ -4,7 +4,8 @@
 //! last bits at most; where every function has to be the one that the program calls (`--strict`), they are left as they are.
 
 use crate::opaque::demangle;
-use ferrozyme_llvm::import::is_mathematical;
+use ferrozyme_ir::Form;
+use ferrozyme_llvm::import::mathematical;
 use ferrozyme_llvm::{Context, Linkage, Module, Type, TypeKind, Value};
 
 /// Matrix products, and what computes the same in loops (`ferrozyme/src/interface/products.rs`).
@@ -24,23 +25,17 @@ pub(crate) fn substitute_of(symbol: &str) -> Option<&'static str> {
     known.map(|&(_, substitute)| substitute)
 }
 
-/// Functions with a whole number among their arguments or results, which have the types of C's.
-const WITH_INTEGERS: &[&str] = &[
-    "ilogb", "ilogbf", "ldexp", "ldexpf", "scalbn", "scalbnf", "j0", "j0f", "j1", "j1f", "jn",
-    "jnf", "y0", "y0f", "y1", "y1f", "yn", "ynf",
-];
+/// Functions of one result that are calls of another with a whole number.
+const OF_FIXED_ORDER: &[&str] = &["j0", "j0f", "j1", "j1f", "y0", "y0f", "y1", "y1f"];
 
-/// Functions with two results. C's return the first, and put the other behind a pointer that is their last argument.
-const WITH_TWO_RESULTS: &[&str] = &[
-    "frexp",
-    "frexpf",
-    "modf",
-    "modff",
-    "remquo",
-    "remquof",
-    "lgamma_r",
-    "lgammaf_r",
-];
+/// Further functions with two results.
+const WITH_TWO_RESULTS: &[&str] = &["remquo", "remquof", "lgamma_r", "lgammaf_r"];
+
+/// Whether a function has two results. C's return the first, and put the other behind a pointer that is their last argument.
+fn has_two_results(name: &str) -> bool {
+    let form = mathematical(name).map(|function| function.opcode.form());
+    matches!(form, Some(Form::FloatSplit | Form::FloatPair)) || WITH_TWO_RESULTS.contains(&name)
+}
 
 /// Puts C's functions in the place of the crate's.
 pub(crate) fn call_library_functions<'c>(context: &'c Context, module: Module<'c>) {
@@ -52,11 +47,11 @@ pub(crate) fn call_library_functions<'c>(context: &'c Context, module: Module<'c
         else {
             continue;
         };
-        if WITH_TWO_RESULTS.contains(&name) && !function.is_declaration() {
+        if has_two_results(name) && !function.is_declaration() {
             call_for_two_results(context, module, function, name);
             continue;
         }
-        let known = is_mathematical(name) || WITH_INTEGERS.contains(&name);
+        let known = mathematical(name).is_some() || OF_FIXED_ORDER.contains(&name);
         let ty = function.value_type();
         if !known
             || !is_of_floats(ty, name)

@@ -23,10 +23,12 @@
 
 mod builder;
 mod facts;
+pub mod formula;
 mod function;
 pub mod interpret;
 mod lexer;
 mod literal;
+mod mathematics;
 mod module;
 mod opcode;
 pub mod parse;
@@ -42,6 +44,7 @@ pub use function::{
     Constant, Function, Op, OpData, Param, Payload, Region, RegionData, Value, ValueData, ValueDef,
     float_from_bits, float_to_bits, ones, sign_extend,
 };
+pub use mathematics::{Derivative, Interval, MathCost, MathFunction, MathValue, Slope};
 pub use module::{FunctionId, Global, GlobalId, Location, LocationData, Module, Rule, Symbol};
 pub use opcode::{Effect, FloatPredicate, Form, IntPredicate, Opcode};
 pub use parse::{ParseError, parse_module};

@@ -1,9 +1,10 @@
-//! The one table of operations.
+//! The one table of operations. Those that compute floats from floats have theirs in `mathematics/rows.rs`, which is a part of this one.
 //!
 //! From it follow the enum, the textual names, the documentation, and, through each
 //! operation's [`Form`], what the builder, printer, parser and verifier do with it.
 //! The textual name of an operation is its enum name in snake case.
 
+use crate::mathematics::with_functions;
 use std::fmt;
 
 /// What operands and results an operation takes, and how it is written.
@@ -44,42 +45,75 @@ pub enum Form {
 }
 
 macro_rules! operations {
-    ($($(#[doc = $doc:literal])+ $name:ident $text:literal $form:ident $effect:ident;)*) => {
+    (
+        functions { $($(#[doc = $math_doc:literal])+ $math:ident $math_text:ident $math_form:ident $value:tt $facts:tt)* }
+        $($(#[doc = $doc:literal])+ $name:ident $text:literal $form:ident $effect:ident;)*
+    ) => {
         /// What an operation does.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum Opcode {
+            $($(#[doc = $math_doc])+ $math,)*
             $($(#[doc = $doc])+ $name,)*
         }
 
         impl Opcode {
-            /// All operations, in the order of the table.
-            pub const ALL: &'static [Opcode] = &[$(Opcode::$name,)*];
+            /// All operations, in the order of the tables.
+            pub const ALL: &'static [Opcode] = &[$(Opcode::$math,)* $(Opcode::$name,)*];
 
             /// The name in the text form.
             pub fn name(self) -> &'static str {
-                match self { $(Opcode::$name => $text,)* }
+                match self {
+                    $(Opcode::$math => stringify!($math_text),)*
+                    $(Opcode::$name => $text,)*
+                }
             }
 
             /// The operation of this name.
             pub fn from_name(name: &str) -> Option<Opcode> {
-                match name { $($text => Some(Opcode::$name),)* _ => None }
+                match name {
+                    $(stringify!($math_text) => Some(Opcode::$math),)*
+                    $($text => Some(Opcode::$name),)*
+                    _ => None,
+                }
             }
 
             /// What operands and results it takes.
             pub fn form(self) -> Form {
-                match self { $(Opcode::$name => Form::$form,)* }
+                match self {
+                    $(Opcode::$math => form!($math_form),)*
+                    $(Opcode::$name => Form::$form,)*
+                }
             }
 
             /// What it does besides computing its results from its operands.
             pub fn effect(self) -> Effect {
-                match self { $(Opcode::$name => Effect::$effect,)* }
+                match self {
+                    $(Opcode::$math => Effect::Pure,)*
+                    $(Opcode::$name => Effect::$effect,)*
+                }
             }
 
             /// The documentation of the table's row.
             pub fn documentation(self) -> &'static str {
-                match self { $(Opcode::$name => concat!($($doc, "\n",)+),)* }
+                match self {
+                    $(Opcode::$math => concat!($($math_doc, "\n",)+),)*
+                    $(Opcode::$name => concat!($($doc, "\n",)+),)*
+                }
             }
         }
+    };
+}
+
+/// The form of a function, by how it is computed (`MathValue`).
+macro_rules! form {
+    (Composite) => {
+        Form::FloatUnary
+    };
+    (IntAndFloat) => {
+        Form::FloatAndInt
+    };
+    ($form:ident) => {
+        Form::$form
     };
 }
 
@@ -106,7 +140,7 @@ pub enum Effect {
     Ends,
 }
 
-operations! {
+with_functions! { operations! {
     // ---- integers: all wrap around, as two's complement does
 
     /// Sum.
@@ -158,137 +192,8 @@ operations! {
     /// Comparison of integers or addresses.
     Icmp "icmp" IntCompare Pure;
 
-    // ---- floating-point arithmetic
-
-    /// Sum.
-    Fadd "fadd" FloatBinary Pure;
-    /// Difference.
-    Fsub "fsub" FloatBinary Pure;
-    /// Product.
-    Fmul "fmul" FloatBinary Pure;
-    /// Quotient.
-    Fdiv "fdiv" FloatBinary Pure;
-    /// Remainder of truncated division, with the sign of the dividend: C's `fmod`.
-    Frem "frem" FloatBinary Pure;
-    /// Sign change.
-    Fneg "fneg" FloatUnary Pure;
-    /// `a·b + c`, rounded once.
-    Fma "fma" FloatTernary Pure;
-    /// Comparison.
+    /// Comparison of floats.
     Fcmp "fcmp" FloatCompare Pure;
-    /// The smaller; the other operand where one is NaN.
-    Fmin "fmin" FloatBinary Pure;
-    /// The larger; the other operand where one is NaN.
-    Fmax "fmax" FloatBinary Pure;
-    /// The smaller, NaN where one is NaN, −0 below +0.
-    Fminimum "fminimum" FloatBinary Pure;
-    /// The larger, NaN where one is NaN, −0 below +0.
-    Fmaximum "fmaximum" FloatBinary Pure;
-    /// Absolute value.
-    Fabs "fabs" FloatUnary Pure;
-    /// The magnitude of the first with the sign of the second.
-    Copysign "copysign" FloatBinary Pure;
-    /// Positive difference: `a - b` where `a > b`, else +0.
-    Fdim "fdim" FloatBinary Pure;
-    /// IEEE remainder (quotient rounded to nearest even).
-    Remainder "remainder" FloatBinary Pure;
-
-    // ---- rounding
-
-    /// Down to a whole number.
-    Floor "floor" FloatUnary Pure;
-    /// Up to a whole number.
-    Ceil "ceil" FloatUnary Pure;
-    /// Towards zero to a whole number.
-    Trunc "trunc" FloatUnary Pure;
-    /// To the nearest whole number, ties away from zero.
-    Round "round" FloatUnary Pure;
-    /// To the nearest whole number, ties to even (also C's `rint` and `nearbyint`).
-    RoundEven "round_even" FloatUnary Pure;
-
-    // ---- mathematical functions
-
-    /// Square root.
-    Sqrt "sqrt" FloatUnary Pure;
-    /// Cube root.
-    Cbrt "cbrt" FloatUnary Pure;
-    /// `√(a² + b²)` without overflow in between.
-    Hypot "hypot" FloatBinary Pure;
-    /// `e^a`.
-    Exp "exp" FloatUnary Pure;
-    /// `2^a`.
-    Exp2 "exp2" FloatUnary Pure;
-    /// `10^a`.
-    Exp10 "exp10" FloatUnary Pure;
-    /// `e^a - 1`, accurate near zero.
-    Expm1 "expm1" FloatUnary Pure;
-    /// Natural logarithm.
-    Log "log" FloatUnary Pure;
-    /// Logarithm to base 2.
-    Log2 "log2" FloatUnary Pure;
-    /// Logarithm to base 10.
-    Log10 "log10" FloatUnary Pure;
-    /// `ln(1 + a)`, accurate near zero.
-    Log1p "log1p" FloatUnary Pure;
-    /// `a^b`.
-    Pow "pow" FloatBinary Pure;
-    /// `a^n` for a whole number `n`.
-    Powi "powi" FloatAndInt Pure;
-    /// Sine.
-    Sin "sin" FloatUnary Pure;
-    /// Cosine.
-    Cos "cos" FloatUnary Pure;
-    /// Sine and cosine.
-    Sincos "sincos" FloatPair Pure;
-    /// Tangent.
-    Tan "tan" FloatUnary Pure;
-    /// Inverse sine.
-    Asin "asin" FloatUnary Pure;
-    /// Inverse cosine.
-    Acos "acos" FloatUnary Pure;
-    /// Inverse tangent.
-    Atan "atan" FloatUnary Pure;
-    /// The angle of the point (x = second, y = first).
-    Atan2 "atan2" FloatBinary Pure;
-    /// Hyperbolic sine.
-    Sinh "sinh" FloatUnary Pure;
-    /// Hyperbolic cosine.
-    Cosh "cosh" FloatUnary Pure;
-    /// Hyperbolic tangent.
-    Tanh "tanh" FloatUnary Pure;
-    /// Inverse hyperbolic sine.
-    Asinh "asinh" FloatUnary Pure;
-    /// Inverse hyperbolic cosine.
-    Acosh "acosh" FloatUnary Pure;
-    /// Inverse hyperbolic tangent.
-    Atanh "atanh" FloatUnary Pure;
-    /// Error function.
-    Erf "erf" FloatUnary Pure;
-    /// `1 - erf(a)`.
-    Erfc "erfc" FloatUnary Pure;
-    /// Gamma function.
-    Tgamma "tgamma" FloatUnary Pure;
-    /// Natural logarithm of the magnitude of the gamma function.
-    Lgamma "lgamma" FloatUnary Pure;
-    /// The n-th derivative of the logarithmic derivative of the gamma function (`polygamma %a, 0` is digamma):
-    /// what the rules of `lgamma`, `tgamma` and of itself need.
-    Polygamma "polygamma" FloatAndInt Pure;
-    /// Bessel function of the first kind, of whole order.
-    Jn "jn" FloatAndInt Pure;
-    /// Bessel function of the second kind, of whole order.
-    Yn "yn" FloatAndInt Pure;
-    /// `a·2^n`.
-    Ldexp "ldexp" FloatAndInt Pure;
-    /// Mantissa in [½, 1) and exponent.
-    Frexp "frexp" FloatSplit Pure;
-    /// Fraction and whole part, both with the sign of `a`.
-    Modf "modf" FloatPair Pure;
-    /// The exponent as an integer.
-    Ilogb "ilogb" FloatToExponent Pure;
-    /// The exponent as a float.
-    Logb "logb" FloatUnary Pure;
-    /// The next float after the first in the direction of the second.
-    Nextafter "nextafter" FloatBinary Pure;
 
     // ---- casts
 
@@ -389,7 +294,7 @@ operations! {
     /// `trap "message"` or `trap @f(%a, %b)`: the program stops here (an abort, or a panic: a call that does not come back).
     /// Ends any region. The function may read any memory; it keeps no pointer that the rest of the program could meet.
     Trap "trap" Terminator Ends;
-}
+} }
 
 impl fmt::Display for Opcode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -526,5 +431,28 @@ predicates! {
         Une "une",
         /// One is NaN.
         Uno "uno",
+    }
+}
+
+impl FloatPredicate {
+    /// Whether it holds for two numbers.
+    pub fn holds(self, a: f64, b: f64) -> bool {
+        let unordered = a.is_nan() || b.is_nan();
+        match self {
+            FloatPredicate::Oeq => a == b,
+            FloatPredicate::Ogt => a > b,
+            FloatPredicate::Oge => a >= b,
+            FloatPredicate::Olt => a < b,
+            FloatPredicate::Ole => a <= b,
+            FloatPredicate::One => !unordered && a != b,
+            FloatPredicate::Ord => !unordered,
+            FloatPredicate::Ueq => unordered || a == b,
+            FloatPredicate::Ugt => unordered || a > b,
+            FloatPredicate::Uge => unordered || a >= b,
+            FloatPredicate::Ult => unordered || a < b,
+            FloatPredicate::Ule => unordered || a <= b,
+            FloatPredicate::Une => a != b,
+            FloatPredicate::Uno => unordered,
+        }
     }
 }

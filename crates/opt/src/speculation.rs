@@ -6,7 +6,7 @@
 //! operand. So an operation moves out of a branch only if its derivative cannot be infinite, and out of a loop that
 //! may not run only if its derivative is finite for finite operands.
 
-use ferrozyme_ir::{Effect, Form, Function, Op, Opcode};
+use ferrozyme_ir::{Effect, Function, Op, Opcode, Slope};
 
 /// How freely an operation may run where it did not before; later variants allow more.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -23,7 +23,6 @@ pub enum Speculation {
 
 /// How freely an operation may run where it did not before.
 pub fn speculation(function: &Function, op: Op) -> Speculation {
-    use Opcode::*;
     use Speculation::*;
     let data = &function.ops[op];
     match data.opcode.effect() {
@@ -37,42 +36,23 @@ pub fn speculation(function: &Function, op: Op) -> Speculation {
         }
         _ => return Never,
     }
+    let is_constant = |index: usize, fits: fn(f64) -> bool| {
+        function.float_of(data.operands[index]).is_some_and(fits)
+    };
     match data.opcode {
-        Fadd | Fsub | Fneg | Fcmp | Fabs | Select | Splat | Extract | Insert | Shuffle
-        | ReduceFadd | Copysign | Fmin | Fmax | Fminimum | Fmaximum => Anywhere,
         // Linear in the one factor that is not constant, with a finite slope.
-        Fmul if data
-            .operands
-            .iter()
-            .any(|&operand| function.float_of(operand).is_some_and(f64::is_finite)) =>
+        Opcode::Fmul
+            if [0, 1]
+                .iter()
+                .any(|&index| is_constant(index, f64::is_finite)) =>
         {
             Anywhere
         }
-        Fdiv if function
-            .float_of(data.operands[1])
-            .is_some_and(|divisor| divisor.is_normal()) =>
-        {
-            Anywhere
-        }
-        Fmul | Fma | Exp | Exp2 | Exp10 | Expm1 | Sin | Cos | Sincos | Sinh | Cosh | Tanh
-        | Asinh | Atan | Erf | Erfc | Floor | Ceil | Trunc | Round | RoundEven | Fdim => {
-            BeforeLoops
-        }
-        _ => match data.opcode.form() {
-            Form::FloatUnary
-            | Form::FloatBinary
-            | Form::FloatTernary
-            | Form::FloatAndInt
-            | Form::FloatSplit
-            | Form::FloatPair => WhereItRuns,
-            Form::IntUnary
-            | Form::IntBinary
-            | Form::IntCompare
-            | Form::FloatCompare
-            | Form::FloatToExponent
-            | Form::Cast
-            | Form::Special => Anywhere,
-            Form::Structured | Form::Terminator => Never,
+        Opcode::Fdiv if is_constant(1, f64::is_normal) => Anywhere,
+        opcode => match opcode.math().map(|function| function.slope) {
+            Some(Slope::Finite) => BeforeLoops,
+            Some(Slope::Infinite(_)) => WhereItRuns,
+            Some(Slope::Bounded) | None => Anywhere,
         },
     }
 }

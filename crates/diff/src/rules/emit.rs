@@ -11,9 +11,9 @@
 //!                                          %x' = select f64 %c, 0.0, %q
 //! ```
 
-use super::formula::{Formula, Place};
 use super::{Primal, Rule, linear, rule};
-use ferrozyme_ir::{Builder, FloatPredicate, Form, Opcode, Payload, Scalar, Type, Value};
+use ferrozyme_ir::formula::{Formula, FormulaWriter, Place, Variable};
+use ferrozyme_ir::{Builder, FloatPredicate, Opcode, Type, Value};
 use smallvec::SmallVec;
 
 /// Gives the value, where code is being emitted, of a value of the primal. It may emit code to get it.
@@ -24,9 +24,7 @@ pub type Lookup<'l> = dyn FnMut(&mut Builder<'_>, Value) -> Value + 'l;
 /// It remembers what it emitted, so all uses must be where that is visible: in one region, or in regions nested there.
 pub struct Linearisation<'p> {
     primal: &'p Primal,
-    /// The type of the operation's floats.
-    ty: Type,
-    emitted: Vec<(Formula, Value)>,
+    writer: FormulaWriter,
     scaled: Vec<(Value, Formula, Signed)>,
 }
 
@@ -57,8 +55,7 @@ impl<'p> Linearisation<'p> {
         let first = primal.operand_types.first().or(primal.result_types.first());
         Linearisation {
             primal,
-            ty: first.copied().unwrap_or(Type::F64),
-            emitted: Vec::new(),
+            writer: FormulaWriter::new(first.copied().unwrap_or(Type::F64)),
             scaled: Vec::new(),
         }
     }
@@ -272,46 +269,12 @@ impl<'p> Linearisation<'p> {
 
     /// The value of a formula.
     fn emit(&mut self, b: &mut Builder<'_>, lookup: &mut Lookup<'_>, formula: &Formula) -> Value {
-        let integer = |bits: u8| self.ty.with_scalar(Scalar::Int(bits));
-        match formula {
-            Formula::Constant(value) => return b.float(self.ty, *value),
-            Formula::Integer(value) => return b.function.int(integer(32), i128::from(*value)),
-            Formula::Truth(value) => return b.function.int(integer(1), i128::from(*value)),
-            _ => {}
-        }
-        if let Some((_, value)) = self.emitted.iter().find(|(other, _)| other == formula) {
-            return *value;
-        }
-        let value = match formula {
-            Formula::Variable(variable) => match variable.place() {
-                Place::Operand(index) => lookup(b, self.primal.operands[index]),
-                Place::Result(index) => lookup(b, self.primal.results[index]),
-            },
-            _ => {
-                let parts: SmallVec<[Value; 4]> = formula
-                    .parts()
-                    .iter()
-                    .map(|part| self.emit(b, lookup, part))
-                    .collect();
-                match formula {
-                    Formula::Compare(predicate, _) => b.fcmp(*predicate, parts[0], parts[1]),
-                    Formula::CompareIntegers(predicate, _) => {
-                        b.icmp(*predicate, parts[0], parts[1])
-                    }
-                    Formula::Where(_) => b.select(parts[0], parts[1], parts[2]),
-                    Formula::Apply(opcode, _) => {
-                        let ty = match opcode.form() {
-                            Form::IntBinary => b.ty(parts[0]),
-                            _ => self.ty,
-                        };
-                        b.value(*opcode, &parts, Payload::None, ty)
-                    }
-                    _ => unreachable!("variables and constants are done above"),
-                }
-            }
+        let primal = self.primal;
+        let mut variable = |b: &mut Builder<'_>, variable: Variable| match variable.place() {
+            Place::Operand(index) => lookup(b, primal.operands[index]),
+            Place::Result(index) => lookup(b, primal.results[index]),
         };
-        self.emitted.push((formula.clone(), value));
-        value
+        self.writer.emit(b, &mut variable, formula)
     }
 }
 

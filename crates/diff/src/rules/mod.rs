@@ -1,4 +1,4 @@
-//! The one table of derivative rules, for forward and for reverse mode.
+//! Derivative rules, for forward and for reverse mode. Those of mathematical functions stand in their rows (`ir/src/mathematics/rows.rs`).
 //!
 //! A [`Rule`] says how the results of an operation vary with its operands. Most are [`Formula`]s of partial derivatives,
 //! from which both modes follow: [`jvp`] multiplies them with tangents of the operands, [`vjp`] with adjoints of the results.
@@ -17,22 +17,20 @@
 //! that float type: see [`derivative_type`].
 
 mod emit;
-pub mod formula;
 mod linear;
 mod table;
 #[cfg(test)]
 mod tests;
 
 pub use emit::{Linearisation, Lookup};
-pub use formula::Formula;
 pub use table::rule;
 
+use ferrozyme_ir::formula::{Formula, Known, Number, Place, Variable};
 use ferrozyme_ir::{
-    Builder, Constant, Flags, Function, Op, Opcode, Payload, Scalar, Type, Value, float_from_bits,
-    sign_extend,
+    Builder, Constant, Derivative, Flags, Function, Op, Opcode, Payload, Scalar, Type, Value,
+    float_from_bits, sign_extend,
 };
 use ferrozyme_refusal::Refusal;
-use formula::{Known, Number, Place, Variable};
 use smallvec::SmallVec;
 use std::fmt;
 
@@ -211,20 +209,7 @@ impl Primal {
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Rule::Partials(rows) => {
-                let mut separator = "";
-                for (result, row) in ["r", "s"].iter().zip(rows) {
-                    for (operand, formula) in ["x", "y", "z"].iter().zip(row) {
-                        if rows.len() > 1 {
-                            write!(f, "{separator}∂{result}/∂{operand} = {formula}")?;
-                        } else {
-                            write!(f, "{separator}∂{operand} = {formula}")?;
-                        }
-                        separator = ", ";
-                    }
-                }
-                Ok(())
-            }
+            Rule::Partials(rows) => Derivative::Partials(rows.clone()).fmt(f),
             Rule::Linear(text) => f.write_str(text),
             Rule::Inactive(Zero::Steps) => f.write_str("0 almost everywhere"),
             Rule::Inactive(Zero::Integers) => f.write_str("none: whole numbers"),

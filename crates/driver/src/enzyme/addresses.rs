@@ -4,14 +4,17 @@
 //! double (*table[])(double) = {sin, exp};
 //! ```
 
-use ferrozyme_llvm::import::is_mathematical;
+use ferrozyme_llvm::import::mathematical;
 use ferrozyme_llvm::{Context, Linkage, Module, Place, Value};
 
 /// Puts a function around each in its place; direct calls are inlined again.
 pub(crate) fn wrap_library_addresses<'c>(context: &'c Context, module: Module<'c>) {
     for function in module.functions().collect::<Vec<_>>() {
         let ty = function.value_type();
-        if !function.is_declaration() || ty.is_variadic() || !is_mathematical(&function.name()) {
+        if !function.is_declaration()
+            || ty.is_variadic()
+            || mathematical(&function.name()).is_none()
+        {
             continue;
         }
         if !function

@@ -1,12 +1,12 @@
 //! Float expressions that stay finite and moderate.
 //!
-//! Every function is applied within its domain, whatever its argument: `log` to 1 + a², `asin` to ½·sin(a), and so on.
+//! Every function is applied within the domain that its row in the table tells, whatever its argument: `log` to 1 + a², `asin` to ¾·sin(a), and so on.
 //! That also keeps the derivatives moderate, which finite differences need.
 
 use super::scope::{Element, Float, SMALL};
 use super::writer::Writer;
 use crate::feature::Feature;
-use ferrozyme_ir::{Opcode, Payload, Type, Value};
+use ferrozyme_ir::{Form, Interval, MathFunction, Opcode, Payload, Type, Value};
 
 impl Writer<'_, '_> {
     /// A float expression of at most so many levels.
@@ -148,116 +148,79 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// A smooth function of floats.
+    /// A smooth function of floats, applied where the table says that it is smooth.
     fn mathematics(&mut self, levels: u32) -> Float {
         self.note(Feature::Math);
-        let float = self.float(levels);
-        let a = float.value;
-        let (value, bound) = match self.random().below(36) {
-            0..=2 => (self.b().unary(Opcode::Sin, a), 1.0),
-            3 | 4 => (self.b().unary(Opcode::Cos, a), 1.0),
-            5 | 6 => (self.b().unary(Opcode::Tanh, a), 1.0),
-            7 => (self.b().unary(Opcode::Atan, a), 1.6),
-            8 => (self.b().unary(Opcode::Asinh, a), 4.0),
-            9 => (self.b().unary(Opcode::Erf, a), 1.0),
-            10 => (self.b().unary(Opcode::Erfc, a), 2.0),
-            11 | 12 => (self.of_unit(Opcode::Exp, a, 1.0, 0.0), 2.8),
-            13 => (self.of_unit(Opcode::Exp2, a, 1.0, 0.0), 2.0),
-            14 => (self.of_unit(Opcode::Exp10, a, 0.5, 0.0), 3.2),
-            15 => (self.of_unit(Opcode::Expm1, a, 1.0, 0.0), 1.8),
-            16 => (self.of_square(Opcode::Log, a), 4.0),
-            17 => (self.of_square(Opcode::Log2, a), 4.0),
-            18 => (self.of_square(Opcode::Log10, a), 2.0),
-            19 => {
-                let square = self.b().binary(Opcode::Fmul, a, a);
-                (self.b().unary(Opcode::Log1p, square), 4.0)
+        let smooth: Vec<&MathFunction> = MathFunction::all()
+            .filter(|function| !function.domain.is_empty())
+            .collect();
+        let function = self.random().pick(&smooth);
+        let (mut operands, mut reached) = (Vec::new(), Vec::new());
+        for (index, &interval) in function.domain.iter().enumerate() {
+            if index == 1 && function.opcode.form() == Form::FloatAndInt {
+                let (least, most) = (interval.0 as i64, interval.1 as i64);
+                let n = self.random().between(least, most);
+                operands.push(self.function.int(Type::I32, i128::from(n)));
+                reached.push((n as f64, n as f64));
+                continue;
             }
-            20 | 21 => (self.of_square(Opcode::Sqrt, a), float.bound + 1.0),
-            22 => (self.of_unit(Opcode::Cbrt, a, 1.0, 2.0), 1.5),
-            23 => {
-                let other = self.float(levels.min(1));
-                let other = self.one_plus_square(other.value);
-                let other = self.squash(Float {
-                    value: other,
-                    bound: f64::INFINITY,
-                });
-                let two = self.double(2.0);
-                let other = self.b().binary(Opcode::Fadd, other, two);
-                let value = self.b().binary(Opcode::Hypot, a, other);
-                (value, float.bound + 3.0)
-            }
-            24 => {
-                // (1 + a²)^tanh(b), of a small a.
-                let a = self.squash(float);
-                let base = self.one_plus_square(a);
-                let other = self.float(levels.min(1));
-                let exponent = self.b().unary(Opcode::Tanh, other.value);
-                (self.b().binary(Opcode::Pow, base, exponent), 17.0)
-            }
-            25 => {
-                let a = self.squash(float);
-                let power = self.random().between(2, 3);
-                let exponent = self.function.int(Type::I32, i128::from(power));
-                let value = self.b().binary(Opcode::Powi, a, exponent);
-                (value, SMALL.powi(power as i32))
-            }
-            26 => {
-                let op = self
-                    .b()
-                    .op(Opcode::Sincos, &[a], Payload::None, &[Type::F64, Type::F64]);
-                let results = self.function.ops[op].results.clone();
-                let value = self.b().binary(Opcode::Fmul, results[0], results[1]);
-                (value, 0.5)
-            }
-            27 => (self.of_unit(Opcode::Tan, a, 0.75, 0.0), 1.0),
-            28 => (self.of_unit(Opcode::Asin, a, 0.75, 0.0), 1.0),
-            29 => (self.of_unit(Opcode::Acos, a, 0.75, 0.0), 2.5),
-            30 => (self.of_unit(Opcode::Acosh, a, 0.75, 2.5), 2.0),
-            31 => (self.of_unit(Opcode::Atanh, a, 0.75, 0.0), 1.0),
-            32 => {
-                let opcode = self.random().pick(&[Opcode::Sinh, Opcode::Cosh]);
-                (self.of_unit(opcode, a, 1.0, 0.0), 1.6)
-            }
-            33 => {
-                let opcode = self.random().pick(&[Opcode::Tgamma, Opcode::Lgamma]);
-                (self.of_unit(opcode, a, 0.5, 2.5), 2.1)
-            }
-            34 => {
-                // atan2 of a and a positive number: away from its cut.
-                let other = self.float(levels.min(1));
-                let x = self.one_plus_square(other.value);
-                (self.b().binary(Opcode::Atan2, a, x), 1.6)
-            }
-            _ => {
-                let amount = self.random().between(-2, 1);
-                let amount = self.function.int(Type::I32, i128::from(amount));
-                (self.b().binary(Opcode::Ldexp, a, amount), float.bound * 2.0)
-            }
-        };
+            let float = self.float(if index == 0 { levels } else { levels.min(1) });
+            let (operand, limits) = self.brought_into(float, interval);
+            operands.push(operand);
+            reached.push(limits);
+        }
+        let bound = bound_of(function, &reached);
+        if function.opcode.form() == Form::FloatPair {
+            let types = [Type::F64, Type::F64];
+            let op = self
+                .b()
+                .op(function.opcode, &operands, Payload::None, &types);
+            let results = self.function.ops[op].results.clone();
+            let value = self.b().binary(Opcode::Fmul, results[0], results[1]);
+            return Float {
+                value,
+                bound: bound * bound,
+            };
+        }
+        let value = self
+            .b()
+            .value(function.opcode, &operands, Payload::None, Type::F64);
         Float { value, bound }
     }
 
-    /// `opcode(offset + radius·sin(a))`.
-    fn of_unit(&mut self, opcode: Opcode, a: Value, radius: f64, offset: f64) -> Value {
-        let inner = self
+    /// A float in an interval that depends on another, and between which limits it is, about.
+    fn brought_into(&mut self, float: Float, (low, high): Interval) -> (Value, Interval) {
+        let a = float.value;
+        if low.is_infinite() {
+            return (a, (-float.bound, float.bound));
+        }
+        if high.is_infinite() {
+            let square = self.b().binary(Opcode::Fmul, a, a);
+            let limits = (low, low + float.bound * float.bound);
+            return match low {
+                0.0 => (square, limits),
+                1.0 => (self.one_plus_square(a), limits),
+                _ => (self.plus(square, low), limits),
+            };
+        }
+        let (middle, radius) = ((low + high) / 2.0, (high - low) / 2.0);
+        let unit = self
             .random()
             .pick(&[Opcode::Sin, Opcode::Cos, Opcode::Tanh]);
-        let mut argument = self.b().unary(inner, a);
+        let mut value = self.b().unary(unit, a);
         if radius != 1.0 {
             let radius = self.double(radius);
-            argument = self.b().binary(Opcode::Fmul, argument, radius);
+            value = self.b().binary(Opcode::Fmul, value, radius);
         }
-        if offset != 0.0 {
-            let offset = self.double(offset);
-            argument = self.b().binary(Opcode::Fadd, argument, offset);
-        }
-        self.b().unary(opcode, argument)
+        (self.plus(value, middle), (low, high))
     }
 
-    /// `opcode(1 + a²)`.
-    fn of_square(&mut self, opcode: Opcode, a: Value) -> Value {
-        let argument = self.one_plus_square(a);
-        self.b().unary(opcode, argument)
+    fn plus(&mut self, value: Value, constant: f64) -> Value {
+        if constant == 0.0 {
+            return value;
+        }
+        let constant = self.double(constant);
+        self.b().binary(Opcode::Fadd, value, constant)
     }
 
     /// `1 + a²`.
@@ -328,4 +291,21 @@ impl Writer<'_, '_> {
         let value = self.b().cast(Opcode::Bitcast, bits, Type::F64);
         Float { value, ..a }
     }
+}
+
+/// About how large a function is at most for operands between limits.
+fn bound_of(function: &MathFunction, limits: &[Interval]) -> f64 {
+    const STEPS: u32 = 8;
+    let step = |(low, high): Interval, k: u32| low + (high - low) * f64::from(k) / f64::from(STEPS);
+    let mut points = vec![Vec::new()];
+    for &interval in limits {
+        let more = |point: &Vec<f64>| {
+            let point = point.clone();
+            (0..=STEPS).map(move |k| [&point[..], &[step(interval, k)]].concat())
+        };
+        points = points.iter().flat_map(more).collect();
+    }
+    let values = points.iter().map(|point| function.at(point).0.abs());
+    let most = values.fold(0.0, f64::max) * 1.1 + 0.1;
+    most.min(function.image.0.abs().max(function.image.1))
 }

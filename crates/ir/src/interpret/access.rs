@@ -151,7 +151,7 @@ impl<'m> Machine<'m> {
 
 fn add(scalar: Scalar, a: u128, b: u128) -> u128 {
     if scalar.is_float() {
-        float::binary(Opcode::Fadd, scalar, a, b)
+        float::compute(Opcode::Fadd, scalar, [a, b, 0])
     } else {
         a.wrapping_add(b) & ones(scalar.bits())
     }

@@ -11,7 +11,7 @@ use super::fault::FaultKind;
 use super::float;
 use crate::facts::Flags;
 use crate::function::{Payload, ones, sign_extend};
-use crate::opcode::{FloatPredicate, Form, IntPredicate, Opcode};
+use crate::opcode::{Form, IntPredicate, Opcode};
 use crate::types::{Scalar, Type};
 use smallvec::{SmallVec, smallvec};
 
@@ -87,7 +87,7 @@ pub fn evaluate(
             let mut sum = first.lane(0);
             for lane in 1..usize::from(from.lanes()) {
                 sum = match (sum, first.lane(lane)) {
-                    (Some(a), Some(b)) => Some(float::binary(Opcode::Fadd, scalar, a, b)),
+                    (Some(a), Some(b)) => Some(float::compute(Opcode::Fadd, scalar, [a, b, 0])),
                     _ => None,
                 };
             }
@@ -105,7 +105,7 @@ pub fn evaluate(
             ))
         }
         Opcode::Bitcast => one(bitcast(first, from, to)),
-        Opcode::Sincos | Opcode::Modf | Opcode::Frexp => {
+        _ if matches!(opcode.form(), Form::FloatPair | Form::FloatSplit) => {
             let pair = |lane: usize| {
                 let raw = first.lane(lane)?;
                 Some(float::split(opcode, from.scalar(), raw))
@@ -205,11 +205,11 @@ pub(super) fn evaluate_lane(
     match opcode.form() {
         Form::IntUnary => Ok(Some(int_unary(opcode, from.bits(), a))),
         Form::IntBinary => int_binary(opcode, from.bits(), flags, a, b),
-        Form::FloatUnary => Ok(Some(float::unary(opcode, from, a))),
-        Form::FloatBinary => Ok(Some(float::binary(opcode, from, a, b))),
-        Form::FloatTernary => Ok(Some(float::fma(from, a, b, c))),
-        Form::FloatAndInt => Ok(Some(float::with_int(opcode, from, a, b as u32 as i32))),
-        Form::FloatToExponent => Ok(Some(u128::from(float::exponent(from, a) as u32))),
+        Form::FloatUnary
+        | Form::FloatBinary
+        | Form::FloatTernary
+        | Form::FloatAndInt
+        | Form::FloatToExponent => Ok(Some(float::compute(opcode, from, [a, b, c]))),
         Form::IntCompare => match payload {
             Payload::IntPredicate(predicate) => Ok(Some(u128::from(compare_ints(
                 *predicate,
@@ -222,7 +222,7 @@ pub(super) fn evaluate_lane(
         Form::FloatCompare => match payload {
             Payload::FloatPredicate(predicate) => {
                 let (a, b) = (float::widen(from, a), float::widen(from, b));
-                Ok(Some(u128::from(compare_floats(*predicate, a, b))))
+                Ok(Some(u128::from(predicate.holds(a, b))))
             }
             _ => Err(FaultKind::NotPure),
         },
@@ -342,26 +342,6 @@ fn compare_ints(predicate: IntPredicate, bits: u32, a: u128, b: u128) -> bool {
         IntPredicate::Ule => a <= b,
         IntPredicate::Ugt => a > b,
         IntPredicate::Uge => a >= b,
-    }
-}
-
-fn compare_floats(predicate: FloatPredicate, a: f64, b: f64) -> bool {
-    let unordered = a.is_nan() || b.is_nan();
-    match predicate {
-        FloatPredicate::Oeq => a == b,
-        FloatPredicate::Ogt => a > b,
-        FloatPredicate::Oge => a >= b,
-        FloatPredicate::Olt => a < b,
-        FloatPredicate::Ole => a <= b,
-        FloatPredicate::One => !unordered && a != b,
-        FloatPredicate::Ord => !unordered,
-        FloatPredicate::Ueq => unordered || a == b,
-        FloatPredicate::Ugt => unordered || a > b,
-        FloatPredicate::Uge => unordered || a >= b,
-        FloatPredicate::Ult => unordered || a < b,
-        FloatPredicate::Ule => unordered || a <= b,
-        FloatPredicate::Une => a != b,
-        FloatPredicate::Uno => unordered,
     }
 }
 

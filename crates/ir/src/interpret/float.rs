@@ -4,8 +4,8 @@
 //! the correctly rounded result for `+ − × ÷ √`, because a double has more than twice their digits, and an error of
 //! hardly more than half a unit for the other functions. `fma` is rounded once in all of them.
 
-use super::math;
 use crate::function::{float_from_bits, float_to_bits, ones};
+use crate::mathematics::{MathFunction, MathValue};
 use crate::opcode::Opcode;
 use crate::types::Scalar;
 
@@ -33,31 +33,44 @@ pub(super) fn convert(from: Scalar, to: Scalar, raw: u128) -> u128 {
     narrow(to, widen(from, raw))
 }
 
-pub(super) fn unary(opcode: Opcode, scalar: Scalar, a: u128) -> u128 {
+/// One lane of the result of a function of the table, where it has one result.
+#[inline]
+pub(super) fn compute(opcode: Opcode, scalar: Scalar, [a, b, c]: [u128; 3]) -> u128 {
     let sign = 1 << (scalar.bits() - 1);
-    match opcode {
+    let function = function(opcode);
+    let number = |raw: u128| widen(scalar, raw);
+    match (opcode, function.value) {
         // These touch nothing but the sign, of NaNs too.
-        Opcode::Fneg => a ^ sign,
-        Opcode::Fabs => a & !sign,
-        _ => narrow(scalar, math::unary(opcode, widen(scalar, a))),
+        (Opcode::Fneg, _) => a ^ sign,
+        (Opcode::Fabs, _) => a & !sign,
+        (Opcode::Copysign, _) => (a & !sign) | (b & sign),
+        // Nothing that is rounded once more.
+        (Opcode::Nextafter, _) => next_after(scalar, a, b),
+        (Opcode::Fma, _) => fma(scalar, a, b, c),
+        (_, MathValue::FloatBinary(f)) => narrow(scalar, f(number(a), number(b))),
+        (_, MathValue::FloatUnary(f)) => narrow(scalar, f(number(a))),
+        (_, MathValue::FloatAndInt(f)) => narrow(scalar, f(number(a), b as u32 as i32)),
+        (_, MathValue::IntAndFloat(f)) => narrow(scalar, f(b as u32 as i32, number(a))),
+        (_, MathValue::FloatToExponent(f)) => u128::from(f(number(a)) as u32),
+        (_, MathValue::Composite(_)) => narrow(scalar, function.at(&[number(a)]).0),
+        (_, MathValue::FloatTernary(f)) => narrow(scalar, f(number(a), number(b), number(c))),
+        (_, MathValue::FloatSplit(_) | MathValue::FloatPair(_)) => {
+            unreachable!("{opcode} has two results")
+        }
     }
 }
 
+/// The row of an operation on floats.
 #[inline]
-pub(super) fn binary(opcode: Opcode, scalar: Scalar, a: u128, b: u128) -> u128 {
-    let sign = 1 << (scalar.bits() - 1);
-    match opcode {
-        Opcode::Copysign => (a & !sign) | (b & sign),
-        Opcode::Nextafter => next_after(scalar, a, b),
-        _ => narrow(
-            scalar,
-            math::binary(opcode, widen(scalar, a), widen(scalar, b)),
-        ),
-    }
+fn function(opcode: Opcode) -> &'static MathFunction {
+    let Some(function) = opcode.math() else {
+        unreachable!("{opcode} is no function of floats")
+    };
+    function
 }
 
 /// `a·b + c`, rounded once.
-pub(super) fn fma(scalar: Scalar, a: u128, b: u128, c: u128) -> u128 {
+fn fma(scalar: Scalar, a: u128, b: u128, c: u128) -> u128 {
     if scalar == Scalar::F32 {
         let [a, b, c] = [a, b, c].map(|raw| f32::from_bits(raw as u32));
         return u128::from(a.mul_add(b, c).to_bits());
@@ -82,29 +95,16 @@ pub(super) fn fma(scalar: Scalar, a: u128, b: u128, c: u128) -> u128 {
     narrow(scalar, odd)
 }
 
-pub(super) fn with_int(opcode: Opcode, scalar: Scalar, a: u128, n: i32) -> u128 {
-    narrow(scalar, math::with_int(opcode, widen(scalar, a), n))
-}
-
-/// `ilogb`, with C's answers for zero, infinities and NaN.
-pub(super) fn exponent(scalar: Scalar, a: u128) -> i32 {
-    libm::ilogb(widen(scalar, a))
-}
-
-/// The two results of `sincos`, `modf` and `frexp`.
+/// One lane of both results of `sincos` and its like.
 pub(super) fn split(opcode: Opcode, scalar: Scalar, a: u128) -> (u128, u128) {
     let value = widen(scalar, a);
-    match opcode {
-        Opcode::Sincos => {
-            let (sine, cosine) = libm::sincos(value);
-            (narrow(scalar, sine), narrow(scalar, cosine))
+    match function(opcode).value {
+        MathValue::FloatPair(f) => {
+            let (first, second) = f(value);
+            (narrow(scalar, first), narrow(scalar, second))
         }
-        Opcode::Modf => {
-            let (fraction, whole) = math::modf(value);
-            (narrow(scalar, fraction), narrow(scalar, whole))
-        }
-        Opcode::Frexp => {
-            let (mantissa, exponent) = math::frexp(value);
+        MathValue::FloatSplit(f) => {
+            let (mantissa, exponent) = f(value);
             (narrow(scalar, mantissa), u128::from(exponent as u32))
         }
         _ => unreachable!("{opcode} does not have two results"),

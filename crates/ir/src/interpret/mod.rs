@@ -33,7 +33,6 @@ mod datum;
 mod execute;
 mod fault;
 mod float;
-mod math;
 mod memory;
 mod promises;
 #[cfg(test)]

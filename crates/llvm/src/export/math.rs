@@ -1,9 +1,11 @@
-//! Floating-point arithmetic and functions: an instruction or an intrinsic where LLVM has one, a function of C's library otherwise.
+//! Floating-point arithmetic and functions, as their rows in the table say: an instruction or an intrinsic where LLVM has one, a function of C's library otherwise.
 //!
 //! C's library knows single and double precision and no vectors: narrower floats go through single precision, vectors lane by lane. The library is linked anyway, by Rust's standard
-//! library. The polygamma functions are in no library and come along as a function of their own.
+//! library. What is in no library, or not in all of them, comes along as a function of its own.
 
-use ferrozyme_ir::{self as ir, Opcode};
+use ferrozyme_ir::formula::{Formula, FormulaWriter};
+use ferrozyme_ir::{self as ir, Form, MathCost, MathFunction, MathValue, Opcode};
+use std::sync::LazyLock;
 
 use super::body::Body;
 use super::symbols::MEMORY_NONE;
@@ -13,94 +15,33 @@ use crate::opcode::{FloatPredicate, Linkage, Opcode as Llvm};
 use crate::types::{Type, TypeKind};
 use crate::value::Value;
 
-/// How an operation is computed.
-enum Means {
-    /// An instruction on two floats.
-    Instruction(Llvm),
-    /// An intrinsic that every float type has code for.
-    Intrinsic(&'static str),
-    /// An intrinsic that may end in a call of C's library.
-    Function(&'static str),
-    /// A function of C's library, by its name in double precision.
-    Library(&'static str),
-    /// As `Library`, with the integer before the float.
-    LibraryIntegerFirst(&'static str),
-}
-
-fn means(opcode: Opcode) -> Option<Means> {
-    use Means::{Function, Instruction, Intrinsic, Library, LibraryIntegerFirst};
+/// The instruction that computes an operation on two floats.
+fn instruction(opcode: Opcode) -> Option<Llvm> {
     Some(match opcode {
-        Opcode::Fadd => Instruction(Llvm::FAdd),
-        Opcode::Fsub => Instruction(Llvm::FSub),
-        Opcode::Fmul => Instruction(Llvm::FMul),
-        Opcode::Fdiv => Instruction(Llvm::FDiv),
-        Opcode::Frem => Instruction(Llvm::FRem),
-        Opcode::Fma => Intrinsic("llvm.fma"),
-        Opcode::Fmin => Intrinsic("llvm.minnum"),
-        Opcode::Fmax => Intrinsic("llvm.maxnum"),
-        Opcode::Fminimum => Intrinsic("llvm.minimum"),
-        Opcode::Fmaximum => Intrinsic("llvm.maximum"),
-        Opcode::Fabs => Intrinsic("llvm.fabs"),
-        Opcode::Copysign => Intrinsic("llvm.copysign"),
-        Opcode::Floor => Intrinsic("llvm.floor"),
-        Opcode::Ceil => Intrinsic("llvm.ceil"),
-        Opcode::Trunc => Intrinsic("llvm.trunc"),
-        Opcode::Round => Intrinsic("llvm.round"),
-        Opcode::RoundEven => Intrinsic("llvm.roundeven"),
-        Opcode::Sqrt => Intrinsic("llvm.sqrt"),
-        Opcode::Exp => Function("llvm.exp"),
-        Opcode::Exp2 => Function("llvm.exp2"),
-        Opcode::Exp10 => Function("llvm.exp10"),
-        Opcode::Log => Function("llvm.log"),
-        Opcode::Log2 => Function("llvm.log2"),
-        Opcode::Log10 => Function("llvm.log10"),
-        Opcode::Pow => Function("llvm.pow"),
-        Opcode::Sin => Function("llvm.sin"),
-        Opcode::Cos => Function("llvm.cos"),
-        Opcode::Tan => Function("llvm.tan"),
-        Opcode::Asin => Function("llvm.asin"),
-        Opcode::Acos => Function("llvm.acos"),
-        Opcode::Atan => Function("llvm.atan"),
-        Opcode::Atan2 => Function("llvm.atan2"),
-        Opcode::Sinh => Function("llvm.sinh"),
-        Opcode::Cosh => Function("llvm.cosh"),
-        Opcode::Tanh => Function("llvm.tanh"),
-        Opcode::Powi => Function("llvm.powi"),
-        Opcode::Ldexp => Function("llvm.ldexp"),
-        Opcode::Remainder => Library("remainder"),
-        Opcode::Cbrt => Library("cbrt"),
-        Opcode::Hypot => Library("hypot"),
-        Opcode::Expm1 => Library("expm1"),
-        Opcode::Log1p => Library("log1p"),
-        Opcode::Asinh => Library("asinh"),
-        Opcode::Acosh => Library("acosh"),
-        Opcode::Atanh => Library("atanh"),
-        Opcode::Erf => Library("erf"),
-        Opcode::Erfc => Library("erfc"),
-        Opcode::Tgamma => Library("tgamma"),
-        Opcode::Lgamma => Library("lgamma"),
-        Opcode::Logb => Library("logb"),
-        Opcode::Nextafter => Library("nextafter"),
-        Opcode::Ilogb => Library("ilogb"),
-        Opcode::Jn => LibraryIntegerFirst("jn"),
-        Opcode::Yn => LibraryIntegerFirst("yn"),
+        Opcode::Fadd => Llvm::FAdd,
+        Opcode::Fsub => Llvm::FSub,
+        Opcode::Fmul => Llvm::FMul,
+        Opcode::Fdiv => Llvm::FDiv,
+        Opcode::Frem => Llvm::FRem,
         _ => return None,
     })
 }
 
-/// The operations that have a function in `vectorisable.fz`.
-const VECTORISABLE: &[Opcode] = &[Opcode::Exp, Opcode::Log, Opcode::Tanh];
+/// Functions that loops can be vectorised with, as `__ferrozyme_<operation>_<type>`.
+static VECTORISABLE: LazyLock<ir::Module> = LazyLock::new(|| own(include_str!("vectorisable.fz")));
+
+/// Functions that no library has, as `__ferrozyme_<operation>`, in double precision.
+static OWN: LazyLock<ir::Module> = LazyLock::new(|| own(include_str!("polygamma.fz")));
+
+fn own(text: &str) -> ir::Module {
+    ir::parse_module(text).expect("the exporter's own functions are part of it")
+}
 
 /// Whether an operation is computed for one number at a time, so that the loop around it stays as it is.
 pub(super) fn keeps_scalar(opcode: Opcode) -> bool {
-    match opcode {
-        Opcode::Frem | Opcode::Polygamma | Opcode::Sincos | Opcode::Modf | Opcode::Frexp => true,
-        _ if VECTORISABLE.contains(&opcode) => false,
-        _ => matches!(
-            means(opcode),
-            Some(Means::Function(_) | Means::Library(_) | Means::LibraryIntegerFirst(_))
-        ),
-    }
+    let slow = |function: &MathFunction| function.cost == MathCost::Call;
+    let vectorisable = || VECTORISABLE.function_named(&format!("__ferrozyme_{opcode}_f64"));
+    opcode.math().is_some_and(slow) && vectorisable().is_none()
 }
 
 impl<'c> Body<'_, '_, 'c> {
@@ -129,13 +70,6 @@ impl<'c> Body<'_, '_, 'c> {
             Opcode::Nextafter if is_narrow(operands[0].ty()) => {
                 return Err(self.problem("`nextafter` is known for f32 and f64 only"));
             }
-            Opcode::Polygamma => {
-                let function = polygamma(self.exporter)?;
-                let double = self.exporter.context.double();
-                return self.lane_by_lane(operands, double, |body, lanes| {
-                    Ok(body.exporter.builder.call_function(function, lanes))
-                });
-            }
             _ => {}
         }
         if self.in_innermost
@@ -143,67 +77,118 @@ impl<'c> Body<'_, '_, 'c> {
         {
             return Ok(self.exporter.builder.call_function(function, operands));
         }
-        let Some(means) = means(data.opcode) else {
+        if let Some(opcode) = instruction(data.opcode) {
+            return Ok(fast(builder.binary(opcode, operands[0], operands[1])));
+        }
+        let Some(function) = data.opcode.math() else {
             return Err(self.problem(format!(
                 "the exporter does not know the operation {} (a bug in Ferrozyme)",
                 data.opcode
             )));
         };
-        match means {
-            Means::Instruction(opcode) => {
-                Ok(fast(builder.binary(opcode, operands[0], operands[1])))
+        if let Some(name) = function.llvm.first() {
+            let name = format!("llvm.{name}");
+            return match function.cost {
+                MathCost::Call => self.function(&name, operands, data, flags),
+                // There is code for every float type.
+                _ => Ok(fast(self.call_intrinsic(&name, operands)?)),
+            };
+        }
+        let names = [function.c, function.not_reserved].concat();
+        match (names.first(), function.value) {
+            // The program's own, if it has it: not all libraries do.
+            (Some(name), MathValue::Composite(_)) if self.exporter.into.symbol(name).is_some() => {
+                self.library(name, operands, data, flags)
             }
-            Means::Intrinsic(name) => Ok(fast(self.call_intrinsic(name, operands)?)),
-            Means::Function(name) => {
-                let of = operands[0].ty();
-                // Intrinsics with an integer are overloaded by its type, too; that of `powi` is one number for all lanes.
-                let integer = operands
-                    .get(1)
-                    .map(|operand| operand.ty())
-                    .filter(|other| *other != of);
-                if is_narrow(of) || (data.opcode == Opcode::Powi && of.kind() == TypeKind::Vector) {
-                    let wide = if is_narrow(of) {
-                        self.exporter.context.float()
-                    } else {
-                        of.element()
-                    };
-                    return self.lane_by_lane(operands, wide, |body, lanes| {
-                        let integer = integer.map(|_| body.exporter.context.integer(32));
-                        let types: Vec<Type<'c>> = std::iter::once(wide).chain(integer).collect();
-                        let intrinsic = body.intrinsic(name, &types)?;
-                        Ok(body
-                            .exporter
-                            .builder
-                            .call_function(intrinsic, lanes)
-                            .set_fast_math(flags))
-                    });
-                }
-                let types: Vec<Type<'c>> = std::iter::once(of).chain(integer).collect();
-                let intrinsic = self.intrinsic(name, &types)?;
-                Ok(fast(
-                    self.exporter.builder.call_function(intrinsic, operands),
-                ))
+            (_, MathValue::Composite(formula)) => self.composite(operands, data, formula()),
+            (Some(name), _) => self.library(name, operands, data, flags),
+            (None, _) => {
+                let name = format!("__ferrozyme_{}", data.opcode);
+                let function = own_function(self.exporter, &OWN, &name, ir::Flags::NONE)?;
+                let double = self.exporter.context.double();
+                self.lane_by_lane(operands, double, |body, lanes| {
+                    Ok(body.exporter.builder.call_function(function, lanes))
+                })
             }
-            Means::Library(name) => self.library(name, false, operands, data, flags),
-            Means::LibraryIntegerFirst(name) => self.library(name, true, operands, data, flags),
         }
     }
 
-    fn library(
+    /// An intrinsic that may end in a call of C's library.
+    fn function(
         &mut self,
         name: &str,
-        integer_first: bool,
         operands: &[Value<'c>],
         data: &ir::OpData,
         flags: crate::FastMath,
     ) -> Result<Value<'c>, ExportError> {
-        let scalar = scalar_of(operands[0].ty());
-        let wide = if is_narrow(scalar) {
-            self.exporter.context.float()
-        } else {
-            scalar
+        let of = operands[0].ty();
+        // Intrinsics with an integer are overloaded by its type, too; that of `powi` is one number for all lanes.
+        let integer = operands
+            .get(1)
+            .map(|operand| operand.ty())
+            .filter(|other| *other != of);
+        if is_narrow(of) || (data.opcode == Opcode::Powi && of.kind() == TypeKind::Vector) {
+            let wide = self.widened(of);
+            return self.lane_by_lane(operands, wide, |body, lanes| {
+                let integer = integer.map(|_| body.exporter.context.integer(32));
+                let types: Vec<Type<'c>> = std::iter::once(wide).chain(integer).collect();
+                let intrinsic = body.intrinsic(name, &types)?;
+                let result = body.exporter.builder.call_function(intrinsic, lanes);
+                Ok(result.set_fast_math(flags))
+            });
+        }
+        let types: Vec<Type<'c>> = std::iter::once(of).chain(integer).collect();
+        let intrinsic = self.intrinsic(name, &types)?;
+        let result = self.exporter.builder.call_function(intrinsic, operands);
+        Ok(result.set_fast_math(flags))
+    }
+
+    /// A function that is a formula in others, as a function of its own.
+    fn composite(
+        &mut self,
+        operands: &[Value<'c>],
+        data: &ir::OpData,
+        formula: Formula,
+    ) -> Result<Value<'c>, ExportError> {
+        let wide = self.widened(operands[0].ty());
+        let ty = match wide.kind() {
+            TypeKind::Float => ir::Type::F32,
+            _ => ir::Type::F64,
         };
-        let integer_result = data.opcode == Opcode::Ilogb;
+        let name = format!("__ferrozyme_{}_{ty}", data.opcode);
+        let mut function = ir::Function::define(name.clone(), vec![ty.into()], vec![ty]);
+        let x = function.arguments()[0];
+        let mut builder = ir::Builder::at_body(&mut function);
+        let result = FormulaWriter::new(ty).emit(&mut builder, &mut |_, _| x, &formula);
+        builder.ret(&[result]);
+        let mut module = ir::Module::new();
+        module.functions.push(function);
+        let function = own_function(self.exporter, &module, &name, ir::Flags::NONE)?;
+        self.lane_by_lane(operands, wide, |body, lanes| {
+            Ok(body.exporter.builder.call_function(function, lanes))
+        })
+    }
+
+    /// The type in which C's library computes.
+    fn widened(&self, of: Type<'c>) -> Type<'c> {
+        match is_narrow(of) {
+            true => self.exporter.context.float(),
+            false => scalar_of(of),
+        }
+    }
+
+    /// A function of C's library, by its name in double precision.
+    fn library(
+        &mut self,
+        name: &str,
+        operands: &[Value<'c>],
+        data: &ir::OpData,
+        flags: crate::FastMath,
+    ) -> Result<Value<'c>, ExportError> {
+        let wide = self.widened(operands[0].ty());
+        let value = data.opcode.math().map(|function| function.value);
+        let integer_first = matches!(value, Some(MathValue::IntAndFloat(_)));
+        let integer_result = matches!(value, Some(MathValue::FloatToExponent(_)));
         self.lane_by_lane(operands, wide, |body, lanes| {
             let mut lanes = lanes.to_vec();
             if integer_first {
@@ -298,23 +283,15 @@ impl<'c> Body<'_, '_, 'c> {
     pub(super) fn pair(&mut self, data: &ir::OpData) -> Result<(), ExportError> {
         let operand = self.get(data.operands[0])?;
         let flags = self.fast_math(data.flags);
-        let (name, second) = match data.opcode {
-            Opcode::Sincos => ("llvm.sincos", None),
-            Opcode::Modf => ("llvm.modf", None),
-            _ => ("llvm.frexp", Some(self.exporter.context.integer(32))),
-        };
-        let narrow = is_narrow(operand.ty());
-        let scalar = scalar_of(operand.ty());
-        let wide = if narrow {
-            self.exporter.context.float()
-        } else {
-            scalar
-        };
+        let name = format!("llvm.{}", data.opcode);
+        let exponent = self.exporter.context.integer(32);
+        let second = (data.opcode.form() == Form::FloatSplit).then_some(exponent);
+        let wide = self.widened(operand.ty());
         let mut halves = Vec::new();
         for half in 0..2 {
             halves.push(self.lane_by_lane(&[operand], wide, |body, lanes| {
                 let types: Vec<Type<'c>> = std::iter::once(wide).chain(second).collect();
-                let intrinsic = body.intrinsic(name, &types)?;
+                let intrinsic = body.intrinsic(&name, &types)?;
                 let both = body
                     .exporter
                     .builder
@@ -384,16 +361,6 @@ fn library_function<'c>(
     function.add_attribute(Place::Function, context.attribute("memory", MEMORY_NONE))
 }
 
-/// The function `double (double, i32)` that computes polygamma functions.
-fn polygamma<'c>(exporter: &Exporter<'_, 'c>) -> Result<Value<'c>, ExportError> {
-    own_function(
-        exporter,
-        include_str!("polygamma.fz"),
-        "__ferrozyme_polygamma",
-        ir::Flags::NONE,
-    )
-}
-
 /// A function that computes an operation without keeping the loop around it from being vectorised, if there is one.
 fn vectorisable<'c>(
     exporter: &Exporter<'_, 'c>,
@@ -405,16 +372,11 @@ fn vectorisable<'c>(
         TypeKind::Double => "f64",
         _ => return Ok(None),
     };
-    if !VECTORISABLE.contains(&opcode) {
+    let name = format!("__ferrozyme_{opcode}_{ty}");
+    if VECTORISABLE.function_named(&name).is_none() {
         return Ok(None);
     }
-    let name = format!("__ferrozyme_{opcode}_{ty}");
-    let function = own_function(
-        exporter,
-        include_str!("vectorisable.fz"),
-        &name,
-        ir::Flags::CONTRACT,
-    )?;
+    let function = own_function(exporter, &VECTORISABLE, &name, ir::Flags::CONTRACT)?;
     Ok(Some(function.add_attribute(
         Place::Function,
         exporter.context.attribute("alwaysinline", 0),
@@ -424,28 +386,25 @@ fn vectorisable<'c>(
 /// A function that comes along as Loop IR, private to the module. The names start with underscores to be apart from what users write.
 fn own_function<'c>(
     exporter: &Exporter<'_, 'c>,
-    text: &str,
+    from: &ir::Module,
     name: &str,
     relaxed: ir::Flags,
 ) -> Result<Value<'c>, ExportError> {
     if let Some(known) = exporter.into.function(name) {
         return Ok(known);
     }
-    let broken = |problem: String| ExportError {
-        function: name.to_owned(),
-        place: None,
-        problem,
+    let Some(main) = from.function_named(name) else {
+        return Err(ExportError {
+            function: name.to_owned(),
+            place: None,
+            problem: "it has no body (a bug in Ferrozyme)".to_owned(),
+        });
     };
-    let module =
-        ir::parse_module(text).map_err(|error| broken(format!("{error} (a bug in Ferrozyme)")))?;
-    let main = module
-        .function_named(name)
-        .ok_or_else(|| broken("it has no body (a bug in Ferrozyme)".to_owned()))?;
     let options = super::ExportOptions {
         relaxed,
         strict: true,
         ..exporter.options
     };
-    let functions = super::export(&module, &[main], exporter.into, &options)?;
+    let functions = super::export(from, &[main], exporter.into, &options)?;
     Ok(functions[0].set_linkage(Linkage::Internal))
 }

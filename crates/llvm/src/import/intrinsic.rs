@@ -6,10 +6,10 @@ use super::error::{Result, unknown};
 use super::memory::to_word;
 use crate::opcode::IntPredicate as LlvmInt;
 use crate::value::Value;
-use ferrozyme_ir::{self as ir, Opcode, Scalar, Type};
+use ferrozyme_ir::{self as ir, Form, MathFunction, Opcode, Scalar, Type};
 use smallvec::smallvec;
 
-/// Intrinsics that are one operation on values of one type.
+/// Intrinsics that are one operation on integers of one type.
 const PLAIN_OPERATIONS: &[(&str, Opcode)] = &[
     ("smin", Opcode::Smin),
     ("smax", Opcode::Smax),
@@ -20,42 +20,6 @@ const PLAIN_OPERATIONS: &[(&str, Opcode)] = &[
     ("cttz", Opcode::Cttz),
     ("bswap", Opcode::Bswap),
     ("bitreverse", Opcode::Bitreverse),
-    ("fabs", Opcode::Fabs),
-    ("copysign", Opcode::Copysign),
-    ("minnum", Opcode::Fmin),
-    ("maxnum", Opcode::Fmax),
-    ("minimumnum", Opcode::Fmin),
-    ("maximumnum", Opcode::Fmax),
-    ("minimum", Opcode::Fminimum),
-    ("maximum", Opcode::Fmaximum),
-    ("floor", Opcode::Floor),
-    ("ceil", Opcode::Ceil),
-    ("trunc", Opcode::Trunc),
-    ("round", Opcode::Round),
-    ("roundeven", Opcode::RoundEven),
-    ("rint", Opcode::RoundEven),
-    ("nearbyint", Opcode::RoundEven),
-    ("sqrt", Opcode::Sqrt),
-    ("exp", Opcode::Exp),
-    ("exp2", Opcode::Exp2),
-    ("exp10", Opcode::Exp10),
-    ("log", Opcode::Log),
-    ("log2", Opcode::Log2),
-    ("log10", Opcode::Log10),
-    ("pow", Opcode::Pow),
-    ("sin", Opcode::Sin),
-    ("cos", Opcode::Cos),
-    ("tan", Opcode::Tan),
-    ("asin", Opcode::Asin),
-    ("acos", Opcode::Acos),
-    ("atan", Opcode::Atan),
-    ("atan2", Opcode::Atan2),
-    ("sinh", Opcode::Sinh),
-    ("cosh", Opcode::Cosh),
-    ("tanh", Opcode::Tanh),
-    ("fma", Opcode::Fma),
-    ("frexp", Opcode::Frexp),
-    ("modf", Opcode::Modf),
 ];
 
 /// Intrinsics that tell the optimiser something, and do nothing.
@@ -97,7 +61,6 @@ const OTHERS: &[&str] = &[
     "invariant.start",
     "is.constant",
     "is.fpclass",
-    "ldexp",
     "llrint",
     "llround",
     "lrint",
@@ -108,11 +71,9 @@ const OTHERS: &[&str] = &[
     "memset",
     "memset.inline",
     "objectsize",
-    "powi",
     "ptrmask",
     "sadd.sat",
     "scmp",
-    "sincos",
     "sincospi",
     "ssub.sat",
     "stacksave",
@@ -124,10 +85,17 @@ const OTHERS: &[&str] = &[
     "usub.sat",
 ];
 
+/// The operation that an intrinsic is, by its name without `llvm.` and types.
+fn operation_of(base: &str) -> Option<Opcode> {
+    let plain = PLAIN_OPERATIONS.iter().find(|(known, _)| *known == base);
+    let plain = plain.map(|&(_, opcode)| opcode);
+    plain.or_else(|| MathFunction::named_in_llvm(base).map(|function| function.opcode))
+}
+
 /// Whether calls of an intrinsic can be imported.
 pub(super) fn is_known(name: &str) -> bool {
     let base = base_name(name);
-    PLAIN_OPERATIONS.iter().any(|(known, _)| *known == base)
+    operation_of(base).is_some()
         || NOTES.contains(&base)
         || TRANSPARENT.contains(&base)
         || OTHERS.contains(&base)
@@ -166,8 +134,11 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
     /// What a call of an intrinsic gives.
     pub(super) fn intrinsic(&mut self, call: Value<'c>, name: &str) -> Result<Leaves> {
         let base = base_name(name);
-        if let Some(&(_, opcode)) = PLAIN_OPERATIONS.iter().find(|(known, _)| *known == base) {
-            return self.plain_operation(call, opcode);
+        if let Some(opcode) = operation_of(base) {
+            return match opcode.form() {
+                Form::FloatAndInt => self.power(call, opcode),
+                _ => self.plain_operation(call, opcode),
+            };
         }
         if NOTES.contains(&base) || base.starts_with("dbg.") {
             return Ok(Leaves::new());
@@ -195,10 +166,7 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
             "ucmp" => self.three_way(call, LlvmInt::Ult, LlvmInt::Ugt),
             "fptosi.sat" => self.cast_by(call, Opcode::FptosiSat),
             "fptoui.sat" => self.cast_by(call, Opcode::FptouiSat),
-            "powi" => self.power(call, Opcode::Powi),
-            "ldexp" => self.power(call, Opcode::Ldexp),
-            "sincos" => self.sine_and_cosine(call, false),
-            "sincospi" => self.sine_and_cosine(call, true),
+            "sincospi" => self.sine_and_cosine(call),
             "is.fpclass" => self.is_class(call),
             "memcpy" | "memcpy.inline" => self.copy_or_fill(call, Opcode::Copy),
             "memmove" => self.copy_or_fill(call, Opcode::Move),
@@ -219,7 +187,6 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
 
     /// An operation on the arguments that it takes; further ones are flags for the optimiser.
     fn plain_operation(&mut self, call: Value<'c>, opcode: Opcode) -> Result<Leaves> {
-        use ir::Form;
         let count = match opcode.form() {
             Form::IntUnary | Form::FloatUnary | Form::FloatSplit | Form::FloatPair => 1,
             Form::FloatTernary => 3,
@@ -239,7 +206,6 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
         opcode: Opcode,
         operands: &[ir::Value],
     ) -> Result<Leaves> {
-        use ir::Form;
         let ty = self.writer.function.ty(operands[0]);
         let exponent = ty.with_scalar(Scalar::Int(32));
         let results: &[Type] = match opcode.form() {
@@ -342,14 +308,13 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
         self.library_operation(call, opcode, &[base, exponent])
     }
 
-    fn sine_and_cosine(&mut self, call: Value<'c>, times_pi: bool) -> Result<Leaves> {
-        let mut angle = self.value(call.arguments()[0])?;
+    /// Of an angle in half turns.
+    fn sine_and_cosine(&mut self, call: Value<'c>) -> Result<Leaves> {
+        let half_turns = self.value(call.arguments()[0])?;
         let mut builder = self.builder();
-        if times_pi {
-            let ty = builder.ty(angle);
-            let pi = builder.float(ty, std::f64::consts::PI);
-            angle = builder.binary(Opcode::Fmul, angle, pi);
-        }
+        let ty = builder.ty(half_turns);
+        let pi = builder.float(ty, std::f64::consts::PI);
+        let angle = builder.binary(Opcode::Fmul, half_turns, pi);
         let sine = builder.unary(Opcode::Sin, angle);
         Ok(smallvec![sine, builder.unary(Opcode::Cos, angle)])
     }

@@ -8,75 +8,16 @@ use super::body::{At, Leaves};
 use super::error::Result;
 use crate::signature::loop_type;
 use crate::value::Value;
-use ferrozyme_ir::{self as ir, Alignment, IntPredicate, MemoryEffect, Opcode, Type};
-use smallvec::smallvec;
+use ferrozyme_ir::{
+    self as ir, Alignment, IntPredicate, MathFunction, MathValue, MemoryEffect, Opcode, Type,
+};
 
-/// Functions from floats to one float.
-const FUNCTIONS: &[(&str, Opcode)] = &[
-    ("acos", Opcode::Acos),
-    ("acosh", Opcode::Acosh),
-    ("asin", Opcode::Asin),
-    ("asinh", Opcode::Asinh),
-    ("atan", Opcode::Atan),
-    ("atan2", Opcode::Atan2),
-    ("atanh", Opcode::Atanh),
-    ("cbrt", Opcode::Cbrt),
-    ("ceil", Opcode::Ceil),
-    ("copysign", Opcode::Copysign),
-    ("cos", Opcode::Cos),
-    ("cosh", Opcode::Cosh),
-    ("drem", Opcode::Remainder),
-    ("erf", Opcode::Erf),
-    ("erfc", Opcode::Erfc),
-    ("exp", Opcode::Exp),
-    ("exp10", Opcode::Exp10),
-    ("exp2", Opcode::Exp2),
-    ("expm1", Opcode::Expm1),
-    ("fabs", Opcode::Fabs),
-    ("fdim", Opcode::Fdim),
-    ("floor", Opcode::Floor),
-    ("fma", Opcode::Fma),
-    ("fmax", Opcode::Fmax),
-    ("fmaximum", Opcode::Fmaximum),
-    ("fmaximum_num", Opcode::Fmax),
-    ("fmin", Opcode::Fmin),
-    ("fminimum", Opcode::Fminimum),
-    ("fminimum_num", Opcode::Fmin),
-    ("fmod", Opcode::Frem),
-    ("gamma", Opcode::Lgamma),
-    ("hypot", Opcode::Hypot),
-    ("lgamma", Opcode::Lgamma),
-    ("log", Opcode::Log),
-    ("log10", Opcode::Log10),
-    ("log1p", Opcode::Log1p),
-    ("log2", Opcode::Log2),
-    ("logp1", Opcode::Log1p),
-    ("logb", Opcode::Logb),
-    ("nearbyint", Opcode::RoundEven),
-    ("nextafter", Opcode::Nextafter),
-    ("pow", Opcode::Pow),
-    ("pow10", Opcode::Exp10),
-    ("remainder", Opcode::Remainder),
-    ("rint", Opcode::RoundEven),
-    ("round", Opcode::Round),
-    ("roundeven", Opcode::RoundEven),
-    ("sin", Opcode::Sin),
-    ("sinh", Opcode::Sinh),
-    ("sqrt", Opcode::Sqrt),
-    ("tan", Opcode::Tan),
-    ("tanh", Opcode::Tanh),
-    ("tgamma", Opcode::Tgamma),
-    ("trunc", Opcode::Trunc),
-];
+/// Names of further functions that the C standard leaves to programs, which may mean something else by them.
+const NOT_RESERVED: &[&str] = &["j0", "j1", "sincos", "y0", "y1"];
 
-/// Names that the C standard leaves to programs, which may mean something else by them.
-const NOT_RESERVED: &[&str] = &[
-    "drem", "gamma", "j0", "j1", "jn", "logp1", "pow10", "sincos", "y0", "y1", "yn",
-];
-
-/// Whether a function of this name, if it is only declared, is one of floats of C's library.
-pub fn is_mathematical(name: &str) -> bool {
-    base_name(name).any(|(base, _)| FUNCTIONS.iter().any(|(known, _)| *known == base))
+/// The function that C's library has under this name, if it is one of those of the table of mathematical functions.
+pub fn mathematical(name: &str) -> Option<&'static MathFunction> {
+    base_name(name).find_map(|(base, _)| MathFunction::named_in_c(base))
 }
 
 /// The name without `f`, and the type that it says.
@@ -98,32 +39,62 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
             .map(|argument| loop_type(argument.ty()))
             .collect();
         let Some(types) = types else { return Ok(None) };
-        let result = loop_type(call.ty());
         let defined = super::call::called_function(call).is_some_and(|f| !f.is_declaration());
         for (base, ty) in base_name(name) {
-            if defined && NOT_RESERVED.contains(&base) {
-                continue;
-            }
-            let known = FUNCTIONS.iter().find(|(known, _)| *known == base);
-            if let Some(&(_, opcode)) = known
-                && types.iter().all(|&given| given == ty)
-                && types.len() == operand_count(opcode)
-                && result == Some(ty)
+            if let Some(function) = MathFunction::named_in_c(base)
+                && !(defined && function.not_reserved.contains(&base))
+                && let Some(leaves) = self.function_of_table(call, function, ty, &types)?
             {
-                let mut operands = Vec::new();
-                for argument in call.arguments() {
-                    operands.push(self.value(argument)?);
-                }
-                return self.library_operation(call, opcode, &operands).map(Some);
+                return Ok(Some(leaves));
             }
-            if let Some(leaves) = self.special_function(call, base, ty, &types)? {
+            if !(defined && NOT_RESERVED.contains(&base))
+                && let Some(leaves) = self.special_function(call, base, ty, &types)?
+            {
                 return Ok(Some(leaves));
             }
         }
         Ok(None)
     }
 
-    /// Functions with integers, or with results in memory.
+    /// A function with the types that C's has. A second result is behind a pointer, the last argument.
+    fn function_of_table(
+        &mut self,
+        call: Value<'c>,
+        function: &MathFunction,
+        ty: Type,
+        types: &[Type],
+    ) -> Result<Option<Leaves>> {
+        let (parameters, result): (&[Type], Type) = match function.value {
+            MathValue::FloatUnary(_) | MathValue::Composite(_) => (&[ty], ty),
+            MathValue::FloatBinary(_) => (&[ty, ty], ty),
+            MathValue::FloatTernary(_) => (&[ty, ty, ty], ty),
+            MathValue::FloatAndInt(_) => (&[ty, Type::I32], ty),
+            MathValue::IntAndFloat(_) => (&[Type::I32, ty], ty),
+            MathValue::FloatToExponent(_) => (&[ty], Type::I32),
+            MathValue::FloatSplit(_) | MathValue::FloatPair(_) => (&[ty, Type::PTR], ty),
+        };
+        if types != parameters || loop_type(call.ty()) != Some(result) {
+            return Ok(None);
+        }
+        let mut operands = Vec::new();
+        for argument in call.arguments() {
+            operands.push(self.value(argument)?);
+        }
+        if matches!(function.value, MathValue::IntAndFloat(_)) {
+            operands.reverse();
+        }
+        let place = operands.pop_if(|_| parameters.last() == Some(&Type::PTR));
+        let mut results = self.library_operation(call, function.opcode, &operands)?;
+        if let Some(place) = place
+            && let Some(second) = results.pop()
+        {
+            let alignment = Alignment::natural(self.writer.function.ty(second));
+            self.builder().store(second, place, alignment);
+        }
+        Ok(Some(results))
+    }
+
+    /// Functions that are more or less than an operation.
     fn special_function(
         &mut self,
         call: Value<'c>,
@@ -131,15 +102,9 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
         ty: Type,
         types: &[Type],
     ) -> Result<Option<Leaves>> {
-        let float_and_int = [ty, Type::I32];
-        let float_and_pointer = [ty, Type::PTR];
         let result = loop_type(call.ty());
         let arguments = call.arguments();
         Ok(Some(match base {
-            "ldexp" | "scalbn" if types == float_and_int && result == Some(ty) => {
-                let operands = [self.value(arguments[0])?, self.value(arguments[1])?];
-                self.library_operation(call, Opcode::Ldexp, &operands)?
-            }
             "scalbln" if types == [ty, Type::I64] && result == Some(ty) => {
                 let (value, exponent) = (self.value(arguments[0])?, self.value(arguments[1])?);
                 // Beyond these no exponent makes a difference.
@@ -168,11 +133,6 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
             "remquo" if types == [ty, ty, Type::PTR] && result == Some(ty) => {
                 self.remainder_and_quotient(call)?
             }
-            "jn" | "yn" if types == [Type::I32, ty] && result == Some(ty) => {
-                let opcode = if base == "jn" { Opcode::Jn } else { Opcode::Yn };
-                let operands = [self.value(arguments[1])?, self.value(arguments[0])?];
-                self.library_operation(call, opcode, &operands)?
-            }
             "j0" | "j1" | "y0" | "y1" if types == [ty] && result == Some(ty) => {
                 let opcode = if base.starts_with('j') {
                     Opcode::Jn
@@ -183,24 +143,6 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
                 let order = self.writer.function.int(Type::I32, order);
                 let operands = [self.value(arguments[0])?, order];
                 self.library_operation(call, opcode, &operands)?
-            }
-            "ilogb" if types == [ty] && result == Some(Type::I32) => {
-                let operands = [self.value(arguments[0])?];
-                self.library_operation(call, Opcode::Ilogb, &operands)?
-            }
-            "frexp" if types == float_and_pointer && result == Some(ty) => {
-                let (value, place) = (self.value(arguments[0])?, self.value(arguments[1])?);
-                let parts = self.library_operation(call, Opcode::Frexp, &[value])?;
-                self.builder()
-                    .store(parts[1], place, Alignment::natural(Type::I32));
-                smallvec![parts[0]]
-            }
-            "modf" if types == float_and_pointer && result == Some(ty) => {
-                let (value, place) = (self.value(arguments[0])?, self.value(arguments[1])?);
-                let parts = self.library_operation(call, Opcode::Modf, &[value])?;
-                self.builder()
-                    .store(parts[1], place, Alignment::natural(ty));
-                smallvec![parts[0]]
             }
             "sincos" if types == [ty, Type::PTR, Type::PTR] => {
                 let angle = self.value(arguments[0])?;
@@ -298,13 +240,5 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
         let sign = builder.value(Opcode::Select, &[negative, minus, plus], PLAIN, Type::I32);
         builder.store(sign, place, Alignment::natural(Type::I32));
         Ok(Some(result))
-    }
-}
-
-fn operand_count(opcode: Opcode) -> usize {
-    match opcode.form() {
-        ir::Form::FloatTernary => 3,
-        ir::Form::FloatBinary => 2,
-        _ => 1,
     }
 }

@@ -14,13 +14,8 @@ use super::opaque::MovedOut;
 use crate::opcode::Opcode;
 use crate::types::{Type, TypeKind};
 use crate::value::Value;
+use ferrozyme_ir::{Form, MathFunction};
 use std::collections::HashMap;
-
-/// Functions of C's library that compute with what they are given and nothing else.
-const FUNCTIONS: &[&str] = &[
-    "ceill", "cosl", "exp2l", "expl", "fabsl", "floorl", "log10l", "log2l", "logl", "powl",
-    "roundl", "sinl", "sqrtl", "truncl",
-];
 
 /// How many operations move together at most.
 const LIMIT: usize = 64;
@@ -103,8 +98,10 @@ fn collect<'c>(instruction: Value<'c>, steps: &mut Vec<Value<'c>>) -> bool {
     let understood = match instruction.opcode() {
         Some(Opcode::Call) => instruction.called_function().is_some_and(|function| {
             let name = function.name();
-            FUNCTIONS.contains(&name.as_str())
-                || name.starts_with("llvm.") && name.ends_with(".f80")
+            let known = name.strip_suffix('l').and_then(MathFunction::named_in_c);
+            known.is_some_and(|known| {
+                known.opcode.form() != Form::FloatSplit && known.opcode.form() != Form::FloatPair
+            }) || name.starts_with("llvm.") && name.ends_with(".f80")
         }),
         Some(opcode) => {
             matches!(

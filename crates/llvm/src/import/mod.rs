@@ -48,7 +48,7 @@ mod vector;
 
 pub(crate) use cleanup::{CLEANUP_END, is_cleanup};
 pub use error::ImportError;
-pub use libm::is_mathematical;
+pub use libm::mathematical;
 pub use opaque::MovedOut;
 
 use crate::context::Context;

@@ -155,7 +155,7 @@ fn is_never_negative_zero(function: &Function, value: Value, depth: u32) -> bool
     }
     let data = &function.ops[op];
     match data.opcode {
-        Fabs | Sitofp | Uitofp | Exp | Exp2 | Exp10 | Cosh | Fdim | Hypot => true,
+        Sitofp | Uitofp => true,
         // The sum is -0 only if both are; the difference only if the first is.
         Fadd => data
             .operands
@@ -166,7 +166,10 @@ fn is_never_negative_zero(function: &Function, value: Value, depth: u32) -> bool
         Select => data.operands[1..]
             .iter()
             .all(|&operand| is_never_negative_zero(function, operand, depth - 1)),
-        _ => false,
+        opcode => opcode.math().is_some_and(|function| {
+            let (least, _) = function.image;
+            least >= 0.0 && !is_negative_zero(Some(least))
+        }),
     }
 }
 

@@ -1,92 +1,32 @@
-//! Mathematical functions in double precision.
-//!
-//! What the processor does exactly (`√`, rounding to whole numbers) comes from the standard library, everything else
-//! from the `libm` crate, so that results do not depend on the C library of the machine. The polygamma functions are
-//! our own.
+//! Functions of the table that the crate `libm` does not have, or has otherwise.
 
-use crate::opcode::Opcode;
 use std::f64::consts::PI;
 
-/// An operation on one float.
-pub(super) fn unary(opcode: Opcode, x: f64) -> f64 {
-    match opcode {
-        Opcode::Fneg => -x,
-        Opcode::Fabs => x.abs(),
-        Opcode::Floor => x.floor(),
-        Opcode::Ceil => x.ceil(),
-        Opcode::Trunc => x.trunc(),
-        Opcode::Round => x.round(),
-        Opcode::RoundEven => x.round_ties_even(),
-        Opcode::Sqrt => x.sqrt(),
-        Opcode::Cbrt => libm::cbrt(x),
-        Opcode::Exp => libm::exp(x),
-        Opcode::Exp2 => libm::exp2(x),
-        Opcode::Exp10 => libm::exp10(x),
-        Opcode::Expm1 => libm::expm1(x),
-        Opcode::Log => libm::log(x),
-        Opcode::Log2 => libm::log2(x),
-        Opcode::Log10 => libm::log10(x),
-        Opcode::Log1p => libm::log1p(x),
-        Opcode::Sin => libm::sin(x),
-        Opcode::Cos => libm::cos(x),
-        Opcode::Tan => libm::tan(x),
-        Opcode::Asin => libm::asin(x),
-        Opcode::Acos => libm::acos(x),
-        Opcode::Atan => libm::atan(x),
-        Opcode::Sinh => libm::sinh(x),
-        Opcode::Cosh => libm::cosh(x),
-        Opcode::Tanh => libm::tanh(x),
-        Opcode::Asinh => libm::asinh(x),
-        Opcode::Acosh => libm::acosh(x),
-        Opcode::Atanh => libm::atanh(x),
-        Opcode::Erf => libm::erf(x),
-        Opcode::Erfc => libm::erfc(x),
-        Opcode::Tgamma => libm::tgamma(x),
-        Opcode::Lgamma => libm::lgamma(x),
-        Opcode::Logb => logb(x),
-        _ => unreachable!("{opcode} is not an operation on one float"),
+/// The smaller, −0 below +0; the other where one is NaN.
+pub(super) fn smaller(a: f64, b: f64) -> f64 {
+    // The order of `total_cmp` has −0 below +0.
+    if b.is_nan() || (!a.is_nan() && a.total_cmp(&b).is_lt()) {
+        a
+    } else {
+        b
     }
 }
 
-/// An operation on two floats.
-#[inline]
-pub(super) fn binary(opcode: Opcode, a: f64, b: f64) -> f64 {
-    match opcode {
-        Opcode::Fadd => a + b,
-        Opcode::Fsub => a - b,
-        Opcode::Fmul => a * b,
-        Opcode::Fdiv => a / b,
-        Opcode::Frem => a % b,
-        Opcode::Fmin if a.is_nan() => b,
-        Opcode::Fmin if b.is_nan() => a,
-        Opcode::Fmax if a.is_nan() => b,
-        Opcode::Fmax if b.is_nan() => a,
-        Opcode::Fminimum | Opcode::Fmaximum if a.is_nan() || b.is_nan() => f64::NAN,
-        // The order of `total_cmp` has −0 below +0.
-        Opcode::Fmin | Opcode::Fminimum if a.total_cmp(&b).is_lt() => a,
-        Opcode::Fmin | Opcode::Fminimum => b,
-        Opcode::Fmax | Opcode::Fmaximum if a.total_cmp(&b).is_gt() => a,
-        Opcode::Fmax | Opcode::Fmaximum => b,
-        Opcode::Fdim if a.is_nan() || b.is_nan() => f64::NAN,
-        Opcode::Fdim if a > b => a - b,
-        Opcode::Fdim => 0.0,
-        Opcode::Remainder => libm::remainder(a, b),
-        Opcode::Hypot => libm::hypot(a, b),
-        Opcode::Pow => libm::pow(a, b),
-        Opcode::Atan2 => libm::atan2(a, b),
-        _ => unreachable!("{opcode} is not an operation on two floats"),
+/// The larger, −0 below +0; the other where one is NaN.
+pub(super) fn larger(a: f64, b: f64) -> f64 {
+    if b.is_nan() || (!a.is_nan() && a.total_cmp(&b).is_gt()) {
+        a
+    } else {
+        b
     }
 }
 
-/// An operation on a float and an integer.
-pub(super) fn with_int(opcode: Opcode, x: f64, n: i32) -> f64 {
-    match opcode {
-        Opcode::Powi => libm::pow(x, f64::from(n)),
-        Opcode::Ldexp => libm::ldexp(x, n),
-        Opcode::Polygamma => polygamma(n, x),
-        Opcode::Jn => bessel_j(n, x),
-        Opcode::Yn => bessel_y(n, x),
-        _ => unreachable!("{opcode} is not an operation on a float and an integer"),
+/// NaN where one is NaN, else what the choice is.
+pub(super) fn nan_or(a: f64, b: f64, choice: fn(f64, f64) -> f64) -> f64 {
+    if a.is_nan() || b.is_nan() {
+        f64::NAN
+    } else {
+        choice(a, b)
     }
 }
 
@@ -106,7 +46,7 @@ pub(super) fn frexp(x: f64) -> (f64, i32) {
     }
 }
 
-fn logb(x: f64) -> f64 {
+pub(super) fn logb(x: f64) -> f64 {
     if x == 0.0 {
         f64::NEG_INFINITY
     } else if !x.is_finite() {
@@ -119,14 +59,14 @@ fn logb(x: f64) -> f64 {
 /// Beyond this order, and for arguments far below it, Bessel functions are 0 or infinite in double precision.
 const LARGE_ORDER: u32 = 10_000;
 
-fn bessel_j(n: i32, x: f64) -> f64 {
+pub(super) fn bessel_j(n: i32, x: f64) -> f64 {
     if n.unsigned_abs() > LARGE_ORDER && x.abs() < f64::from(n.unsigned_abs()) / 2.0 {
         return 0.0;
     }
     libm::jn(n, x)
 }
 
-fn bessel_y(n: i32, x: f64) -> f64 {
+pub(super) fn bessel_y(n: i32, x: f64) -> f64 {
     let order = n.unsigned_abs();
     if order > LARGE_ORDER && x > 0.0 && x < f64::from(order) / 2.0 {
         // Y of order −n is (−1)ⁿ times that of order n.
@@ -384,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn bessel_functions_of_huge_order_return() {
+    pub(super) fn bessel_functions_of_huge_order_return() {
         assert_eq!(bessel_j(i32::MAX, 1e5), 0.0);
         assert_eq!(bessel_y(i32::MAX, 1e5), f64::NEG_INFINITY);
         assert_eq!(bessel_y(-i32::MAX, 1e5), f64::INFINITY);
@@ -395,12 +335,12 @@ mod tests {
     #[test]
     fn the_smaller_and_the_larger() {
         let nan = f64::NAN;
-        assert_eq!(binary(Opcode::Fmin, nan, 1.0), 1.0);
-        assert_eq!(binary(Opcode::Fmax, 1.0, nan), 1.0);
-        assert!(binary(Opcode::Fminimum, nan, 1.0).is_nan());
-        let zero = binary(Opcode::Fminimum, 0.0, -0.0);
+        assert_eq!(smaller(nan, 1.0), 1.0);
+        assert_eq!(larger(1.0, nan), 1.0);
+        assert!(nan_or(nan, 1.0, smaller).is_nan());
+        let zero = nan_or(0.0, -0.0, smaller);
         assert!(zero == 0.0 && zero.is_sign_negative());
-        let zero = binary(Opcode::Fmaximum, -0.0, 0.0);
+        let zero = nan_or(-0.0, 0.0, larger);
         assert!(zero == 0.0 && zero.is_sign_positive());
     }
 }

@@ -4,7 +4,7 @@
 //! results ([`R`], [`S`], the exponent [`E`]). Operators build it, so that a table of them reads as a book would have it:
 //!
 //! ```
-//! use ferrozyme_diff::rules::formula::*;
+//! use ferrozyme_ir::formula::*;
 //! assert_eq!((1.0 - R * R).to_string(), "1 - r·r");
 //! assert_eq!(where_(less(X, 0.0), -ONE, ONE).to_string(), "where(x < 0, -1, 1)");
 //! ```
@@ -12,7 +12,12 @@
 //! Whatever builds a formula folds constants on the way; `1·x` is `x` and, since that is what a derivative means by it, `0·x` is 0.
 //! [`Formula::specialise`] puts constants in the place of operands and so tells what a derivative really depends on.
 
-use ferrozyme_ir::{FloatPredicate, IntPredicate, Opcode, Scalar, float_from_bits, float_to_bits};
+use crate::builder::Builder;
+use crate::function::{Payload, Value, float_from_bits, float_to_bits};
+use crate::mathematics::with_functions;
+use crate::opcode::{FloatPredicate, Form, IntPredicate, Opcode};
+use crate::types::{Scalar, Type};
+use smallvec::SmallVec;
 use std::fmt;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 use std::sync::Arc;
@@ -167,7 +172,7 @@ impl Formula {
             }
             Formula::Apply(opcode, parts) => {
                 let parts: Vec<Formula> = parts.iter().map(|part| part.specialise(known)).collect();
-                round(*opcode, parts, known.scalar)
+                apply_rounded(*opcode, parts, known.scalar)
             }
             Formula::Compare(FloatPredicate::Uno, _) if known.no_nan => Formula::Truth(false),
             Formula::Compare(predicate, parts) => compare(
@@ -189,6 +194,25 @@ impl Formula {
         }
     }
 
+    /// The value of a formula in one float, `x`.
+    pub fn at(&self, x: f64) -> f64 {
+        let parts: SmallVec<[f64; 3]> = self.parts().iter().map(|part| part.at(x)).collect();
+        let number = |truth: bool| f64::from(u8::from(truth));
+        match self {
+            Formula::Variable(_) => x,
+            Formula::Constant(value) => *value,
+            Formula::Integer(value) => *value as f64,
+            Formula::Truth(value) => number(*value),
+            Formula::Compare(predicate, _) => number(predicate.holds(parts[0], parts[1])),
+            Formula::CompareIntegers(..) => f64::NAN,
+            Formula::Where(_) => parts[if parts[0] == 1.0 { 1 } else { 2 }],
+            Formula::Apply(opcode, _) => match opcode.math() {
+                Some(function) => function.at(&parts).0,
+                None => f64::NAN,
+            },
+        }
+    }
+
     fn is_integer(&self) -> bool {
         match self {
             Formula::Variable(variable) => variable.is_integer(),
@@ -201,7 +225,7 @@ impl Formula {
 
 /// Applies an operation and rounds a folded constant as the operation itself would. What would become infinite or zero
 /// by that is left to be computed.
-fn round(opcode: Opcode, parts: Vec<Formula>, scalar: Scalar) -> Formula {
+fn apply_rounded(opcode: Opcode, parts: Vec<Formula>, scalar: Scalar) -> Formula {
     let unfolded = Formula::Apply(opcode, parts.clone().into());
     match apply(opcode, parts) {
         Formula::Constant(value) => {
@@ -303,34 +327,29 @@ pub fn float(n: Formula) -> Formula {
     apply(Opcode::Sitofp, vec![n])
 }
 
+/// A function of the table on formulas.
+macro_rules! function {
+    (FloatUnary $name:ident $opcode:ident) => { function! { $name $opcode (a) } };
+    (Composite $name:ident $opcode:ident) => { function! { $name $opcode (a) } };
+    (FloatBinary $name:ident $opcode:ident) => { function! { $name $opcode (a, b) } };
+    (FloatAndInt $name:ident $opcode:ident) => { function! { $name $opcode (a, n) } };
+    (IntAndFloat $name:ident $opcode:ident) => { function! { $name $opcode (a, n) } };
+    ($name:ident $opcode:ident ($($part:ident),+)) => {
+        #[doc = concat!("The operation `", stringify!($name), "`.")]
+        pub fn $name($($part: impl Into<Formula>),+) -> Formula {
+            apply(Opcode::$opcode, vec![$($part.into()),+])
+        }
+    };
+    ($several_results:ident $name:ident $opcode:ident) => {};
+}
+
 macro_rules! functions {
-    ($($name:ident $opcode:ident ($($part:ident),+);)*) => {
-        $(
-            #[doc = concat!("The operation `", stringify!($name), "`.")]
-            pub fn $name($($part: impl Into<Formula>),+) -> Formula {
-                apply(Opcode::$opcode, vec![$($part.into()),+])
-            }
-        )*
+    (functions { $($(#[doc = $doc:literal])+ $opcode:ident $name:ident $form:ident $value:tt $facts:tt)* }) => {
+        $(function! { $form $name $opcode })*
     };
 }
 
-functions! {
-    sqrt Sqrt (a);
-    exp Exp (a);
-    log Log (a);
-    pow Pow (a, b);
-    powi Powi (a, n);
-    sin Sin (a);
-    cos Cos (a);
-    sinh Sinh (a);
-    cosh Cosh (a);
-    polygamma Polygamma (a, n);
-    jn Jn (a, n);
-    yn Yn (a, n);
-    ldexp Ldexp (a, n);
-    copysign Copysign (a, b);
-    round_even RoundEven (a);
-}
+with_functions! { functions! {} }
 
 impl From<f64> for Formula {
     fn from(value: f64) -> Formula {
@@ -407,33 +426,78 @@ impl Neg for Formula {
 }
 
 fn compare(predicate: FloatPredicate, a: Formula, b: Formula) -> Formula {
-    use FloatPredicate::*;
-    let (Formula::Constant(left), Formula::Constant(right)) = (&a, &b) else {
-        return Formula::Compare(predicate, Arc::new([a, b]));
-    };
-    let nan = left.is_nan() || right.is_nan();
-    Formula::Truth(match predicate {
-        Oeq => left == right,
-        Ogt => left > right,
-        Oge => left >= right,
-        Olt => left < right,
-        Ole => left <= right,
-        One => !nan && left != right,
-        Ord => !nan,
-        Ueq => nan || left == right,
-        Ugt => nan || left > right,
-        Uge => nan || left >= right,
-        Ult => nan || left < right,
-        Ule => nan || left <= right,
-        Une => left != right,
-        Uno => nan,
-    })
+    match (&a, &b) {
+        (Formula::Constant(left), Formula::Constant(right)) => {
+            Formula::Truth(predicate.holds(*left, *right))
+        }
+        _ => Formula::Compare(predicate, Arc::new([a, b])),
+    }
 }
 
 fn compare_integers(predicate: IntPredicate, a: Formula, b: Formula) -> Formula {
     match (predicate, &a, &b) {
         (IntPredicate::Eq, Formula::Integer(a), Formula::Integer(b)) => Formula::Truth(a == b),
         _ => Formula::CompareIntegers(predicate, Arc::new([a, b])),
+    }
+}
+
+/// Emits formulas on values of one type, each part once.
+#[derive(Debug)]
+pub struct FormulaWriter {
+    /// The type of the floats.
+    ty: Type,
+    emitted: Vec<(Formula, Value)>,
+}
+
+impl FormulaWriter {
+    /// On floats of this type.
+    pub fn new(ty: Type) -> FormulaWriter {
+        FormulaWriter {
+            ty,
+            emitted: Vec::new(),
+        }
+    }
+
+    /// The value of a formula, given the values of its variables. What was emitted before is used again, so it must be visible.
+    pub fn emit(
+        &mut self,
+        b: &mut Builder<'_>,
+        variable: &mut dyn FnMut(&mut Builder<'_>, Variable) -> Value,
+        formula: &Formula,
+    ) -> Value {
+        let integer = |bits: u8| self.ty.with_scalar(Scalar::Int(bits));
+        match formula {
+            Formula::Constant(value) => return b.float(self.ty, *value),
+            Formula::Integer(value) => return b.function.int(integer(32), i128::from(*value)),
+            Formula::Truth(value) => return b.function.int(integer(1), i128::from(*value)),
+            _ => {}
+        }
+        if let Some((_, value)) = self.emitted.iter().find(|(other, _)| other == formula) {
+            return *value;
+        }
+        let parts: SmallVec<[Value; 4]> = formula
+            .parts()
+            .iter()
+            .map(|part| self.emit(b, variable, part))
+            .collect();
+        let value = match formula {
+            Formula::Variable(name) => variable(b, *name),
+            Formula::Compare(predicate, _) => b.fcmp(*predicate, parts[0], parts[1]),
+            Formula::CompareIntegers(predicate, _) => b.icmp(*predicate, parts[0], parts[1]),
+            Formula::Where(_) => b.select(parts[0], parts[1], parts[2]),
+            Formula::Apply(opcode, _) => {
+                let ty = match opcode.form() {
+                    Form::IntBinary => b.ty(parts[0]),
+                    _ => self.ty,
+                };
+                b.value(*opcode, &parts, Payload::None, ty)
+            }
+            Formula::Constant(_) | Formula::Integer(_) | Formula::Truth(_) => {
+                unreachable!("constants are done above")
+            }
+        };
+        self.emitted.push((formula.clone(), value));
+        value
     }
 }
 
@@ -549,6 +613,8 @@ fn write_number(f: &mut fmt::Formatter<'_>, value: f64) -> fmt::Result {
         (consts::LOG10_E, "log10(e)"),
         (consts::FRAC_2_SQRT_PI, "(2/√π)"),
         (-consts::FRAC_2_SQRT_PI, "-(2/√π)"),
+        (consts::PI, "π"),
+        (-consts::PI, "-π"),
     ];
     match named.iter().find(|(number, _)| *number == value) {
         Some((_, name)) => f.write_str(name),
