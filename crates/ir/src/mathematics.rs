@@ -222,6 +222,11 @@ fn inverse_or_zero(a: Formula) -> Formula {
     where_(equal(a.clone(), 0.0), ZERO, 1.0 / a)
 }
 
+/// `a` less the nearest multiple of 2, which is exact: the periods of what is computed of `π·a`.
+fn within_period(a: Formula) -> Formula {
+    a.clone() - 2.0 * round_even(0.5 * a)
+}
+
 macro_rules! rows {
     (functions { $(
         $(#[doc = $doc:literal])+ $name:ident $text:ident $value:ident($($compute:tt)+) {

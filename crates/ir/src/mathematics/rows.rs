@@ -196,6 +196,26 @@ macro_rules! with_functions {
         derivative: [[S], [-R]], slope: Finite, image: UNIT, cost: Call,
         llvm: ["sincos"], rust: "sin_cos", domain: [ALL]
     }
+    /// `sin(π·x)`, zero at whole numbers.
+    Sinpi sinpi Composite(|| {
+        let r = within_period(X);
+        let a = fabs(r.clone());
+        let near_one = where_(less(a.clone(), 0.75), cos(PI * (a.clone() - 0.5)), sin(PI * (1.0 - a.clone())));
+        let size = where_(less(a.clone(), 0.25), sin(PI * a), near_one);
+        copysign(size.clone(), where_(equal(size, 0.0), X, r))
+    }) {
+        derivative: [PI * cospi(X)], slope: Finite, image: UNIT, cost: Call,
+        not_reserved: ["sinpi"], domain: [(-0.5, 0.5)]
+    }
+    /// `cos(π·x)`, zero half way between whole numbers.
+    Cospi cospi Composite(|| {
+        let a = fabs(within_period(X));
+        let near_one = where_(less(a.clone(), 0.75), sin(PI * (0.5 - a.clone())), -cos(PI * (1.0 - a.clone())));
+        where_(less(a.clone(), 0.25), cos(PI * a), near_one)
+    }) {
+        derivative: [-PI * sinpi(X)], slope: Finite, image: UNIT, cost: Call,
+        not_reserved: ["cospi"], domain: [(-0.5, 0.5)]
+    }
     /// Tangent.
     Tan tan FloatUnary(libm::tan) {
         derivative: [1.0 + R * R], slope: Infinite("x = π/2 + kπ"), cost: Call,

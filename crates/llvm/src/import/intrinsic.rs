@@ -166,7 +166,12 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
             "ucmp" => self.three_way(call, LlvmInt::Ult, LlvmInt::Ugt),
             "fptosi.sat" => self.cast_by(call, Opcode::FptosiSat),
             "fptoui.sat" => self.cast_by(call, Opcode::FptouiSat),
-            "sincospi" => self.sine_and_cosine(call),
+            "sincospi" => {
+                let operand = self.value(call.arguments()[0])?;
+                let mut builder = self.builder();
+                let sine = builder.unary(Opcode::Sinpi, operand);
+                Ok(smallvec![sine, builder.unary(Opcode::Cospi, operand)])
+            }
             "is.fpclass" => self.is_class(call),
             "memcpy" | "memcpy.inline" => self.copy_or_fill(call, Opcode::Copy),
             "memmove" => self.copy_or_fill(call, Opcode::Move),
@@ -306,17 +311,6 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
             ty => return Err(unknown(format!("a power with an exponent of type {ty}"))),
         };
         self.library_operation(call, opcode, &[base, exponent])
-    }
-
-    /// Of an angle in half turns.
-    fn sine_and_cosine(&mut self, call: Value<'c>) -> Result<Leaves> {
-        let half_turns = self.value(call.arguments()[0])?;
-        let mut builder = self.builder();
-        let ty = builder.ty(half_turns);
-        let pi = builder.float(ty, std::f64::consts::PI);
-        let angle = builder.binary(Opcode::Fmul, half_turns, pi);
-        let sine = builder.unary(Opcode::Sin, angle);
-        Ok(smallvec![sine, builder.unary(Opcode::Cos, angle)])
     }
 
     /// An address with some of its low bits cleared, as an offset from itself, so that it is known where it leads.
