@@ -1,8 +1,8 @@
 //! How the time for a derivative grows with the size of the program.
 //!
-//! For functions of several shapes with 1,000, 10,000 and 100,000 operations, prints the time that reverse mode, forward mode
-//! and the optimisation of the gradient take, per operation of the primal. Where the time grows linearly, the
-//! numbers in a row stay the same.
+//! For functions of several shapes with 1,000, 10,000 and 100,000 operations, prints the time that reverse mode, forward mode,
+//! the optimisation of the gradient, and printing and parsing take, and then what each pass takes, per operation of the primal. Where the time grows
+//! linearly, the numbers of a shape stay the same.
 //!
 //! ```text
 //! cargo bench -p ferrozyme-diff --bench scaling
@@ -11,7 +11,9 @@
 use ferrozyme_diff::{Activity, Choices, Request, differentiate_forward, differentiate_reverse};
 use ferrozyme_ir::{
     Alignment, Builder, FloatPredicate, Function, FunctionId, Module, Opcode, Type, Value, all_ops,
+    parse_module, print_module,
 };
+use ferrozyme_opt::PASSES;
 use std::time::{Duration, Instant};
 
 type Shape = (&'static str, fn(usize) -> Module);
@@ -23,6 +25,7 @@ const SHAPES: &[Shape] = &[
     ("branches", branches),
     ("calls", calls),
     ("nested loops", nests),
+    ("stack slots", slots),
 ];
 
 fn main() {
@@ -33,55 +36,72 @@ fn main() {
     };
     println!("nanoseconds per operation of the primal");
     println!(
-        "{:<22} {:>9} {:>9} {:>9} {:>9}",
-        "shape", "operations", "reverse", "forward", "optimise"
+        "{:<22} {:>9} {:>9} {:>9} {:>9} {:>9}",
+        "shape", "operations", "reverse", "forward", "optimise", "text"
     );
     for (name, build) in SHAPES {
         for &size in sizes {
             let module = build(size);
-            let operations: usize = module
-                .functions
-                .values()
-                .filter(|function| function.body.is_some())
-                .map(|function| all_ops(function).len())
-                .sum();
-            let per_operation = |time: Duration| time.as_nanos() as usize / operations;
-            let reverse = best(|| {
-                let mut module = module.clone();
-                let request = request(&module);
-                let start = Instant::now();
-                differentiate_reverse(&mut module, &request).expect("it can be differentiated");
-                start.elapsed()
+            let request = request(&module);
+            let reverse = best(&module, |module| {
+                differentiate_reverse(module, &request).expect("it can be differentiated");
             });
-            let forward = best(|| {
-                let mut module = module.clone();
-                let request = request(&module);
-                let start = Instant::now();
-                differentiate_forward(&mut module, &request).expect("it can be differentiated");
-                start.elapsed()
+            let forward = best(&module, |module| {
+                differentiate_forward(module, &request).expect("it can be differentiated");
             });
-            let optimise = best(|| {
-                let mut module = module.clone();
-                let request = request(&module);
-                let gradient =
-                    differentiate_reverse(&mut module, &request).expect("it can be differentiated");
-                let start = Instant::now();
-                ferrozyme_opt::optimise(&mut module, gradient);
-                start.elapsed()
+            let mut with_gradient = module.clone();
+            let gradient = differentiate_reverse(&mut with_gradient, &request)
+                .expect("it can be differentiated");
+            let optimise = best(&with_gradient, |module| {
+                ferrozyme_opt::optimise(module, gradient);
             });
+            let text = best(&module, |module| {
+                parse_module(&print_module(module)).expect("what was printed can be parsed");
+            });
+            let operations = operations_of(&module);
+            let times = [reverse, forward, optimise, text];
+            let [reverse, forward, optimise, text] = times.map(|time| per(time, operations));
             println!(
-                "{name:<22} {operations:>9} {:>9} {:>9} {:>9}",
-                per_operation(reverse),
-                per_operation(forward),
-                per_operation(optimise)
+                "{name:<22} {operations:>9} {reverse:>9} {forward:>9} {optimise:>9} {text:>9}"
             );
+        }
+    }
+    println!("\n{:<22} {:<22} nanoseconds for each size", "pass", "shape");
+    for &(pass, run) in PASSES {
+        for (name, build) in SHAPES {
+            let times = sizes.iter().map(|&size| {
+                let module = build(size);
+                let main = main_function(&module);
+                let time = best(&module, |module| {
+                    run(module, main);
+                });
+                format!("{:>9}", per(time, operations_of(&module)))
+            });
+            let times: Vec<String> = times.collect();
+            println!("{pass:<22} {name:<22} {}", times.join(" "));
         }
     }
 }
 
+fn operations_of(module: &Module) -> usize {
+    let functions = module.functions.values();
+    let defined = functions.filter(|function| function.body.is_some());
+    defined.map(|function| all_ops(function).len()).sum()
+}
+
+fn per(time: Duration, operations: usize) -> usize {
+    time.as_nanos() as usize / operations
+}
+
 /// The shortest of three runs.
-fn best(mut run: impl FnMut() -> Duration) -> Duration {
-    (0..3).map(|_| run()).min().expect("there were three")
+fn best(module: &Module, run: impl Fn(&mut Module)) -> Duration {
+    let runs = (0..3).map(|_| {
+        let mut module = module.clone();
+        let start = Instant::now();
+        run(&mut module);
+        start.elapsed()
+    });
+    runs.min().expect("there were three")
 }
 
 fn main_function(module: &Module) -> FunctionId {
@@ -163,6 +183,23 @@ fn memory(size: usize) -> Module {
             sum = b.binary(Opcode::Fadd, sum, square);
         }
         sum
+    })
+}
+
+/// Floats that go through memory behind a pointer which is in memory itself.
+fn slots(size: usize) -> Module {
+    with_main(|b, x, _| {
+        let mut value = b.load(Type::F64, x, align());
+        for _ in 0..size / 7 {
+            let eight = b.i64(8);
+            let (slot, pointer) = (b.stack(eight, align()), b.stack(eight, align()));
+            b.store(value, slot, align());
+            b.store(slot, pointer, align());
+            let found = b.load(Type::PTR, pointer, align());
+            let loaded = b.load(Type::F64, found, align());
+            value = b.binary(Opcode::Fmul, loaded, value);
+        }
+        value
     })
 }
 

@@ -1,8 +1,7 @@
-//! Passes take functions of any length: 100,000 operations in a row, or in a thousand loops, are a matter of seconds.
+//! Passes take functions of any length: 100,000 operations in a row, or in a thousand loops. How long they take is measured by `cargo bench -p ferrozyme-diff --bench scaling`.
 
 use ferrozyme_ir::{Alignment, Builder, Function, FunctionId, Module, Opcode, Type, verify_module};
 use ferrozyme_opt::PASSES;
-use std::time::{Duration, Instant};
 
 /// A row of loads, arithmetic and stores, over two arrays, in `loops` loops one after the other.
 fn large(operations: usize, loops: usize) -> (Module, FunctionId) {
@@ -58,14 +57,7 @@ fn passes_finish_on_large_functions() {
     for loops in [0, 10, 1_000] {
         for &(name, pass) in PASSES {
             let (mut module, id) = large(100_000, loops);
-            let start = Instant::now();
             pass(&mut module, id);
-            let time = start.elapsed();
-            println!("{loops} loops: {name} took {time:?}");
-            assert!(
-                time < Duration::from_secs(60),
-                "{name} took {time:?} on 100,000 operations in {loops} loops"
-            );
             assert!(verify_module(&module).is_ok(), "{name} broke the function");
         }
     }
@@ -115,9 +107,7 @@ fn passes_finish_on_deeply_nested_functions() {
     for &(name, pass) in PASSES {
         let (mut module, id) = deep(depth);
         assert!(verify_module(&module).is_ok());
-        let start = Instant::now();
         pass(&mut module, id);
-        println!("{name} took {:?}", start.elapsed());
         assert!(verify_module(&module).is_ok(), "{name} broke the function");
     }
 }

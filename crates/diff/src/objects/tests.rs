@@ -1363,24 +1363,16 @@ fn long_function(operations: usize) -> String {
 }
 
 #[test]
-fn time_grows_with_the_number_of_operations() {
-    let time = |operations: usize| {
+fn classes_grow_with_the_number_of_operations() {
+    let classes = |operations: usize| {
         let module = module(&long_function(operations));
         let function = module.functions.keys().next().expect("there is a function");
-        // The best of some runs: others use the machine as well.
-        let runs = (0..3).map(|_| {
-            let start = std::time::Instant::now();
-            let objects = Objects::analyse(&module, function, &mut ObjectsCache::new(), None);
-            assert!(objects.classes().count() > operations / 10);
-            start.elapsed()
-        });
-        runs.min().expect("it ran")
+        let objects = Objects::analyse(&module, function, &mut ObjectsCache::new(), None);
+        objects.classes().count()
     };
-    let (few, many) = (time(5_000), time(50_000));
-    assert!(
-        many < 100 * few,
-        "{few:?} for 5,000 operations but {many:?} for 50,000"
-    );
+    let (few, many) = (classes(5_000), classes(50_000));
+    assert!(few > 500 && many > 5_000, "{few} and {many}");
+    assert!(many <= 10 * few, "{few} and {many}");
 }
 
 #[test]

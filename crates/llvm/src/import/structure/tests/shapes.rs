@@ -361,7 +361,7 @@ fn a_loop_with_two_entries() {
 }
 
 #[test]
-fn long_rows_of_blocks_take_no_stack_and_little_time() {
+fn long_rows_of_blocks_take_no_stack() {
     let mut sketch = Sketch::default();
     let panic = sketch.block(0);
     let mut last = panic;
@@ -377,9 +377,7 @@ fn long_rows_of_blocks_take_no_stack_and_little_time() {
         sketch.branch(block, (block + 1, &[]), (panic, &[]));
     }
     sketch.ret(last, &[]);
-    let start = std::time::Instant::now();
     let module = structured(&sketch.graph, 0).expect("checks do not nest");
-    assert!(start.elapsed().as_secs() < 10);
     check_same(&sketch.graph, &module, &[1, 1, 1, 0]);
 }
 
