@@ -121,24 +121,25 @@ pub(crate) fn assume_constants<T>(
     }
 }
 
-/// Whether a module keeps pointers in globals that it can change: then a pointer that is found in memory may have been put there before the derivative ran, and
-/// have no shadow.
+/// Whether a module keeps pointers in globals that it can change, or of which the contents are not seen: then a pointer that is found in memory may have been put
+/// there before the derivative ran, and have no shadow.
 pub(crate) fn keeps_pointers_in_globals(module: &Module, cache: &mut ObjectsCache) -> bool {
-    let may_change = |id: GlobalId| {
+    let is_unknown = |id: GlobalId| {
         let global = &module.globals[id];
         // The addresses in a shadow of a constant stay what they are.
-        !global.constant && !global.shared && constant_in_shadow(module, id).is_none()
+        let changes = !global.constant && constant_in_shadow(module, id).is_none();
+        (changes || global.bytes.is_none()) && !global.shared
     };
     let word = Scalar::Ptr.bytes();
     let mut globals = module.globals.iter();
-    if !globals.any(|(id, global)| global.size >= word && may_change(id)) {
+    if !globals.any(|(id, global)| global.size >= word && is_unknown(id)) {
         return false;
     }
     let mut functions = module.functions.iter();
     functions.any(|(id, function)| {
         let holds = |objects: &Objects, class: Class| {
             let mut sources = objects.sources(class);
-            sources.any(|source| matches!(source, Source::Global(global) if may_change(global)))
+            sources.any(|source| matches!(source, Source::Global(global) if is_unknown(global)))
                 && objects.pointees(class).next().is_some()
         };
         function.body.is_some() && {

@@ -56,10 +56,14 @@ impl<'c> Builder<'c> {
             instruction.is_instruction(),
             "{instruction} is no instruction"
         );
-        call!(LLVMPositionBuilderBeforeInstrAndDbgRecords(
-            self.raw,
-            instruction.raw
-        ));
+        // What takes the place of a terminator takes over its debug records: there can be none behind the end of a block.
+        match instruction.is_terminator() {
+            true => call!(LLVMPositionBuilderBefore(self.raw, instruction.raw)),
+            false => call!(LLVMPositionBuilderBeforeInstrAndDbgRecords(
+                self.raw,
+                instruction.raw
+            )),
+        }
     }
 
     /// The block that is being built.

@@ -432,6 +432,7 @@ table! {
     fn LLVMCreateBuilderInContext(ContextRef) -> BuilderRef;
     fn LLVMDisposeBuilder(BuilderRef);
     fn LLVMPositionBuilderAtEnd(BuilderRef, BlockRef);
+    fn LLVMPositionBuilderBefore(BuilderRef, ValueRef);
     fn LLVMPositionBuilderBeforeInstrAndDbgRecords(BuilderRef, ValueRef);
     fn LLVMGetInsertBlock(BuilderRef) -> BlockRef;
     fn LLVMInsertIntoBuilderWithName(BuilderRef, ValueRef, Text);

@@ -180,3 +180,37 @@ fn what_passes_leave_malformed_is_an_error() {
     let broken = optimise("default<O2>,trigger-verifier-error");
     assert!(matches!(broken, Err(LlvmError::Malformed { .. })));
 }
+
+/// What debug records say of a terminator belongs to the one that takes its place.
+#[test]
+fn a_terminator_with_debug_records_is_replaced() {
+    let context = Context::new().unwrap();
+    let text = r#"
+declare void @g()
+define void @f(i32 %x) !dbg !3 {
+    #dbg_value(i32 %x, !5, !DIExpression(), !6)
+  br label %end, !dbg !6
+end:
+  ret void
+}
+!llvm.dbg.cu = !{!0}
+!llvm.module.flags = !{!2}
+!0 = distinct !DICompileUnit(language: DW_LANG_C99, file: !1, emissionKind: FullDebug)
+!1 = !DIFile(filename: "f.c", directory: ".")
+!2 = !{i32 2, !"Debug Info Version", i32 3}
+!3 = distinct !DISubprogram(name: "f", file: !1, line: 1, type: !4, unit: !0, spFlags: DISPFlagDefinition)
+!4 = !DISubroutineType(types: !{null})
+!5 = !DILocalVariable(name: "x", arg: 1, scope: !3, file: !1, line: 1)
+!6 = !DILocation(line: 1, scope: !3)
+"#;
+    let module = context.parse_text("test", text).unwrap();
+    module.verify().unwrap();
+    let entry = module.function("f").unwrap().blocks()[0];
+    let old = entry.terminator().unwrap();
+    let builder = context.builder();
+    builder.before(old);
+    builder.branch(old.successors()[0]);
+    old.erase();
+    module.verify().unwrap();
+    assert!(module.to_string().contains("#dbg_value"));
+}

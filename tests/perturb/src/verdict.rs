@@ -5,8 +5,8 @@ use crate::say;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// What is in the last words of a program that calls a derivative which could not be made.
-const REFUSED: &str = "Ferrozyme: refused: ";
+/// How the last words of a program begin that calls a derivative which could not be made, or which finds while it runs that it cannot go on.
+const REFUSED: &str = "Ferrozyme: ";
 
 /// How many seconds tests may take.
 const LIMIT: &str = "600";
@@ -75,7 +75,7 @@ pub(crate) fn judge(
         let said = what_was_said(&output);
         if output.status.success() {
             tally.equal += 1;
-        } else if let Some(reason) = said.lines().find(|line| line.contains(REFUSED)) {
+        } else if let Some(reason) = said.lines().find(|line| line.starts_with(REFUSED)) {
             tally.refused.push(format!("{place}: {test}: {reason}"));
         } else {
             let status = output.status;

@@ -101,7 +101,27 @@ fn boxed_closure(k: f64) -> Box<dyn Fn(f64) -> f64> {
     Box::new(move |x| table[0] * x + table[1])
 }
 
+/// Rows of a constant table, the first of which is empty and lies nowhere.
+const ROWS: [&[f64]; 3] = [&[], &[0.2], &[0.5, -0.25]];
+
+#[inline(never)]
+fn row<'a>(table: &[&'a [f64]; 3], own: &'a [f64], index: usize) -> &'a [f64] {
+    table.get(index).copied().unwrap_or(own)
+}
+
+#[inline(never)]
+fn sum_of_rows(table: &[&[f64]; 3], own: &[f64], count: usize, k: f64) -> f64 {
+    let row = |index| {
+        row(table, own, index)
+            .iter()
+            .map(|w| w * w * k)
+            .sum::<f64>()
+    };
+    (0..count).map(row).sum()
+}
+
 scalar_programs! {
+    constant_rows = |k| sum_of_rows(&ROWS, &[k, k * k], 3 + usize::from(k.abs() < 100.0), k);
     vector = |k| doubled(k)[0];
     option = |k| some_vector(k).map_or(k * 0.5, |v| v[0] * v[1]);
     pair = |k| { let (a, b) = two_vectors(k); a[0] * b[1] + b[0] };

@@ -87,7 +87,7 @@ impl<'c> Importer<'c, '_> {
 }
 
 /// The number that an address is, if it is made of nothing else.
-fn fixed_address(constant: Value<'_>) -> Option<u128> {
+pub(super) fn fixed_address(constant: Value<'_>) -> Option<u128> {
     let integer = constant.is(Opcode::IntToPtr).then(|| constant.operand(0))?;
     let fits = integer
         .ty()

@@ -1,6 +1,7 @@
 //! Global variables with their contents: bytes, and addresses within them.
 
 use super::Importer;
+use super::constant::fixed_address;
 use crate::types::{Type, TypeKind};
 use crate::value::{Value, ValueKind};
 use ferrozyme_ir::{Alignment, Global, GlobalId, Symbol};
@@ -127,6 +128,11 @@ impl<'c> Importer<'c, '_> {
                 Some(())
             }
             TypeKind::Pointer => {
+                // An empty slice has the address of nothing: its alignment.
+                if let Some(address) = fixed_address(constant) {
+                    let size = self.store_size(of)?;
+                    return contents.write(offset, &address.to_le_bytes()[..size]);
+                }
                 let symbol = self.address(constant)?;
                 contents.addresses.push((offset, symbol));
                 Some(())

@@ -47,6 +47,7 @@ declare void @_RNvCs_7___rustc35___rust_no_alloc_shim_is_unstable_v2()
 @counter = global i64 5
 @elsewhere = external global i32
 @methods = private constant { ptr, i64, ptr } { ptr @stack, i64 8, ptr @table }
+@rows = private constant [2 x { ptr, i64 }] [{ ptr, i64 } { ptr inttoptr (i64 8 to ptr), i64 0 }, { ptr, i64 } { ptr @table, i64 3 }]
 @alias = alias double, ptr @table
 @own = thread_local global i64 0
 
@@ -63,7 +64,11 @@ define double @globals(i64 %i) {
   store i64 %6, ptr %9, align 8
   %10 = fadd double %2, %3
   %11 = fadd double %10, %7
-  ret double %11
+  %12 = getelementptr inbounds [2 x { ptr, i64 }], ptr @rows, i64 0, i64 %i
+  %13 = load ptr, ptr %12, align 8
+  %14 = load double, ptr %13, align 8
+  %15 = fadd double %11, %14
+  ret double %15
 }
 
 define ptr @end(i1 %c) {
