@@ -30,8 +30,9 @@
 //! reverse sweep that follows the whole forward sweep. Where that order is to be kept, only the last operation of a region is taken.
 
 use crate::activity::Activities;
-use crate::augment::{Augmented, Step};
-use crate::plan::{Surroundings, live_regions, needed_by};
+use crate::augment::Augmented;
+use crate::plan::{Surroundings, live_regions};
+use crate::step::{Step, needed_by};
 use ferrozyme_ir::entity::SecondaryMap;
 use ferrozyme_ir::{Effect, Function, Op, Opcode, Region, Value, for_each_op, returning_ops};
 use ferrozyme_opt::alias::{Aliases, Footprint};

@@ -4,6 +4,8 @@
 //! forward sweep returns a tape, which the reverse sweep consumes. Calls inside a differentiated function are always split,
 //! since everything between the two happens in the meantime; so recursion needs nothing more.
 
+mod joined;
+
 use crate::activity::{Activities, Giver, Question, analyse_activity};
 use crate::augment::{Augmented, CalleeDerivative, Callees, Lists, SplitKey, Sweep, augment};
 use crate::deferral::{self, ListKey, Manner};
@@ -19,12 +21,14 @@ use crate::reverse::{Forward, reverse};
 use crate::rules;
 use crate::statics::{Assumption, assume_constants, keeps_pointers_in_globals};
 use crate::tape::{self, Tape};
+use crate::tape::{pack_tape, unpack_tape};
 use ferrozyme_ir::{
-    Alignment, Builder, Constant, Function, FunctionId, GlobalId, Module, Opcode, Param,
-    ParamFacts, Symbol, Type, Value,
+    Alignment, Builder, Constant, Function, FunctionId, GlobalId, Module, Opcode, Param, Symbol,
+    Type, Value,
 };
 use ferrozyme_opt::alias::Aliases;
 use ferrozyme_refusal::Refusal;
+use joined::join_split;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -49,48 +53,6 @@ pub fn differentiate_reverse(module: &mut Module, request: &Request) -> Result<F
     assume_constants(module, |module, assumption| {
         Session::new(module, assumption).combined(request)
     })
-}
-
-/// The two functions of split reverse mode as one, with the signature of combined reverse mode.
-fn join_split(module: &mut Module, split: Split, request: &Request) -> FunctionId {
-    let (augmented, reverse) = (
-        &module.functions[split.augmented],
-        &module.functions[split.reverse],
-    );
-    let given = augmented.params.len();
-    let seeds = reverse.params.len() - given - 1;
-    let mut params = augmented.params.clone();
-    params.extend(reverse.params[given..given + seeds].iter().cloned());
-    for param in &mut params {
-        // What lies in memory is needed between the two.
-        param.facts = ParamFacts {
-            noalias: param.facts.noalias,
-            align: param.facts.align,
-            range: param.facts.range,
-            layout: param.facts.layout.take(),
-            ..ParamFacts::default()
-        };
-    }
-    let (found, gradients) = (augmented.results.clone(), reverse.results.clone());
-    let kept = match request.primal {
-        true => request.results.len(),
-        false => 0,
-    };
-    let results: Vec<Type> = found[..kept].iter().chain(&gradients).copied().collect();
-    let name = module.fresh_name(&format!("{}.grad", module.functions[request.function].name));
-    let mut target = Function::define(name, params, results);
-    let arguments = target.arguments().to_vec();
-    let mut b = Builder::at_body(&mut target);
-    let forwards = b.call(split.augmented, &arguments[..given], &found);
-    let found = target.ops[forwards].results.to_vec();
-    let mut passed = arguments;
-    passed.extend(found.last());
-    let mut b = Builder::at_body(&mut target);
-    let backwards = b.call(split.reverse, &passed, &gradients);
-    let gradients = target.ops[backwards].results.to_vec();
-    let values: Vec<Value> = found[..kept].iter().chain(&gradients).copied().collect();
-    Builder::at_body(&mut target).ret(&values);
-    module.functions.push(target)
 }
 
 /// Makes the reverse derivative of a function as two functions.
@@ -780,66 +742,6 @@ fn add_seeds(
 fn name_derivative(target: &mut Function, source: &Function, value: Value, seed: Value) {
     let name = source.values[value].name.as_deref().unwrap_or("result");
     target.set_name(seed, format!("d{name}"));
-}
-
-/// Stores the values that the reverse sweep reads, and gives where; null if there are none.
-fn pack_tape(target: &mut Function, tape: &Tape) -> Value {
-    let body = target.body();
-    let mut b = Builder::new(target, body);
-    if tape.kept.is_empty() {
-        return b.zero(Type::PTR);
-    }
-    let (offsets, bytes) = tape_layout(b.function, tape);
-    let size = b.i64(bytes as i64);
-    let align = Alignment::new(16).expect("a power of two");
-    let memory = b.alloc(size, align, false);
-    b.function.set_name(memory, "tape");
-    for (&value, offset) in tape.kept.iter().zip(offsets) {
-        let slot = b.offset_bytes(memory, offset as i64);
-        b.store(value, slot, Alignment::natural(b.ty(value)));
-    }
-    memory
-}
-
-/// Reads them back, and releases the memory.
-fn unpack_tape(
-    target: &mut Function,
-    source: &Function,
-    tape: &Tape,
-    memory: Value,
-    known: &mut FxHashMap<Value, Value>,
-) {
-    if tape.kept.is_empty() {
-        return;
-    }
-    let (offsets, _) = tape_layout(source, tape);
-    let mut b = Builder::at_body(target);
-    for (&value, offset) in tape.kept.iter().zip(offsets) {
-        let ty = source.ty(value);
-        let slot = b.offset_bytes(memory, offset as i64);
-        let read = b.load(ty, slot, Alignment::natural(ty));
-        if let Some(name) = &source.values[value].name {
-            b.function.set_name(read, name.clone());
-        }
-        known.insert(value, read);
-    }
-    b.free(memory);
-}
-
-/// Where each kept value stands in the tape, and how many bytes it has.
-fn tape_layout(function: &Function, tape: &Tape) -> (Vec<u64>, u64) {
-    let mut end = 0u64;
-    let offsets = tape
-        .kept
-        .iter()
-        .map(|&value| {
-            let ty = function.ty(value);
-            let offset = end.next_multiple_of(ty.scalar().bytes());
-            end = offset + ty.bytes();
-            offset
-        })
-        .collect();
-    (offsets, end)
 }
 
 /// Which of the first parameters a function uses.

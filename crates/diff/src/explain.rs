@@ -1,13 +1,13 @@
 //! The analyses and the caching plan as text, for people who want to know what is saved and why.
 
 use crate::activity::{Activities, Giver, Question, analyse_activity};
-use crate::augment::Step;
 use crate::differentiate::{Study, study_reverse};
 use crate::error::Error;
 use crate::objects::{Objects, ObjectsCache};
 use crate::plan::{Decision, Plan, Reason};
 use crate::request::{Activity, Request};
 use crate::statics::assume_constants;
+use crate::step::Step;
 use ferrozyme_ir::{Function, Module, Names, Op, Opcode, Region, Value, all_ops, print_op_with};
 use ferrozyme_opt::indices::Indices;
 use ferrozyme_opt::symbolic::Symbolic;

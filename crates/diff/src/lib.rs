@@ -24,6 +24,7 @@ pub mod rules;
 mod search;
 mod shadowing;
 mod statics;
+mod step;
 mod tape;
 mod unions;
 mod usage;

@@ -24,10 +24,10 @@ mod stored;
 
 use crate::activity::Activities;
 use crate::at_once::{AtOnce, find_at_once};
-use crate::augment::{Augmented, CallTarget, Step};
+use crate::augment::Augmented;
 use crate::minimum_cut::{Graph, INFINITE, SINK, SOURCE};
 use crate::request::{Caching, Choices};
-use crate::rules;
+use crate::step::needed_by;
 use ferrozyme_ir::entity::SecondaryMap;
 use ferrozyme_ir::{
     Constant, Effect, Function, MemoryEffect, Module, Op, Opcode, Payload, Region, Structure,
@@ -194,75 +194,6 @@ pub(crate) fn plan(
     }
     planner.expand();
     planner.conclude()
-}
-
-/// The values of the forward sweep that a step of the reverse sweep reads.
-pub(crate) fn needed_by(
-    augmented: &Augmented,
-    activities: &Activities,
-    op: Op,
-    step: &Step,
-) -> Vec<Value> {
-    let function = &augmented.function;
-    let data = &function.ops[op];
-    match step {
-        Step::Rule => {
-            let needs = rules::needs(function, op, active_operands(function, activities, op));
-            let operands = data.operands.iter().enumerate();
-            let results = data.results.iter().enumerate();
-            operands
-                .filter(|(index, _)| needs.operands >> index & 1 == 1)
-                .chain(results.filter(|(index, _)| needs.results >> index & 1 == 1))
-                .map(|(_, &value)| value)
-                .collect()
-        }
-        Step::Update { number, last, .. } => vec![*number, *last],
-        Step::Load { shadow } | Step::Store { shadow } | Step::AtomicAdd { shadow } => {
-            vec![*shadow]
-        }
-        Step::LoadUnion { shadow, shape } => vec![*shadow, *shape],
-        Step::StoreUnion { shadow, shape } => {
-            [Some(*shadow), *shape].into_iter().flatten().collect()
-        }
-        Step::Copy {
-            to,
-            from,
-            bytes,
-            constant,
-            ..
-        } => [Some(*to), *from, Some(*bytes), *constant]
-            .into_iter()
-            .flatten()
-            .collect(),
-        Step::CopyUnions {
-            to,
-            from,
-            bytes,
-            shape,
-            constant,
-        } => [Some(*to), *from, Some(*bytes), *shape, *constant]
-            .into_iter()
-            .flatten()
-            .collect(),
-        Step::FillUnions { to, bytes } => vec![*to, *bytes],
-        Step::Fill { to, bytes, .. } => vec![*to, *bytes],
-        Step::Call(call) => {
-            let mut values: Vec<Value> = call.args.iter().flatten().copied().collect();
-            values.extend(call.tape);
-            if let CallTarget::Indirect(pointer) = call.reverse {
-                values.push(pointer);
-            }
-            values
-        }
-        Step::Release { pointers, size, .. } => pointers.iter().chain(size).copied().collect(),
-        Step::Regions => match data.opcode {
-            Opcode::For => data.operands[..3].to_vec(),
-            Opcode::Loop => vec![augmented.trips[&op].count],
-            // Where all regions but one end in a trap there is nothing to choose.
-            _ if live_regions(function, op).len() < 2 => Vec::new(),
-            _ => vec![data.operands[0]],
-        },
-    }
 }
 
 /// The regions of an operation from which control comes back.

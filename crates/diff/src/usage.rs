@@ -25,8 +25,8 @@
 //! the value is used; where conditions are nested too deep, it may hold elsewhere, too.
 
 use crate::activity::Activities;
-use crate::augment::Step;
 use crate::plan::{active_operands, live_regions};
+use crate::step::Step;
 use ferrozyme_ir::{Effect, Function, Op, Opcode, Region, Structure, Type, Value, all_ops};
 use ferrozyme_opt::{Speculation, speculation};
 use rustc_hash::{FxHashMap, FxHashSet};

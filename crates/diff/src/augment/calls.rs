@@ -1,12 +1,13 @@
 //! Calls in the forward sweep: replaced by the callee's forward sweep, by a rule's, or by what a table of derivatives leads to.
 
-use super::{Augmenter, CallStep, CallTarget, Lists, SplitKey, Step};
+use super::{Augmenter, Lists, SplitKey};
 use crate::activity::reachable_from;
 use crate::deferral::ListKey;
 use crate::error::Error;
 use crate::given_code::stop_without_table;
 use crate::objects::ValueKind;
 use crate::request::Activity;
+use crate::step::{CallStep, CallTarget, Step};
 use crate::unions;
 use ferrozyme_ir::{
     Alignment, Constant, Function, FunctionId, Layout, Op, Payload, Region, Type, Value,

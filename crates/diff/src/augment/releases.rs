@@ -2,11 +2,12 @@
 //!
 //! What the reverse sweep still needs is released after it (see `deferral.rs`), and what memory of the caller's had in its shadow is not lost with it (see `given_memory.rs`).
 
-use super::{Augmenter, Lists, Step};
+use super::{Augmenter, Lists};
 use crate::deferral::{self, ListKey, Manner};
 use crate::error::Error;
 use crate::given_memory::{self, Action, LOST_SEED, UNCLEAR, UNSIZED};
 use crate::memory::{self, Released};
+use crate::step::Step;
 use crate::unions;
 use ferrozyme_ir::{Alignment, Builder, IntPredicate, Op, Opcode, Payload, Region, Type, Value};
 use rustc_hash::FxHashMap;

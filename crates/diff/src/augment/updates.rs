@@ -11,7 +11,8 @@
 //! The adjoint of the result goes to what replaced the value last, and to nothing else. So the reverse sweep need not know of each
 //! iteration whether it replaced the value, only which one was the last: one number instead of one for each iteration.
 
-use super::{Augmenter, Step};
+use super::Augmenter;
+use crate::step::Step;
 use ferrozyme_ir::{Builder, Function, Op, Opcode, Type, Value, for_each_op};
 use ferrozyme_opt::{add_carried, first_carried, first_yielded};
 
