@@ -1,4 +1,4 @@
-// flags: -lm; stops: Ferrozyme: derivatives would flow through memory that a global variable pointed to before the derivative was called
+// flags: -lm; stops: Ferrozyme: derivatives would flow through memory that a global variable pointed to before the derivative was called, and which has no shadow [FZ0701]
 // A work array in a structure that is written as well: whether it was made before shows when the program runs.
 #include "check.h"
 

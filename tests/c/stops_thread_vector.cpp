@@ -1,4 +1,4 @@
-// flags: -lm; stops: Ferrozyme: derivatives would flow through memory that a global variable pointed to before the derivative was called
+// flags: -lm; stops: Ferrozyme: derivatives would flow through memory that a global variable pointed to before the derivative was called, and which has no shadow [FZ0701]
 // A vector that lives on between calls: the first derivative makes its memory, and its shadow; the second finds memory of which no shadow is known.
 #include "check.h"
 #include <vector>

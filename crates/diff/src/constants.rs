@@ -29,8 +29,6 @@ const SINK: &str = "ferrozyme.sink";
 /// As many bytes as the largest vector that is loaded at once.
 const SINK_BYTES: u64 = 128;
 
-pub(crate) const STORED: &str = "Ferrozyme: a value with a derivative, or a pointer to memory with derivatives, is put into memory of a `Const` argument or into what a closure captures. Give it a shadow (`Duplicated`), or keep such values out of it";
-
 impl Augmenter<'_> {
     fn may_be_constant(&self, pointer: Value) -> bool {
         let Sweep {
@@ -118,7 +116,7 @@ impl Augmenter<'_> {
         let (is_union, is_address) = (self.is_union(value), self.has_shadow(value));
         let mut b = self.builder(region, op);
         if is_active && !is_union {
-            memory::stop_if(&mut b, constant, STORED);
+            memory::stop_if(&mut b, constant, &Refusal::StoredToConstant);
         } else if is_address {
             stop_if_shadowed(&mut b, constant, value, stored);
         }
@@ -219,7 +217,7 @@ pub(crate) fn stop_if_shadowed(
             b.binary(Opcode::And, constant, has_shadow)
         }
     };
-    memory::stop_if(b, lost, STORED);
+    memory::stop_if(b, lost, &Refusal::StoredToConstant);
 }
 
 /// How many bytes of a shadow are written: none of constant memory.

@@ -57,7 +57,7 @@ pub(crate) fn stop_without_table(b: &mut Builder<'_>, function: Value, table: Va
     let is_no_table = b.binary(Opcode::Or, same, none);
     let (_, then_region, else_region) = b.if_else(is_no_table, &[]);
     b.inside(then_region, |b| {
-        b.trap("Ferrozyme: a function is called through a pointer of which the shadow leads to no derivative");
+        b.trap(&Refusal::NoTableBehindShadow.stop_text());
     });
     b.inside(else_region, |b| {
         b.yields(&[]);

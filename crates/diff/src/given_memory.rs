@@ -27,6 +27,7 @@ use ferrozyme_ir::{
     Alignment, Builder, Function, FunctionId, IntPredicate, MemoryEffect, Module, Opcode, Payload,
     Type, Value,
 };
+use ferrozyme_refusal::Refusal;
 
 /// How many bytes a register has.
 pub(crate) const REGISTER_BYTES: i64 = 48;
@@ -225,22 +226,6 @@ const RUNTIME: &str = "
     }
 ";
 
-/// What the program says where a gradient would be lost.
-pub(crate) const LOST: &str = "Ferrozyme: memory of an argument was released, and with it a gradient that is not zero. \
-    Let the function work on a copy, or keep what it replaces; a container that grows needs room enough from the start, unless it is a `Vec`";
-
-/// What the program says where a seed is for memory that is no more.
-pub(crate) const LOST_SEED: &str = "Ferrozyme: memory of an argument was released, and its shadow is not zero: \
-    a seed is for what is there in the end. Set the shadow to zero, or let the function work on a copy";
-
-/// What the program says where floats in released memory cannot be told from something else.
-pub(crate) const UNCLEAR: &str = "Ferrozyme: memory of an argument was released in which floats share their place with pointers or numbers, \
-    and whether a gradient is lost with it cannot be told. Let the function work on a copy";
-
-/// What the program says where memory is released by an allocator that is not told its size, and that cannot be asked.
-pub(crate) const UNSIZED: &str = "Ferrozyme: memory of an argument was released without its size, and whether a gradient is lost with it cannot be told. \
-    Let the function work on a copy";
-
 /// The function `(shadow, successor)` that is told which memory took the place of which, by their addresses, if the module declares it: the program compares the places of memory
 /// before and after a derivative.
 pub const MOVED: &str = "__ferrozyme_moved";
@@ -281,7 +266,7 @@ pub(crate) fn measure_shadow(
     let (rest, zero) = (b.i64(8), b.i64(0));
     let sure = b.binary(Opcode::Sub, room, rest);
     let sure = b.binary(Opcode::Smax, sure, zero);
-    memory::stop_unless_zero(b, cells, shadow, sure, LOST_SEED);
+    memory::stop_unless_zero(b, cells, shadow, sure, &Refusal::LostSeed);
     let unsure = b.binary(Opcode::Sub, room, sure);
     let (at, byte) = (b.offset(shadow, sure, 1), b.zero(Type::I8));
     b.fill(at, byte, unsure, Alignment::ONE);
@@ -353,7 +338,7 @@ fn settle(
                 b.yields(&[]);
             });
             b.inside(lost, |b| {
-                memory::stop_unless_zero(b, cells, shadow, bytes, LOST);
+                memory::stop_unless_zero(b, cells, shadow, bytes, &Refusal::LostGradient);
                 b.yields(&[]);
             });
             b.yields(&[]);

@@ -15,7 +15,7 @@ use ferrozyme_ir::{
     Alignment, Builder, FloatPredicate, Function, IntPredicate, Opcode, Payload, Scalar, Type,
     Value,
 };
-use ferrozyme_refusal::UnknownBytes;
+use ferrozyme_refusal::{Refusal, UnknownBytes};
 
 /// Whether the memory at an address surely is not its own shadow. Memory of integers is, and who gets a pointer to it need not know what it holds.
 pub(crate) fn has_shadow_apart(objects: &Objects, function: &Function, address: Value) -> bool {
@@ -362,7 +362,7 @@ pub(crate) fn stop_unless_zero(
     cells: &Cells,
     shadow: Value,
     bytes: Value,
-    message: &str,
+    refusal: &Refusal,
 ) {
     for_each_field(b, cells, bytes, is_float, &mut |b, field, at| {
         let What::Float(scalar) = field.what else {
@@ -372,15 +372,15 @@ pub(crate) fn stop_unless_zero(
         let at = b.offset(shadow, at, 1);
         let (float, zero) = (b.load(ty, at, Alignment::ONE), b.zero(ty));
         let differs = b.fcmp(FloatPredicate::Une, float, zero);
-        stop_if(b, differs, message);
+        stop_if(b, differs, refusal);
     });
 }
 
 /// Stops the program if a condition holds.
-pub(crate) fn stop_if(b: &mut Builder<'_>, condition: Value, message: &str) {
+pub(crate) fn stop_if(b: &mut Builder<'_>, condition: Value, refusal: &Refusal) {
     let (_, then_region, else_region) = b.if_else(condition, &[]);
     b.inside(then_region, |b| {
-        b.trap(message);
+        b.trap(&refusal.stop_text());
     });
     b.inside(else_region, |b| b.yields(&[]));
 }

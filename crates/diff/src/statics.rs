@@ -16,6 +16,7 @@ use crate::shadowing::leads_on;
 use ferrozyme_ir::{
     Builder, FunctionId, GlobalId, IntPredicate, Module, OpData, Opcode, Scalar, Type, Value,
 };
+use ferrozyme_refusal::Refusal;
 use rustc_hash::FxHashSet;
 
 /// Declares globals inactive that no function of the module writes, nor what pointers in them lead to.
@@ -149,14 +150,6 @@ pub(crate) fn keeps_pointers_in_globals(module: &Module, cache: &mut ObjectsCach
     })
 }
 
-/// What the program says where a pointer leads to memory without a shadow.
-const WITHOUT_SHADOW: &str = "Ferrozyme: derivatives would flow through memory that a global variable pointed to before the derivative was called, and which has no shadow. \
-    Give the memory to the function as an argument with a shadow, or make and release it inside";
-
-/// What it says where code without derivatives put the pointer there, as far as can be told.
-const MADE_WITHOUT_SHADOW: &str = "Ferrozyme: memory has no shadow that lies behind a pointer where floats are at other times: it was made by code without derivatives (a text that was put together, say). \
-    Keep values that carry derivatives apart from it, in a vector, say, and only their positions beside it";
-
 /// Stops the program where a pointer that was found in memory leads somewhere, and its shadow nowhere. Where it was found floats may be at other times (`in_union`).
 pub(crate) fn stop_without_shadow(
     b: &mut Builder<'_>,
@@ -168,11 +161,12 @@ pub(crate) fn stop_without_shadow(
     let leads = b.icmp(IntPredicate::Ne, pointer, null);
     let lost = b.icmp(IntPredicate::Eq, shadow, null);
     let both = b.binary(Opcode::And, leads, lost);
-    let message = match in_union {
-        true => MADE_WITHOUT_SHADOW,
-        false => WITHOUT_SHADOW,
+    let refusal = match in_union {
+        // Code without derivatives put it there, as far as can be told.
+        true => Refusal::NoShadowBehindUnion,
+        false => Refusal::NoShadowBehindGlobal,
     };
-    stop_if(b, both, message);
+    stop_if(b, both, &refusal);
 }
 
 /// The pointers among these that an operation goes on with. Who only moves one to memory or compares it may have a float, or what lies in the unused bytes of an enum: a whole value is read before

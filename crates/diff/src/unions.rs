@@ -21,16 +21,13 @@
 use crate::constants::either;
 use crate::memory;
 use ferrozyme_ir::{Alignment, Builder, FloatPredicate, IntPredicate, Op, Opcode, Type, Value};
+use ferrozyme_refusal::Refusal;
 use smallvec::SmallVec;
 
 const WORD: i64 = 8;
 
 /// A zero with a sign.
 const MARK: i128 = 1 << 63;
-
-const TAKEN_APART: &str = "Ferrozyme: a float with a derivative, or a pointer to memory with derivatives, is moved in parts";
-
-const MISTAKEN: &str = "Ferrozyme: a float with a derivative is moved or calculated with as if it were a pointer or a number";
 
 /// What is put into the shadow where a float is stored, as an integer: a zero with the sign that the float does not have, if that is zero.
 pub(crate) fn shape_of_float(b: &mut Builder<'_>, float: Value) -> Value {
@@ -80,7 +77,7 @@ pub(crate) fn check_no_float(b: &mut Builder<'_>, word: Value, shadow: Value) {
     let float = is_float(b, shadow);
     let no = b.zero(Type::I1);
     let float = b.select(differs, float, no);
-    memory::stop_if(b, float, MISTAKEN);
+    memory::stop_if(b, float, &Refusal::TakenForNumber);
 }
 
 /// Forward mode: stops the program if a word that is calculated with is a float with a tangent.
@@ -96,7 +93,7 @@ pub(crate) fn check_no_tangent(b: &mut Builder<'_>, word: Value, tangent: Value)
     let extreme = b.binary(Opcode::Or, least, most);
     let no = b.zero(Type::I1);
     let float = b.icmp(IntPredicate::Eq, extreme, no);
-    memory::stop_if(b, float, MISTAKEN);
+    memory::stop_if(b, float, &Refusal::TakenForNumber);
 }
 
 /// Forward mode: stops the program if what lies at an address is part of a float with a tangent. All of the word tells, not the part: half of a tangent may be zero.
@@ -386,7 +383,7 @@ fn parts_of_words(b: &mut Builder<'_>, to: Value, from: Value, bytes: Value) -> 
 }
 
 fn stop_if(b: &mut Builder<'_>, condition: Value) {
-    memory::stop_if(b, condition, TAKEN_APART);
+    memory::stop_if(b, condition, &Refusal::MovedInParts);
 }
 
 /// Whether a word and its shadow differ. Both may never have been set: what then is found there is any number, which is no reason to go any way that the program has not.

@@ -25,7 +25,7 @@ use ferrozyme_opt::{
     OptimiseOptions, hand_out_values, infer_facts, keep_order, optimise_with, remove_dead_code,
     skip_zero_terms,
 };
-use ferrozyme_refusal::Refusal;
+use ferrozyme_refusal::{Refusal, STOP};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
@@ -624,7 +624,7 @@ fn say_where(module: &mut Module, id: FunctionId, request: &FoundRequest) {
             continue;
         };
         // Derivatives of derivatives have the messages of the inner ones, which say it already.
-        if !message.starts_with(OWN_MESSAGE) || message.ends_with(')') {
+        if !message.starts_with(STOP) || message.ends_with(')') {
             continue;
         }
         if let Some(Location { file, line, .. }) = shown_place(module, data.location, request) {
@@ -634,9 +634,6 @@ fn say_where(module: &mut Module, id: FunctionId, request: &FoundRequest) {
         }
     }
 }
-
-/// What the messages of derivatives start with.
-const OWN_MESSAGE: &str = "Ferrozyme: ";
 
 /// How often a derivative is tried with one choice less. Programs that run into this have a mechanism behind their pointers that has no derivative.
 const MAX_ATTEMPTS: usize = 12;
@@ -650,11 +647,11 @@ fn give_up(module: &mut Module, id: FunctionId, choice: &Choice, problem: &Diagn
         Some(Location { file, line, .. }) => format!(" ({file}:{line})"),
         None => String::new(),
     };
-    let text = format!(
-        "Ferrozyme: a derivative called `{}` through a pointer, which has no derivative: {}{place}",
-        choice.function,
-        problem.headline()
-    );
+    let refusal = Refusal::TargetWithoutDerivative {
+        function: choice.function.clone(),
+        reason: format!("{}{place}", problem.headline()),
+    };
+    let text = refusal.stop_text();
     if let Some(body) = module.functions[id].body {
         stop_with(module, id, body, None, &text);
         // The function of its name in LLVM's module goes on, without derivatives.

@@ -38,6 +38,7 @@ use ferrozyme_llvm::stop::call_stop;
 use ferrozyme_llvm::{
     Context, IntPredicate, Linkage, Module, Opcode, Place, Type, Value, ValueKind,
 };
+use ferrozyme_refusal::Refusal;
 use std::collections::{BTreeSet, HashSet};
 
 /// What the functions that dispatchers call are called after.
@@ -633,7 +634,8 @@ fn build_dispatcher<'c>(
             false => builder.return_value(result),
         };
     } else {
-        call_stop(context, module, &builder, UNKNOWN);
+        let text = format!("{}\n", Refusal::UnknownTarget.stop_text());
+        call_stop(context, module, &builder, &text);
         builder.unreachable();
     }
     dispatcher
@@ -660,6 +662,3 @@ fn redirect<'c>(context: &'c Context, call: Value<'c>, dispatcher: Value<'c>) {
     }
     call.erase();
 }
-
-/// What is said of a function that no code was seen to take the address of.
-const UNKNOWN: &str = "Ferrozyme: a derivative called a function through a pointer of which nothing is known: no code with a derivative takes its address\n";

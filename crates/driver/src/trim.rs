@@ -8,6 +8,7 @@ use ferrozyme_diff::objects::{Class, Objects, ObjectsCache, Source};
 use ferrozyme_diff::{Activity, Request};
 
 use ferrozyme_ir::{FunctionId, Module, Op, Opcode, Payload, Structure, Value, returning_ops};
+use ferrozyme_refusal::Refusal;
 use std::collections::HashSet;
 
 /// Stops the program where a choice would change the memory of a constant argument. Whether there were such places.
@@ -42,9 +43,8 @@ pub(crate) fn stop_writers(module: &mut Module, request: &Request, choices: &[Ch
         }
     }
     for (op, function) in &found {
-        let text = format!(
-            "Ferrozyme: a derivative called `{function}` through a pointer, which changes memory that was declared `Const`"
-        );
+        let function = function.clone();
+        let text = Refusal::TargetChangesConstant { function }.stop_text();
         let structure = Structure::of(&module.functions[root]);
         if let Some(region) = structure.region_of(*op) {
             stop_with(module, root, region, Some(*op), &text);

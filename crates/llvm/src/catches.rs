@@ -15,17 +15,19 @@ use crate::block::Block;
 use crate::context::Context;
 use crate::module::Module;
 use crate::opcode::Opcode;
-use crate::stop::{CAUGHT, show};
+use crate::stop::show;
 use crate::value::Value;
+use ferrozyme_refusal::Refusal;
 use std::collections::HashMap;
 
 /// What is shown where a call throws something that would be caught.
 fn caught_at<'c>(context: &'c Context, invoke: Value<'c>) -> String {
     let places = invoke.source_places(context);
     let place = places.first().filter(|place| place.line > 0);
+    let text = Refusal::CaughtException.stop_text();
     match place {
-        Some(place) => format!("{}:{}: {CAUGHT}", place.file, place.line),
-        None => CAUGHT.to_owned(),
+        Some(place) => format!("{}:{}: {text}\n", place.file, place.line),
+        None => format!("{text}\n"),
     }
 }
 

@@ -10,9 +10,6 @@ use crate::value::Value;
 /// The function that shows a text and stops.
 pub const STOP: &str = "__ferrozyme_no_derivative";
 
-/// What is shown when an exception is caught inside of what is differentiated.
-pub const CAUGHT: &str = "Ferrozyme: an exception was caught inside of a differentiated function, where derivatives cannot follow\n";
-
 /// Calls the function that shows a text and stops. What comes behind it is not reached.
 pub fn call_stop<'c>(
     context: &'c Context,

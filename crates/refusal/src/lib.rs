@@ -44,6 +44,18 @@ impl fmt::Display for Refusal {
     }
 }
 
+/// How texts start with which derivatives stop a program.
+pub const STOP: &str = "Ferrozyme: ";
+
+impl Refusal {
+    /// The text with which a derivative stops the program, where only the run can tell.
+    pub fn stop_text(&self) -> String {
+        let words = Words::of(&RUST);
+        let (message, remedy) = (self.message(&words), self.remedy(&words));
+        format!("{STOP}{message} [{}]; {remedy}", self.code())
+    }
+}
+
 /// All refusals as the table of the documentation, in Markdown.
 pub fn table() -> String {
     let mut text = "| code | what is refused |\n|---|---|\n".to_owned();

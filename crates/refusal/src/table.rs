@@ -397,7 +397,7 @@ refusals! { w:
     /// A marker stands where it means nothing, or lacks what must follow it.
     605 MisplacedMarker { problem: &'static str } =>
         *problem,
-        "see Enzyme's documentation of the marker";
+        "docs/coming-from-enzyme.md lists the markers and what follows them";
 
     /// The tape is larger than the memory for it.
     606 TapeSize { function: String, bytes: u64 } =>
@@ -447,7 +447,7 @@ refusals! { w:
     /// An entry point is called with other arguments, or for another result, than it has.
     615 EntrySignature { entry: &'static str, takes: &'static str } =>
         format!("{} {takes}", w.quote(entry)),
-        "declare and call it as Enzyme's documentation shows";
+        "docs/coming-from-enzyme.md lists the entry points and what they take";
 
     /// A variable has no shadow in a context.
     616 ContextVariable { variable: Option<String> } =>
@@ -470,7 +470,7 @@ refusals! { w:
     /// A registered rule has another signature than its function wants.
     619 RuleSignature { rule: String, function: String, problem: &'static str } =>
         format!("{}, which is registered for {}, {problem}", w.name(rule), w.name(function)),
-        "see Enzyme's documentation of custom derivatives";
+        "declare it with these parameters and this result";
 
     /// A function is registered like one of another type.
     620 UnlikeFunction { function: String, other: String } =>
@@ -480,7 +480,94 @@ refusals! { w:
     /// A registration that cannot be read.
     621 Registration { name: String, problem: String } =>
         format!("the registration {} {problem}", w.quote(name)),
-        "write it as Enzyme's documentation shows";
+        "docs/coming-from-enzyme.md lists the registrations";
+
+    // What only the run can tell: derivatives stop the program with these.
+
+    /// Memory that a global variable pointed to before the derivative was called is active.
+    701 NoShadowBehindGlobal =>
+        "derivatives would flow through memory that a global variable pointed to before the derivative was called, and which has no shadow",
+        "give the memory to the function as an argument with a shadow, or make and release it inside";
+
+    /// Memory that code without derivatives made lies behind a pointer where floats are at other times.
+    702 NoShadowBehindUnion =>
+        "memory has no shadow that lies behind a pointer where floats are at other times: it was made by code without derivatives (a text that was put together, say)",
+        "keep values that carry derivatives apart from it, in a vector, say, and only their positions beside it";
+
+    /// An active value is stored to constant memory.
+    703 StoredToConstant =>
+        "an active value, or a pointer to active memory, is stored to memory of an argument without a shadow or to what a closure captures",
+        "give it a shadow, or keep active values out of it";
+
+    /// The shadow of a called function's address leads to no derivative.
+    704 NoTableBehindShadow =>
+        "a function is called through a pointer of which the shadow leads to no derivative",
+        "make the shadow of the pointer with '__enzyme_virtualreverse'";
+
+    /// Memory of an argument is released, and with it a gradient.
+    705 LostGradient =>
+        "memory of an argument was released, and with it a gradient that is not zero",
+        "let the function work on a copy, or keep what it replaces; a container that grows needs room enough from the start, unless it is a `Vec`";
+
+    /// Memory of an argument is released whose shadow holds a seed.
+    706 LostSeed =>
+        "memory of an argument was released, and its shadow is not zero: a seed is for what is there in the end",
+        "set the shadow to zero, or let the function work on a copy";
+
+    /// Memory of an argument is released that may hold a float or something else.
+    707 UnclearRelease =>
+        "memory of an argument was released in which floats share their place with pointers or numbers, and whether a gradient is lost with it cannot be told",
+        "let the function work on a copy";
+
+    /// Memory of an argument is released without its size.
+    708 UnsizedRelease =>
+        "memory of an argument was released without its size, and whether a gradient is lost with it cannot be told",
+        "let the function work on a copy";
+
+    /// A float or pointer that shares its place with something else is moved in parts.
+    709 MovedInParts =>
+        "a float with a derivative, or a pointer to memory with derivatives, is moved in parts",
+        "move whole values, or keep floats apart from what is moved in parts";
+
+    /// A float that shares its place with something else is taken for a pointer or number.
+    710 TakenForNumber =>
+        "a float with a derivative is moved or calculated with as if it were a pointer or a number",
+        "keep floats apart from pointers and numbers, in fields of their own";
+
+    /// An exception is thrown and caught inside.
+    711 CaughtException =>
+        "an exception was caught inside of a differentiated function, where derivatives cannot follow",
+        "catch it around the derivative";
+
+    /// `dynamic_cast` gives another address.
+    712 CastElsewhere =>
+        "dynamic_cast to a class that starts at another place in the object, in a differentiated function: derivatives cannot follow",
+        "cast to the class that the object starts with";
+
+    /// A context is used in another file.
+    713 ForeignContext =>
+        "a context of shadows is used in another file than the one that made it, which has other global variables",
+        "make it there, or declare shadows with 'enzyme_shadow'";
+
+    /// A function is called through a pointer of which nothing is known.
+    714 UnknownTarget =>
+        "a derivative called a function through a pointer of which nothing is known: no code with a derivative takes its address",
+        "take the address of the function in code that is compiled together with the derivative";
+
+    /// A function without derivative is called through a pointer.
+    715 TargetWithoutDerivative { function: String, reason: String } =>
+        format!("a derivative called {} through a pointer, which has no derivative: {reason}", w.quote(function)),
+        "call another function there, or make that one differentiable";
+
+    /// A function that is called through a pointer changes constant memory.
+    716 TargetChangesConstant { function: String } =>
+        format!("a derivative called {} through a pointer, which changes memory of an argument without a shadow", w.quote(function)),
+        "give the argument a shadow";
+
+    /// There is not enough memory for the tape or for shadows.
+    717 OutOfMemory =>
+        "a derivative asked for more memory than there is, for its tape or the shadows of what the program allocates",
+        "differentiate smaller parts, or use forward mode";
 }
 
 /// What is not known of the bytes behind a pointer.

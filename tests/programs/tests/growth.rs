@@ -340,8 +340,7 @@ fn pop(rows: &mut Vec<Vec<f64>>) -> f64 {
     rows.pop().map_or(0.0, |row| row.iter().sum())
 }
 
-const LOST: &str =
-    "Ferrozyme: memory of an argument was released, and with it a gradient that is not zero";
+const LOST: &str = "Ferrozyme: memory of an argument was released, and with it a gradient that is not zero [FZ0705]";
 const LOST_SEED: &str =
     "Ferrozyme: memory of an argument was released, and its shadow is not zero: a seed";
 const UNCLEAR: &str =

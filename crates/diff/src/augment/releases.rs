@@ -5,11 +5,12 @@
 use super::{Augmenter, Lists};
 use crate::deferral::{self, ListKey, Manner};
 use crate::error::Error;
-use crate::given_memory::{self, Action, LOST_SEED, UNCLEAR, UNSIZED};
+use crate::given_memory::{self, Action};
 use crate::memory::{self, Released};
 use crate::step::Step;
 use crate::unions;
 use ferrozyme_ir::{Alignment, Builder, IntPredicate, Op, Opcode, Payload, Region, Type, Value};
+use ferrozyme_refusal::Refusal;
 use rustc_hash::FxHashMap;
 
 impl Augmenter<'_> {
@@ -225,7 +226,7 @@ impl Augmenter<'_> {
                 unions::when(&mut b, differs, |b| {
                     let given = b.call(is_given, &[register, shadow], &[Type::I1]);
                     let given = b.function.result(given);
-                    memory::stop_if(b, given, UNCLEAR);
+                    memory::stop_if(b, given, &Refusal::UnclearRelease);
                 });
                 return;
             }
@@ -254,14 +255,14 @@ impl Augmenter<'_> {
                 let size = match (size, measure) {
                     (Some(size), _) => {
                         if successor.is_none() {
-                            memory::stop_unless_zero(b, &cells, shadow, size, LOST_SEED);
+                            memory::stop_unless_zero(b, &cells, shadow, size, &Refusal::LostSeed);
                         }
                         size
                     }
                     (None, Some(measure)) => {
                         given_memory::measure_shadow(b, measure, &cells, shadow)
                     }
-                    (None, None) => return memory::stop_if(b, given, UNSIZED),
+                    (None, None) => return memory::stop_if(b, given, &Refusal::UnsizedRelease),
                 };
                 let null = b.zero(Type::PTR);
                 b.call(note, &[register, shadow, null, size, number], &[]);

@@ -14,7 +14,7 @@
 
 use super::companions::Lanes;
 use super::sweep::Sweep;
-use crate::constants::{self, STORED, either, none_if, sink, stop_if_shadowed};
+use crate::constants::{self, either, none_if, sink, stop_if_shadowed};
 use crate::error::Error;
 use crate::memory::{self, Cells};
 use crate::objects::{Class, Source};
@@ -190,9 +190,9 @@ impl Sweep<'_, '_> {
                 let marked = is_mark(&mut b, lane);
                 let no = b.zero(Type::I1);
                 let lost = b.select(marked, no, constant);
-                memory::stop_if(&mut b, lost, STORED);
+                memory::stop_if(&mut b, lost, &Refusal::StoredToConstant);
             } else if is_active {
-                memory::stop_if(&mut b, constant, STORED);
+                memory::stop_if(&mut b, constant, &Refusal::StoredToConstant);
             } else if is_address {
                 stop_if_shadowed(&mut b, constant, value, lane);
             }

@@ -8,12 +8,11 @@
 
 use ferrozyme_llvm::stop::call_stop;
 use ferrozyme_llvm::{Context, IntPredicate, Linkage, Module, Opcode, Place};
+use ferrozyme_refusal::Refusal;
 
 /// The library's function. Nothing that carries a derivative goes through it.
 pub(crate) const DYNAMIC_CAST: &str = "__dynamic_cast";
 const OURS: &str = "__ferrozyme_dynamic_cast";
-
-const ELSEWHERE: &str = "Ferrozyme: dynamic_cast to a class that starts at another place in the object, in a differentiated function: derivatives cannot follow\n";
 
 /// Lets casts give the pointer that they were given.
 pub(crate) fn follow_casts<'c>(context: &'c Context, module: Module<'c>) {
@@ -43,7 +42,8 @@ pub(crate) fn follow_casts<'c>(context: &'c Context, module: Module<'c>) {
     builder.at_end(same);
     builder.return_value(object);
     builder.at_end(elsewhere);
-    call_stop(context, module, &builder, ELSEWHERE);
+    let text = format!("{}\n", Refusal::CastElsewhere.stop_text());
+    call_stop(context, module, &builder, &text);
     builder.unreachable();
     builder.at_end(none);
     builder.return_value(null);

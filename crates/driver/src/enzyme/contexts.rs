@@ -30,8 +30,6 @@ const HEAD: u64 = 16;
 /// What a unit's contexts are marked with.
 const MARK: &str = "__ferrozyme_contexts";
 
-const FOREIGN: &str = "Ferrozyme: a context of shadows is used in another file than the one that made it, which has other global variables. Make it there, or declare shadows with 'enzyme_shadow'";
-
 /// Where the shadows of a unit's variables lie in a context.
 pub(super) struct Shelf<'c> {
     places: Vec<(Value<'c>, u64)>,
@@ -306,7 +304,8 @@ impl<'c> Writer<'_, 'c> {
         let (on, end) = (self.block("own"), self.block("foreign"));
         self.builder.branch_if(own, on, end);
         self.builder.at_end(end);
-        show(self.context, self.module, self.builder, FOREIGN);
+        let text = Refusal::ForeignContext.stop_text();
+        show(self.context, self.module, self.builder, &text);
         let abort = self
             .module
             .declare("abort", self.context.void().function(&[], false));

@@ -3,8 +3,9 @@
 //! Derivatives go through code that throws nothing. Where an exception is thrown all the same and would be caught by the differentiated code itself, the derivative ends the program as an uncaught exception
 //! does: `__cxa_begin_catch`, with which each handler starts, becomes a function that does not return. Exceptions that leave the differentiated code pass through its derivative.
 
-use ferrozyme_llvm::stop::{self, show};
+use ferrozyme_llvm::stop::show;
 use ferrozyme_llvm::{Context, Linkage, Module, Place};
+use ferrozyme_refusal::Refusal;
 
 const BEGIN_CATCH: &str = "__cxa_begin_catch";
 const CAUGHT: &str = "__ferrozyme_caught";
@@ -29,7 +30,8 @@ pub(crate) fn end_at_handlers<'c>(context: &'c Context, module: Module<'c>) {
     builder.at_end(context.append_block(caught, "entry"));
     // It says which exception it was.
     builder.call(ty, begin, &caught.parameters());
-    show(context, module, &builder, stop::CAUGHT);
+    let text = format!("{}\n", Refusal::CaughtException.stop_text());
+    show(context, module, &builder, &text);
     let terminate = module.declare("_ZSt9terminatev", context.void().function(&[], false));
     builder.call_function(terminate, &[]);
     builder.unreachable();

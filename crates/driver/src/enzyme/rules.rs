@@ -55,6 +55,17 @@ pub(crate) fn adapt_registrations<'c>(
     Ok(())
 }
 
+fn refused_at<'c>(context: &'c Context, function: Value<'c>, refusal: &Refusal) -> Diagnostic {
+    let location = function
+        .function_place(context)
+        .map(|place| crate::report::Location {
+            file: place.file,
+            line: place.line,
+            column: place.column,
+        });
+    Diagnostic::refused_at(location, refusal, &C)
+}
+
 /// A function that is to be differentiated like another does what the other does, where derivatives are concerned.
 fn be_like<'c>(
     context: &'c Context,
@@ -77,7 +88,7 @@ fn be_like<'c>(
             function: function.name(),
             other: other.name(),
         };
-        return Err(Diagnostic::refused_at(None, &refusal, &C));
+        return Err(refused_at(context, function, &refusal));
     }
     if !function.is_declaration() {
         function.delete_body();
@@ -146,19 +157,12 @@ impl<'c> Adapter<'c> {
     }
 
     fn problem(&self, function: Value<'c>, problem: &'static str) -> Diagnostic {
-        let location = function
-            .function_place(self.context)
-            .map(|place| crate::report::Location {
-                file: place.file,
-                line: place.line,
-                column: place.column,
-            });
         let refusal = Refusal::RuleSignature {
             rule: function.name(),
             function: self.primal.name(),
             problem,
         };
-        Diagnostic::refused_at(location, &refusal, &C)
+        refused_at(self.context, function, &refusal)
     }
 
     fn taken(&self, tangents: bool) -> Result<Taken<'c>, Diagnostic> {

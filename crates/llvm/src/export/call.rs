@@ -13,9 +13,6 @@ use crate::value::Value;
 /// Attributes that are part of the calling convention: a call without them passes something else than the function takes.
 const OF_CONVENTION: [&str; 6] = ["byval", "sret", "align", "inreg", "zeroext", "signext"];
 
-/// How messages start that users are to see when a program stops.
-const SHOWN: &str = "Ferrozyme: ";
-
 impl<'c> Body<'_, '_, 'c> {
     /// `call` and `call_indirect`.
     pub(super) fn call(&mut self, data: &ir::OpData) -> Result<(), ExportError> {
@@ -105,7 +102,7 @@ impl<'c> Body<'_, '_, 'c> {
             let arguments = self.get_all(&data.operands)?;
             self.call_function(callee, &arguments)?;
         } else if let Payload::Message(text) = &data.payload
-            && text.starts_with(SHOWN)
+            && text.starts_with(ferrozyme_refusal::STOP)
         {
             let exporter = &self.exporter;
             let text = format!("{text}\n");

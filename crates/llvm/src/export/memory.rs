@@ -1,6 +1,7 @@
 //! Memory: loads, stores, copies, the stack and the heap.
 
 use ferrozyme_ir::{self as ir, Opcode, Payload};
+use ferrozyme_refusal::Refusal;
 
 use super::ExportError;
 use super::body::Body;
@@ -13,9 +14,6 @@ use crate::value::Value;
 
 /// What `malloc` aligns to on 64-bit machines.
 const MALLOC_ALIGNMENT: u64 = 16;
-
-/// What is shown where there is no memory.
-const OUT_OF_MEMORY: &str = "Ferrozyme: a derivative asked for more memory than there is, for its tape or the shadows of what the program allocates\n";
 
 /// Whether a family is C's allocator.
 fn is_of_c(family: &str) -> bool {
@@ -339,7 +337,12 @@ impl<'c> Body<'_, '_, 'c> {
         let here = self.exporter.builder.block();
         self.exporter.builder.at_end(block);
         let (context, into) = (self.exporter.context, self.exporter.into);
-        call_stop(context, into, &self.exporter.builder, OUT_OF_MEMORY);
+        call_stop(
+            context,
+            into,
+            &self.exporter.builder,
+            &format!("{}\n", Refusal::OutOfMemory.stop_text()),
+        );
         self.exporter.builder.unreachable();
         self.exporter.builder.at_end(here);
         self.out_of_memory = Some(block);

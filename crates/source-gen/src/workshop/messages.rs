@@ -28,8 +28,8 @@ pub(super) fn blame_alone(messages: &str) -> Finding {
 fn classify(message: &str) -> Finding {
     let kind = kind_of(message);
     let bug = message.contains("bug in Ferrozyme") || message.contains("panicked at");
-    // What is no refusal is a complaint of the language's own compiler.
-    let refusal = message.contains("derivative") || message.contains("differentiate");
+    // What has no code of ours is a complaint of the language's own compiler.
+    let refusal = message.contains("[FZ");
     match (bug, refusal) {
         (true, _) => Finding::Crashed(kind),
         (false, true) => Finding::Refused(kind),
@@ -102,7 +102,7 @@ mod tests {
     fn refusals_are_told_from_mistakes() {
         let text = "\
    Compiling group v0.1.0
-error: derivatives cannot go through `x`
+error[FZ0401]: active values go through `x`
  --> src/bin/g0/f1.rs:6:35
   |
   = note: needed for the derivative `d_root` of `g0::f2::root`, requested at src/bin/g0/f2.rs:4
@@ -111,13 +111,13 @@ error[E0308]: mismatched types
  --> src/bin/g0/f13.rs:6:35
 
 unit0.c: error: nothing
-./f7.c:3:5: error: cannot differentiate this call
+./f7.c:3:5: error: cannot differentiate inline assembly [FZ0504]
 error: could not compile `t1` (bin \"t1\") due to 2 previous errors
 ";
         let findings = blame(text);
         assert_eq!(findings.len(), 3);
         assert!(
-            matches!(&findings[&2], Finding::Refused(kind) if kind == "derivatives cannot go through …")
+            matches!(&findings[&2], Finding::Refused(kind) if kind == "error[FZ0401]: active values go through …")
         );
         assert!(matches!(findings[&13], Finding::Invalid(_)));
         assert!(matches!(findings[&7], Finding::Refused(_)));
