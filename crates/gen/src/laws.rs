@@ -9,7 +9,7 @@ pub mod text;
 
 use crate::inputs::{Inputs, Outputs};
 use ferrozyme_ir::interpret::{Fault, FaultKind};
-use ferrozyme_ir::{Flags, FunctionId, Module, Scalar, VerifyError, all_ops};
+use ferrozyme_ir::{Flags, FunctionId, Module, VerifyError, all_ops};
 use std::cell::Cell;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -321,48 +321,12 @@ pub fn runs(subject: &Subject) -> Result<(Inputs, Outputs), Violation> {
     Ok((inputs, outputs))
 }
 
-/// How exactly results can be expected to agree.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Precision {
-    /// Whether passes must keep every bit.
-    pub(crate) exact: bool,
-    /// Relative tolerance between two ways to compute a derivative.
-    pub(crate) derivative: f64,
-    /// Relative tolerance between a derivative and finite differences.
-    pub(crate) difference: f64,
-    /// The step of finite differences.
-    pub(crate) step: f64,
-}
-
-impl Precision {
-    /// What a module's types and flags allow.
-    pub(crate) fn of(module: &Module) -> Precision {
-        let mut single = false;
-        let mut fast = false;
-        for function in module.functions.values() {
-            for op in all_ops(function) {
-                let data = &function.ops[op];
-                let narrow = |scalar| matches!(scalar, Scalar::F32 | Scalar::F16 | Scalar::Bf16);
-                single |= (data.operands.iter().chain(&data.results))
-                    .any(|&value| narrow(function.ty(value).scalar()));
-                fast |= !data.flags.intersection(Flags::FAST).is_empty();
-            }
-        }
-        if single {
-            // Derivatives are computed in the precision of the values: seven digits, of which sums lose some.
-            Precision {
-                exact: !fast,
-                derivative: 2e-4,
-                difference: 2e-2,
-                step: 1e-2,
-            }
-        } else {
-            Precision {
-                exact: !fast,
-                derivative: 1e-9,
-                difference: 1e-6,
-                step: 1e-3,
-            }
-        }
-    }
+/// Whether passes must keep every bit of what a module computes: its flags allow nothing else.
+pub(crate) fn is_exact(module: &Module) -> bool {
+    let functions = module.functions.values();
+    let mut flags = functions.flat_map(|function| {
+        let ops = all_ops(function).into_iter();
+        ops.map(|op| function.ops[op].flags)
+    });
+    flags.all(|flags| flags.intersection(Flags::FAST).is_empty())
 }

@@ -23,6 +23,11 @@ impl State {
             .copied()
     }
 
+    /// All numbers in a list, floats first.
+    pub fn numbers(&self) -> Vec<f64> {
+        self.iter().collect()
+    }
+
     /// All numbers, floats first, to be changed.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut f64> {
         self.floats
@@ -33,11 +38,6 @@ impl State {
     /// The sum of products of corresponding numbers.
     pub fn dot(&self, other: &State) -> f64 {
         self.iter().zip(other.iter()).map(|(a, b)| a * b).sum()
-    }
-
-    /// The Euclidean norm.
-    pub fn norm(&self) -> f64 {
-        self.dot(self).sqrt()
     }
 
     /// The largest magnitude.

@@ -7,10 +7,12 @@
 //! - ⟨J·v, u⟩ = ⟨v, Jᵀ·u⟩ between forward mode and reverse mode, combined and split, for all directions and seeds;
 //! - no derivative faults, leaks, or changes what the function computes.
 
+mod agreement;
 mod experiment;
 mod shadow;
 mod variable;
 
+pub use agreement::{Differences, Estimate, Precision, Verdict};
 pub use experiment::Experiment;
 pub use variable::Variable;
 
@@ -19,7 +21,7 @@ use ferrozyme_diff::{
     Caching, Choices, Request, Split, differentiate_forward, differentiate_reverse,
     differentiate_split,
 };
-use ferrozyme_ir::{FunctionId, Module, Scalar};
+use ferrozyme_ir::{FunctionId, Module};
 use ferrozyme_opt::{InlinePolicy, Inlining, inline_calls};
 use variable::epsilon;
 
@@ -166,25 +168,17 @@ pub fn check_point(
             "there is nothing to differentiate: no active input or no active output".into(),
         );
     }
-    let narrowest = narrowest_float(module);
+    let precision = Precision::of(module);
     let mut random = Random(0x2545_f491_4f6c_dd1d);
-    let all_directions = directions(&experiment.point, &mut random);
+    let mut lines: Vec<Line> = directions(&experiment.point, &mut random)
+        .into_iter()
+        .map(|direction| Line::new(&experiment, direction))
+        .collect();
     let mut seeds = directions(&vec![1.0; experiment.outputs.len()], &mut random);
     seeds.push(experiment.usual_seeds());
-    let differences = all_directions
-        .iter()
-        .map(|direction| finite_difference(&experiment, direction, narrowest))
-        .collect::<Result<Vec<_>, String>>()?;
     for derivatives in derivatives {
-        check_stage(
-            &experiment,
-            derivatives,
-            &all_directions,
-            &seeds,
-            &differences,
-            narrowest,
-        )
-        .map_err(|error| format!("{} ({})", error, derivatives.stage))?;
+        check_stage(&experiment, derivatives, &mut lines, &seeds, precision)
+            .map_err(|error| format!("{} ({})", error, derivatives.stage))?;
         check_gradient(&experiment, derivatives, point)
             .map_err(|error| format!("{} ({})", error, derivatives.stage))?;
     }
@@ -200,33 +194,81 @@ pub fn gradient(
     experiment.reverse(&derivatives.module, derivatives.reverse, seed)
 }
 
+/// A direction, and differences of the function along it.
+struct Line<'e> {
+    direction: Vec<f64>,
+    /// How far a step of 1 goes: a unit direction knows nothing of the size of its coordinate; the others are made to fit.
+    size: f64,
+    differences: Differences<'e, String>,
+}
+
+impl<'e> Line<'e> {
+    fn new(experiment: &'e Experiment, direction: Vec<f64>) -> Line<'e> {
+        let size = match coordinate(&direction) {
+            Some(input) => experiment.point[input].abs().max(1.0),
+            None => 1.0,
+        };
+        let along = direction.clone();
+        let differences = Differences::new(experiment.values.clone(), move |factor| {
+            let steps = experiment.point.iter().zip(&along);
+            let moved: Vec<f64> = steps.map(|(x, d)| x + factor * size * d).collect();
+            experiment
+                .primal(&moved)
+                .map_err(|error| format!("the function fails beside the point: {error}"))
+        });
+        Line {
+            direction,
+            size,
+            differences,
+        }
+    }
+
+    /// Whether a tangent is what differences say, also where the function is not smooth.
+    fn check(
+        &mut self,
+        outputs: &[Variable],
+        tangent: &[f64],
+        steps: (f64, f64),
+    ) -> Result<(), String> {
+        let tangent: Vec<f64> = tangent.iter().map(|number| number * self.size).collect();
+        let estimate = match self.differences.compare(&tangent, steps)? {
+            Verdict::Agrees => return Ok(()),
+            Verdict::Differs(estimate) | Verdict::Rough(estimate) => estimate,
+        };
+        match estimate.mismatch(&tangent) {
+            None => Ok(()),
+            Some(index) => Err(format!(
+                "forward mode differs from finite differences for {}: {:?} instead of {:?}",
+                outputs[index],
+                tangent[index] / self.size,
+                estimate.slope[index] / self.size
+            )),
+        }
+    }
+}
+
 fn check_stage(
     experiment: &Experiment,
     derivatives: &Derivatives,
-    directions: &[Vec<f64>],
+    lines: &mut [Line<'_>],
     seeds: &[Vec<f64>],
-    differences: &[Option<Vec<f64>>],
-    narrowest: Scalar,
+    precision: Precision,
 ) -> Result<(), String> {
     let module = &derivatives.module;
     let mut tangents = Vec::new();
-    for (direction, difference) in directions.iter().zip(differences) {
+    for line in &mut *lines {
+        let direction = std::slice::from_ref(&line.direction);
         let columns = experiment
-            .forward(module, derivatives.forward, std::slice::from_ref(direction))
+            .forward(module, derivatives.forward, direction)
             .map_err(|error| format!("forward mode: {error}"))?;
         let tangent = columns.into_iter().next().unwrap_or_default();
-        if let Some(difference) = difference {
-            compare(
-                "forward mode differs from finite differences",
-                &experiment.outputs,
-                &tangent,
-                difference,
-                difference_tolerance(narrowest),
-            )?;
+        if let Some(steps) = precision.differences {
+            line.check(&experiment.outputs, &tangent, steps)?;
         }
         tangents.push(tangent);
     }
-    let rounding = rounding_tolerance(narrowest);
+    let directions: Vec<Vec<f64>> = lines.iter().map(|line| line.direction.clone()).collect();
+    let rounding = precision.derivative;
     for (directions, tangents) in directions
         .chunks_exact(WIDTH as usize)
         .zip(tangents.chunks_exact(WIDTH as usize))
@@ -246,58 +288,34 @@ fn check_stage(
         let split = experiment
             .split(module, derivatives.split, seed)
             .map_err(|error| format!("split reverse mode: {error}"))?;
-        compare_products(
-            "reverse mode",
-            experiment,
-            directions,
-            &tangents,
-            seed,
-            &combined,
-            rounding,
-        )?;
+        for (direction, tangent) in directions.iter().zip(&tangents) {
+            precision
+                .compare_products((tangent, seed), (direction, &combined))
+                .map_err(|products| contradiction(experiment, direction, seed, products))?;
+        }
         let claim = "split reverse mode differs from combined";
         compare(claim, &experiment.inputs, &split, &combined, rounding)?;
     }
     Ok(())
 }
 
-/// ⟨J·v, u⟩ = ⟨v, Jᵀ·u⟩ for one `u` and all `v`.
-fn compare_products(
-    mode: &str,
+fn contradiction(
     experiment: &Experiment,
-    directions: &[Vec<f64>],
-    tangents: &[Vec<f64>],
+    direction: &[f64],
     seed: &[f64],
-    gradient: &[f64],
-    tolerance: f64,
-) -> Result<(), String> {
-    for (direction, tangent) in directions.iter().zip(tangents) {
-        let products = |a: &[f64], b: &[f64]| -> (f64, f64) {
-            let terms = a.iter().zip(b).map(|(x, y)| x * y);
-            terms.fold((0.0, 0.0), |(sum, size), term| {
-                (sum + term, size + term.abs())
-            })
-        };
-        let (left, left_size) = products(tangent, seed);
-        let (right, right_size) = products(direction, gradient);
-        let close = (left - right).abs() <= tolerance * left_size.max(right_size).max(1.0);
-        if !close {
-            let mut message = format!(
-                "{mode} contradicts forward mode: <J v, u> = {left:?}, <v, J^T u> = {right:?}"
-            );
-            if let Some(input) = coordinate(direction) {
-                message += &format!(
-                    "\n  where v is the direction of {}",
-                    experiment.inputs[input]
-                );
-            }
-            if let Some(output) = coordinate(seed) {
-                message += &format!("\n  where u selects {}", experiment.outputs[output]);
-            }
-            return Err(message);
-        }
+    (left, right): (f64, f64),
+) -> String {
+    let mut message = format!(
+        "reverse mode contradicts forward mode: <J v, u> = {left:?}, <v, J^T u> = {right:?}"
+    );
+    if let Some(input) = coordinate(direction) {
+        let input = experiment.inputs[input];
+        message += &format!("\n  where v is the direction of {input}");
     }
-    Ok(())
+    if let Some(output) = coordinate(seed) {
+        message += &format!("\n  where u selects {}", experiment.outputs[output]);
+    }
+    message
 }
 
 /// The one coordinate in which a direction points, if it is one.
@@ -337,65 +355,6 @@ fn check_gradient(
     Ok(())
 }
 
-/// The change of the outputs in a direction, by central differences with two steps, from which the error in the square of
-/// the step is taken out (Richardson); none where numbers are too coarse for that.
-fn finite_difference(
-    experiment: &Experiment,
-    direction: &[f64],
-    narrowest: Scalar,
-) -> Result<Option<Vec<f64>>, String> {
-    let step = match narrowest {
-        Scalar::F64 => 2f64.powi(-13),
-        Scalar::F32 => 2f64.powi(-6),
-        _ => return Ok(None),
-    };
-    // A unit direction knows nothing of the size of its coordinate; the others are made to fit.
-    let step = match coordinate(direction) {
-        Some(input) => step * experiment.point[input].abs().max(1.0),
-        None => step,
-    };
-    let wide = central_difference(experiment, direction, step)?;
-    let narrow = central_difference(experiment, direction, step / 2.0)?;
-    let both = narrow.iter().zip(&wide);
-    Ok(Some(both.map(|(n, w)| (4.0 * n - w) / 3.0).collect()))
-}
-
-fn central_difference(
-    experiment: &Experiment,
-    direction: &[f64],
-    step: f64,
-) -> Result<Vec<f64>, String> {
-    let at = |sign: f64| {
-        let moved: Vec<f64> = experiment
-            .point
-            .iter()
-            .zip(direction)
-            .map(|(x, d)| x + sign * step * d)
-            .collect();
-        experiment
-            .primal(&moved)
-            .map_err(|error| format!("the function fails beside the point: {error}"))
-    };
-    let (above, below) = (at(1.0)?, at(-1.0)?);
-    let slopes = above.iter().zip(&below);
-    Ok(slopes.map(|(a, b)| (a - b) / (2.0 * step)).collect())
-}
-
-fn difference_tolerance(narrowest: Scalar) -> f64 {
-    match narrowest {
-        Scalar::F64 => 1e-6,
-        _ => 1e-2,
-    }
-}
-
-fn rounding_tolerance(narrowest: Scalar) -> f64 {
-    match narrowest {
-        Scalar::F64 => 1e-10,
-        Scalar::F32 => 1e-4,
-        _ => 0.1,
-    }
-}
-
 /// Compares numbers relative to the largest of them, and to 1.
 fn compare(
     claim: &str,
@@ -421,18 +380,6 @@ fn compare(
 /// Whether two numbers are close; a NaN is close to nothing.
 fn is_near(a: f64, b: f64, distance: f64) -> bool {
     (a - b).abs() <= distance
-}
-
-/// The least precise type of float that the module computes with.
-fn narrowest_float(module: &Module) -> Scalar {
-    module
-        .functions
-        .values()
-        .flat_map(|function| function.values.values())
-        .map(|value| value.ty.scalar())
-        .filter(|scalar| scalar.is_float())
-        .max_by(|a, b| epsilon(*a).total_cmp(&epsilon(*b)))
-        .unwrap_or(Scalar::F64)
 }
 
 /// Each coordinate where there are few, then random directions in which each coordinate moves according to its size.

@@ -9,7 +9,7 @@ mod second_order;
 mod sweeps;
 
 use super::passes::{finish_module, optimise_module};
-use super::{Kind, Law, Precision, Subject, Tally, Violation, start};
+use super::{Kind, Law, Subject, Tally, Violation, is_exact, start};
 use crate::inputs::{Inputs, Outputs};
 use crate::random::Random;
 use crate::state::State;
@@ -17,6 +17,7 @@ use ferrozyme_diff::{
     Activity, Choices, Error, Request, differentiate_forward, differentiate_reverse,
     differentiate_split,
 };
+use ferrozyme_filetest::gradcheck::Precision;
 use ferrozyme_ir::{FunctionId, Module, verify_module};
 use ferrozyme_opt::check_facts;
 use ferrozyme_refusal::{Refusal, UnknownBytes};
@@ -99,6 +100,7 @@ pub fn check(
         main: subject.main,
         inputs,
         outputs: &outputs.state,
+        exact: is_exact(&subject.module),
         precision: Precision::of(&subject.module),
         v,
         u,
@@ -219,6 +221,8 @@ struct Experiment<'e> {
     main: FunctionId,
     inputs: &'e Inputs,
     outputs: &'e State,
+    /// Whether no flag allows to compute otherwise.
+    exact: bool,
     precision: Precision,
     v: State,
     u: State,
@@ -318,7 +322,7 @@ impl Experiment<'_> {
 
     /// A derivative gives the results of the program and leaves its memory as the program does.
     fn primal_kept(&self, law: Law, what: &str, primal: &State) -> Result<(), Violation> {
-        let same = if self.precision.exact {
+        let same = if self.exact {
             self.outputs.same_bits(primal)
         } else {
             let tolerance = 1e-9 * (1.0 + self.outputs.largest());
@@ -334,14 +338,30 @@ impl Experiment<'_> {
 
     /// ⟨u, J·v⟩ = ⟨Jᵀ·u, v⟩.
     fn modes_agree(&self, tangent: &State, gradient: &State) -> Result<(), Violation> {
-        let forward = self.u.dot(tangent);
-        let reverse = gradient.dot(&self.v);
-        let scale = self.u.norm() * tangent.norm() + self.v.norm() * gradient.norm();
-        if (forward - reverse).abs() <= self.precision.derivative * (1.0 + scale) {
-            return Ok(());
-        }
-        let detail = format!("⟨u, J·v⟩ is {forward:?} but ⟨Jᵀ·u, v⟩ is {reverse:?}");
-        Err(Violation::new(Law::DotProduct, Kind::Wrong, detail))
+        let what = ["⟨u, J·v⟩", "⟨Jᵀ·u, v⟩"];
+        self.products_agree(
+            Law::DotProduct,
+            what,
+            (tangent, &self.u),
+            (&self.v, gradient),
+        )
+    }
+
+    fn products_agree(
+        &self,
+        law: Law,
+        [one, other]: [&str; 2],
+        left: (&State, &State),
+        right: (&State, &State),
+    ) -> Result<(), Violation> {
+        let [left, right] = [left, right].map(|(a, b)| (a.numbers(), b.numbers()));
+        let agreement = self
+            .precision
+            .compare_products((&left.0, &left.1), (&right.0, &right.1));
+        agreement.map_err(|(left, right)| {
+            let detail = format!("{one} is {left:?} but {other} is {right:?}");
+            Violation::new(law, Kind::Wrong, detail)
+        })
     }
 
     /// Several tangents at once are what they are alone.

@@ -1,8 +1,9 @@
 //! Laws of passes: the program verifies afterwards and does the same.
 
-use super::{Kind, Law, Precision, Subject, Violation};
+use super::{Kind, Law, Subject, Violation, is_exact};
 use crate::inputs::{Inputs, Outputs};
 use crate::shrink::sections::sections;
+use ferrozyme_filetest::gradcheck::Precision;
 use ferrozyme_ir::{FunctionId, Module, parse_module, print_module, verify_module};
 use ferrozyme_opt::{
     OptimiseOptions, PASSES, REORDERING, hand_out_values, optimise, optimise_with, remove_dead_code,
@@ -108,11 +109,10 @@ pub fn keeps_meaning(
             Violation::fault(law, &format!("the program after {pass} fails"), &fault)
         })?;
     // Passes keep every bit unless flags, or they themselves, allow otherwise.
-    let precision = Precision::of(&subject.module);
-    let tolerance = if precision.exact && !REORDERING.contains(&pass) {
+    let tolerance = if is_exact(&subject.module) && !REORDERING.contains(&pass) {
         0.0
     } else {
-        precision.derivative * (1.0 + outputs.state.largest())
+        Precision::of(&subject.module).derivative * (1.0 + outputs.state.largest())
     };
     let Some(difference) = outputs.state.difference(&after.state, tolerance) else {
         return Ok(());

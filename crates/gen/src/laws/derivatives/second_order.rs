@@ -4,7 +4,7 @@
 //! direction: forward over reverse (how the gradient changes along it), reverse over forward (the gradient of the change along
 //! it), and reverse over reverse (the gradient of the gradient, weighted with it). They must give the same.
 
-use super::super::{Kind, Law, Violation};
+use super::super::{Law, Violation};
 use super::sweeps::{reverse_sweep, seeds, spread};
 use super::{Experiment, Forward, Reverse, finite, refused, verified};
 use crate::inputs::{Argument, Inputs, datum, floats_of, new_machine, place, read};
@@ -33,12 +33,7 @@ impl Experiment<'_> {
         };
         let (of_v, of_w) = (product(&self.v)?, product(w)?);
         finite(law, "the second derivative", &of_v)?;
-        let (left, right) = (w.dot(&of_v), self.v.dot(&of_w));
-        let scale = w.norm() * of_v.norm() + self.v.norm() * of_w.norm();
-        if (left - right).abs() > self.precision.derivative * (1.0 + scale) {
-            let detail = format!("⟨w, H·v⟩ is {left:?} but ⟨v, H·w⟩ is {right:?}");
-            return Err(Violation::new(law, Kind::Wrong, detail));
-        }
+        self.products_agree(law, ["⟨w, H·v⟩", "⟨v, H·w⟩"], (w, &of_v), (&self.v, &of_w))?;
         let run = |factor: f64| {
             let point = self.inputs.state.moved(factor, &self.v);
             let (module, derivative) = (&reverse.module, reverse.derivative);
