@@ -307,45 +307,7 @@ impl Derivation<'_> {
         };
         let globals = self.module.globals.len();
         let report = self.report(request, &asked);
-        let mut attempts = 0;
-        let (derivative, before) = loop {
-            let before = self.module.functions.len();
-            let shaped = match &request.interface {
-                Interface::Slots(descriptor) if asked.shaped.is_empty() => {
-                    can_be_shaped(descriptor)
-                }
-                _ => Vec::new(),
-            };
-            let may_retry = !self.choices.is_empty() || shaped.contains(&true);
-            let untouched = may_retry.then(|| self.module.clone());
-            let derivative =
-                self.check_given_code(request, &asked)
-                    .and_then(|()| match request.mode() {
-                        Mode::Reverse if request.part() != Part::Whole => {
-                            self.half_of(&name, request.part(), &asked)
-                        }
-                        Mode::Reverse => differentiate_reverse(self.module, &asked),
-                        Mode::Forward => differentiate_forward(self.module, &asked),
-                    });
-            match derivative {
-                Ok(derivative) => break (derivative, before),
-                // Each time there is one choice less, and nothing stays that was made for the others: it may mention what was never finished.
-                Err(error) => {
-                    if let Some(untouched) = untouched {
-                        *self.module = untouched;
-                    }
-                    if error.refusal == Refusal::UnionOfCaller && shaped.contains(&true) {
-                        asked.shaped = shaped;
-                        continue;
-                    }
-                    attempts += 1;
-                    if attempts > MAX_ATTEMPTS {
-                        return Err(self.refusal(request, &report, &error));
-                    }
-                    self.give_up_choice(request, &asked, &report, error)?;
-                }
-            }
-        };
+        let (derivative, before) = self.attempt(request, &name, &mut asked, &report)?;
         let made: Vec<FunctionId> = self.module.functions.keys().skip(before).collect();
         if request.part() == Part::Whole {
             count_iterations(self.module, &made);
@@ -393,6 +355,55 @@ impl Derivation<'_> {
         }
         self.reports.push((request.symbol.clone(), report));
         Ok(wrapper)
+    }
+
+    /// Makes a derivative, with fewer choices behind pointers and with shaped shadows where it is refused otherwise. Gives it, and how many functions there were before.
+    fn attempt(
+        &mut self,
+        request: &FoundRequest,
+        name: &str,
+        asked: &mut diff::Request,
+        report: &DerivativeReport,
+    ) -> Result<(FunctionId, usize), Diagnostic> {
+        let mut attempts = 0;
+        loop {
+            let before = self.module.functions.len();
+            let shaped = match &request.interface {
+                Interface::Slots(descriptor) if asked.shaped.is_empty() => {
+                    can_be_shaped(descriptor)
+                }
+                _ => Vec::new(),
+            };
+            let may_retry = !self.choices.is_empty() || shaped.contains(&true);
+            let untouched = may_retry.then(|| self.module.clone());
+            let derivative =
+                self.check_given_code(request, asked)
+                    .and_then(|()| match request.mode() {
+                        Mode::Reverse if request.part() != Part::Whole => {
+                            self.half_of(name, request.part(), asked)
+                        }
+                        Mode::Reverse => differentiate_reverse(self.module, asked),
+                        Mode::Forward => differentiate_forward(self.module, asked),
+                    });
+            match derivative {
+                Ok(derivative) => return Ok((derivative, before)),
+                // Each time there is one choice less, and nothing stays that was made for the others: it may mention what was never finished.
+                Err(error) => {
+                    if let Some(untouched) = untouched {
+                        *self.module = untouched;
+                    }
+                    if error.refusal == Refusal::UnionOfCaller && shaped.contains(&true) {
+                        asked.shaped = shaped;
+                        continue;
+                    }
+                    attempts += 1;
+                    if attempts > MAX_ATTEMPTS {
+                        return Err(self.refusal(request, report, &error));
+                    }
+                    self.give_up_choice(request, asked, report, error)?;
+                }
+            }
+        }
     }
 
     /// Puts a function that stops the program with the reason in the place of a derivative that cannot be made.

@@ -11,6 +11,7 @@
 use crate::enzyme::{has_requests, read_enzyme_registrations, replace_calls};
 use crate::given::find_given;
 use crate::inputs::{Inputs, Origin};
+use crate::locals::{is_local, mark_tables, promote_locals};
 use crate::mathematics::substitute_of;
 use crate::opaque::{demangle, is_inactive_of_cpp, is_machinery_of_formatting, is_opaque};
 use crate::perturbation::is_of_library;
@@ -18,9 +19,7 @@ use crate::registrations::{Registration, read_registrations};
 use crate::report::Diagnostic;
 use crate::requests::{DERIVATIVE_PREFIX, FoundRequest, Interface, replace_requests};
 use crate::shapes::{describe_shapes, forget_shapes, has_shape_requests};
-use ferrozyme_llvm::{
-    Context, Linkage, LlvmError, Metadata, Module, Opcode, Place, Value, Visibility,
-};
+use ferrozyme_llvm::{Context, Linkage, LlvmError, Metadata, Module, Place, Value, Visibility};
 use ferrozyme_refusal::{C, RUST};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -707,77 +706,6 @@ impl<'c> Gathering<'c, '_> {
             }
         }
     }
-}
-
-/// Makes local memory that is written visible under a name that only this module gives. Gives the names.
-pub(crate) fn promote_locals(source: Module<'_>, identity: &str) -> Vec<String> {
-    let mut names = Vec::new();
-    for global in source.globals().collect::<Vec<_>>() {
-        let name = global.name();
-        if global.is_declaration()
-            || global.is_global_constant()
-            || global.linkage() == Linkage::Appending
-        {
-            continue;
-        }
-        if name.starts_with(PROMOTED_PREFIX) {
-            names.push(name);
-        } else if is_local(global) {
-            let promoted = promoted_name(source, identity, &name);
-            global.set_name(&promoted);
-            global
-                .set_linkage(Linkage::External)
-                .set_visibility(Visibility::Hidden);
-            names.push(promoted);
-        }
-    }
-    names
-}
-
-/// Variables of C that only their module knows and that it only reads are constants: derivatives see what is in such tables, functions above all. Takes complete modules.
-pub(crate) fn mark_tables(source: Module<'_>) {
-    for global in source.globals() {
-        if is_local(global) && !global.is_declaration() && is_only_read(global) {
-            global.set_global_constant(true);
-        }
-    }
-}
-
-/// Whether nothing but reading is done with a variable.
-fn is_only_read(global: Value<'_>) -> bool {
-    let mut addresses = vec![global];
-    while let Some(address) = addresses.pop() {
-        for user in address.users() {
-            match user.opcode() {
-                Some(Opcode::GetElementPtr | Opcode::BitCast | Opcode::AddrSpaceCast) => {
-                    addresses.push(user);
-                }
-                Some(Opcode::Load) if !user.is_volatile() => {}
-                _ => return false,
-            }
-        }
-    }
-    true
-}
-
-/// The name that local memory of a module gets: its own ends it, for messages.
-pub(crate) fn promoted_name(source: Module<'_>, identity: &str, name: &str) -> String {
-    let mut hasher = DefaultHasher::new();
-    (source.name(), identity, name).hash(&mut hasher);
-    format!("{PROMOTED_PREFIX}{:016x}_{name}", hasher.finish())
-}
-
-/// The name that memory had before it got that of [`promoted_name`].
-pub(crate) fn own_name(symbol: &str) -> &str {
-    let promoted = symbol.strip_prefix(PROMOTED_PREFIX);
-    let own = promoted.and_then(|rest| rest.split_once('_'));
-    own.map_or(symbol, |(_, name)| name)
-}
-
-pub(crate) const PROMOTED_PREFIX: &str = "__ferrozyme_static_";
-
-fn is_local(symbol: Value<'_>) -> bool {
-    matches!(symbol.linkage(), Linkage::Internal | Linkage::Private)
 }
 
 /// With `-O1` clang forbids for each loop that it is unrolled; tiny loops are, before they are differentiated.

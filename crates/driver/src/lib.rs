@@ -24,6 +24,7 @@ mod formatting;
 mod gather;
 mod given;
 pub mod inputs;
+mod locals;
 mod machine;
 mod mathematics;
 mod opaque;

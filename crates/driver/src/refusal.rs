@@ -4,7 +4,7 @@
 //! crate, inlined to a line of the user. The innermost line of the user is shown, the library's is a note.
 
 use crate::enzyme::{LISTED, LOCAL_MARK};
-use crate::gather::own_name;
+use crate::locals::own_name;
 use crate::opaque::demangle;
 use crate::passing::slot_of;
 use crate::report::{Diagnostic, Frame, Location};

@@ -5,10 +5,9 @@
 
 use crate::enzyme::{LOCAL_MARK, has_requests, take_hints};
 use crate::finish::{drop_the_rest, optimise_derivatives};
-use crate::gather::{
-    FUNCTION_SUFFIX, Gathered, PROMOTED_PREFIX, gather, mark_tables, promote_locals,
-};
+use crate::gather::{FUNCTION_SUFFIX, Gathered, gather};
 use crate::inputs::{Input, Inputs, Origin};
+use crate::locals::{PROMOTED_PREFIX, mark_tables, promote_locals};
 use crate::options::{Level, Options};
 use crate::pipeline::{Clock, Made, add_code, make_derivatives, unloadable};
 use crate::report::{Diagnostic, Report};

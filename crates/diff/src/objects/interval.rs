@@ -530,158 +530,9 @@ impl Analysis<'_> {
 
     fn compute(&mut self, op: Op, result: Value) {
         let data = &self.function.ops[op];
-        let ty = self.function.ty(result);
-        let bits = ty.scalar().bits();
-        let signed = data.flags.contains(Flags::NSW);
+        let bits = self.function.ty(result).scalar().bits();
         let operands = &data.operands;
-        let exact = |interval: Interval| interval.as_exact();
         let interval = match data.opcode {
-            Opcode::Add | Opcode::Sub => {
-                let (Some(a), Some(b)) = (self.get(operands[0]), self.get(operands[1])) else {
-                    return;
-                };
-                let b = if data.opcode == Opcode::Sub {
-                    b.negated()
-                } else {
-                    b
-                };
-                Some(a.plus(b).fitted(bits, signed))
-            }
-            Opcode::Mul => {
-                let (Some(a), Some(b)) = (self.get(operands[0]), self.get(operands[1])) else {
-                    return;
-                };
-                match (exact(a), exact(b)) {
-                    (_, Some(factor)) => Some(a.times(factor).fitted(bits, signed)),
-                    (Some(factor), _) => Some(b.times(factor).fitted(bits, signed)),
-                    _ => Some(a.product(b).fitted(bits, signed)),
-                }
-            }
-            Opcode::Shl => {
-                let (Some(a), Some(b)) = (self.get(operands[0]), self.get(operands[1])) else {
-                    return;
-                };
-                exact(b)
-                    .filter(|&by| (0..i128::from(bits.min(64))).contains(&by))
-                    .map(|by| a.times(1 << by).fitted(bits, signed))
-            }
-            Opcode::And => {
-                let (Some(a), Some(b)) = (self.get(operands[0]), self.get(operands[1])) else {
-                    return;
-                };
-                let mask = exact(a).or(exact(b)).filter(|&mask| mask != 0);
-                mask.map(|mask| {
-                    let step = 1u128 << mask.trailing_zeros().min(100);
-                    let bounds = if mask > 0 {
-                        Interval {
-                            lo: 0,
-                            hi: mask,
-                            step: 1,
-                        }
-                    } else {
-                        Interval::full(bits)
-                    };
-                    Interval {
-                        step,
-                        ..Interval::exact(0)
-                    }
-                    .spread_over(bounds)
-                })
-            }
-            Opcode::Urem | Opcode::Srem => {
-                let (Some(a), Some(b)) = (self.get(operands[0]), self.get(operands[1])) else {
-                    return;
-                };
-                exact(b)
-                    .filter(|&by| by > 0 && a.lo >= 0)
-                    .map(|by| {
-                        if a.hi < by {
-                            return a;
-                        }
-                        let step = gcd(gcd(a.step, by.unsigned_abs()), a.lo.unsigned_abs()).max(1);
-                        Interval {
-                            step,
-                            ..Interval::exact(0)
-                        }
-                        .spread_over(Interval {
-                            lo: 0,
-                            hi: by - 1,
-                            step: 1,
-                        })
-                    })
-                    .or_else(|| {
-                        // The remainder of anything is below the divisor, and has the sign of what is divided.
-                        exact(b).filter(|&by| by > 1).map(|by| Interval {
-                            lo: match data.opcode {
-                                Opcode::Srem => 1 - by,
-                                _ => 0,
-                            },
-                            hi: by - 1,
-                            step: 1,
-                        })
-                    })
-            }
-            Opcode::Lshr | Opcode::Ashr => {
-                let (Some(a), Some(b)) = (self.get(operands[0]), self.get(operands[1])) else {
-                    return;
-                };
-                // A negative number counts as 2^bits more where zeros come in from above.
-                let a = match data.opcode {
-                    Opcode::Lshr if a.lo < 0 => (bits <= 64).then(|| a.unsigned(bits)),
-                    _ => Some(a),
-                };
-                exact(b)
-                    .filter(|&by| (0..i128::from(bits)).contains(&by))
-                    .zip(a)
-                    .map(|(by, a)| a.shifted_down(by as u32).fitted(bits, false))
-            }
-            Opcode::Udiv | Opcode::Sdiv => {
-                let (Some(a), Some(b)) = (self.get(operands[0]), self.get(operands[1])) else {
-                    return;
-                };
-                let divisor = exact(b).filter(|&by| by > 0 && a.lo >= 0);
-                divisor.map(|by| {
-                    Interval {
-                        step: 1,
-                        ..Interval::exact(a.lo / by)
-                    }
-                    .spread_over(Interval {
-                        lo: a.lo / by,
-                        hi: a.hi / by,
-                        step: 1,
-                    })
-                })
-            }
-            Opcode::Smin | Opcode::Smax => {
-                let (Some(a), Some(b)) = (self.get(operands[0]), self.get(operands[1])) else {
-                    return;
-                };
-                let both = a.join(b);
-                let cut = if data.opcode == Opcode::Smin {
-                    both.cut(both.lo, a.hi.min(b.hi))
-                } else {
-                    both.cut(a.lo.max(b.lo), both.hi)
-                };
-                Some(cut.unwrap_or(both))
-            }
-            Opcode::Umin | Opcode::Umax => {
-                let (Some(a), Some(b)) = (self.get(operands[0]), self.get(operands[1])) else {
-                    return;
-                };
-                let both = a.join(b);
-                // Negative numbers are the largest: what is below one of at most `hi` is not negative.
-                let cut = match data.opcode {
-                    Opcode::Umin => [a, b]
-                        .iter()
-                        .filter(|one| one.lo >= 0)
-                        .map(|one| one.hi)
-                        .min()
-                        .and_then(|hi| both.cut(both.lo.max(0), hi)),
-                    _ if both.lo >= 0 => both.cut(a.lo.max(b.lo), both.hi),
-                    _ => None,
-                };
-                Some(cut.unwrap_or(both))
-            }
             Opcode::Select => {
                 match (self.get_defined(operands[1]), self.get_defined(operands[2])) {
                     (Some(a), Some(b)) => Some(a.join(b)),
@@ -700,10 +551,162 @@ impl Analysis<'_> {
                     Some(a.fitted(bits, false))
                 }
             }
+            opcode @ (Opcode::Add
+            | Opcode::Sub
+            | Opcode::Mul
+            | Opcode::Shl
+            | Opcode::And
+            | Opcode::Urem
+            | Opcode::Srem
+            | Opcode::Lshr
+            | Opcode::Ashr
+            | Opcode::Udiv
+            | Opcode::Sdiv
+            | Opcode::Smin
+            | Opcode::Smax
+            | Opcode::Umin
+            | Opcode::Umax) => {
+                let (Some(a), Some(b)) = (self.get(operands[0]), self.get(operands[1])) else {
+                    return;
+                };
+                of_binary(opcode, a, b, bits, data.flags.contains(Flags::NSW))
+            }
             _ => None,
         };
         self.set(result, interval);
     }
+}
+
+/// What an operation on two integers of some width gives; none if that can be anything. `signed` says that it does not overflow.
+fn of_binary(
+    opcode: Opcode,
+    a: Interval,
+    b: Interval,
+    bits: u32,
+    signed: bool,
+) -> Option<Interval> {
+    let exact = |interval: Interval| interval.as_exact();
+    match opcode {
+        Opcode::Add | Opcode::Sub => {
+            let b = if opcode == Opcode::Sub {
+                b.negated()
+            } else {
+                b
+            };
+            Some(a.plus(b).fitted(bits, signed))
+        }
+        Opcode::Mul => match (exact(a), exact(b)) {
+            (_, Some(factor)) => Some(a.times(factor).fitted(bits, signed)),
+            (Some(factor), _) => Some(b.times(factor).fitted(bits, signed)),
+            _ => Some(a.product(b).fitted(bits, signed)),
+        },
+        Opcode::Shl => exact(b)
+            .filter(|&by| (0..i128::from(bits.min(64))).contains(&by))
+            .map(|by| a.times(1 << by).fitted(bits, signed)),
+        Opcode::And => {
+            let mask = exact(a).or(exact(b)).filter(|&mask| mask != 0);
+            mask.map(|mask| {
+                let step = 1u128 << mask.trailing_zeros().min(100);
+                let bounds = if mask > 0 {
+                    Interval {
+                        lo: 0,
+                        hi: mask,
+                        step: 1,
+                    }
+                } else {
+                    Interval::full(bits)
+                };
+                Interval {
+                    step,
+                    ..Interval::exact(0)
+                }
+                .spread_over(bounds)
+            })
+        }
+        Opcode::Urem | Opcode::Srem => of_remainder(opcode, a, b),
+        Opcode::Lshr | Opcode::Ashr => {
+            // A negative number counts as 2^bits more where zeros come in from above.
+            let a = match opcode {
+                Opcode::Lshr if a.lo < 0 => (bits <= 64).then(|| a.unsigned(bits)),
+                _ => Some(a),
+            };
+            exact(b)
+                .filter(|&by| (0..i128::from(bits)).contains(&by))
+                .zip(a)
+                .map(|(by, a)| a.shifted_down(by as u32).fitted(bits, false))
+        }
+        Opcode::Udiv | Opcode::Sdiv => {
+            let divisor = exact(b).filter(|&by| by > 0 && a.lo >= 0);
+            divisor.map(|by| {
+                Interval {
+                    step: 1,
+                    ..Interval::exact(a.lo / by)
+                }
+                .spread_over(Interval {
+                    lo: a.lo / by,
+                    hi: a.hi / by,
+                    step: 1,
+                })
+            })
+        }
+        Opcode::Smin | Opcode::Smax => {
+            let both = a.join(b);
+            let cut = if opcode == Opcode::Smin {
+                both.cut(both.lo, a.hi.min(b.hi))
+            } else {
+                both.cut(a.lo.max(b.lo), both.hi)
+            };
+            Some(cut.unwrap_or(both))
+        }
+        Opcode::Umin | Opcode::Umax => {
+            let both = a.join(b);
+            // Negative numbers are the largest: what is below one of at most `hi` is not negative.
+            let cut = match opcode {
+                Opcode::Umin => [a, b]
+                    .iter()
+                    .filter(|one| one.lo >= 0)
+                    .map(|one| one.hi)
+                    .min()
+                    .and_then(|hi| both.cut(both.lo.max(0), hi)),
+                _ if both.lo >= 0 => both.cut(a.lo.max(b.lo), both.hi),
+                _ => None,
+            };
+            Some(cut.unwrap_or(both))
+        }
+        _ => None,
+    }
+}
+
+fn of_remainder(opcode: Opcode, a: Interval, b: Interval) -> Option<Interval> {
+    let divisor = b.as_exact();
+    divisor
+        .filter(|&by| by > 0 && a.lo >= 0)
+        .map(|by| {
+            if a.hi < by {
+                return a;
+            }
+            let step = gcd(gcd(a.step, by.unsigned_abs()), a.lo.unsigned_abs()).max(1);
+            Interval {
+                step,
+                ..Interval::exact(0)
+            }
+            .spread_over(Interval {
+                lo: 0,
+                hi: by - 1,
+                step: 1,
+            })
+        })
+        .or_else(|| {
+            // The remainder of anything is below the divisor, and has the sign of what is divided.
+            divisor.filter(|&by| by > 1).map(|by| Interval {
+                lo: match opcode {
+                    Opcode::Srem => 1 - by,
+                    _ => 0,
+                },
+                hi: by - 1,
+                step: 1,
+            })
+        })
 }
 
 /// Whether values of this type are followed. The widest are products of which it is checked whether they fit into a word; whatever comes close to

@@ -167,23 +167,7 @@ pub(super) fn build_count(builder: &mut Builder<'_>, count: &Count) -> Option<Va
             by,
             inclusive,
             doubtful,
-        } => {
-            let one = builder.i64(1);
-            let ones = builder.i64(-1);
-            let by = match doubtful {
-                true => builder.binary(Opcode::Umax, by, one),
-                false => by,
-            };
-            let rest = match inclusive {
-                true => from,
-                false => {
-                    let some = builder.binary(Opcode::Umax, from, one);
-                    builder.binary(Opcode::Add, some, ones)
-                }
-            };
-            let whole = builder.binary(Opcode::Udiv, rest, by);
-            Some(builder.binary(Opcode::Add, whole, one))
-        }
+        } => Some(count_division(builder, from, by, inclusive, doubtful)),
         Count::Known {
             trips,
             doubtful,
@@ -201,6 +185,31 @@ pub(super) fn build_count(builder: &mut Builder<'_>, count: &Count) -> Option<Va
             Some(one_more_without_sign(builder, less))
         }
     }
+}
+
+/// As [`Count::Division`] says.
+fn count_division(
+    builder: &mut Builder<'_>,
+    from: Value,
+    by: Value,
+    inclusive: bool,
+    doubtful: bool,
+) -> Value {
+    let one = builder.i64(1);
+    let ones = builder.i64(-1);
+    let by = match doubtful {
+        true => builder.binary(Opcode::Umax, by, one),
+        false => by,
+    };
+    let rest = match inclusive {
+        true => from,
+        false => {
+            let some = builder.binary(Opcode::Umax, from, one);
+            builder.binary(Opcode::Add, some, ones)
+        }
+    };
+    let whole = builder.binary(Opcode::Udiv, rest, by);
+    builder.binary(Opcode::Add, whole, one)
 }
 
 /// As [`Count::Unsigned`] says.

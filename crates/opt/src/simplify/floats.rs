@@ -23,6 +23,67 @@ pub(super) fn simplify(function: &mut Function, op: Op) -> Option<Rewrite> {
         Fadd | Fmul if function.is_constant(a) && !function.is_constant(b) => {
             Rewrite::binary(opcode, b, a, flags)
         }
+        Fadd | Fsub | Fmul | Fdiv => arithmetic(function, op),
+        Fneg => {
+            let (inner, _) = matching(function, a, Fneg)?;
+            Some(Rewrite::To(inner[0]))
+        }
+        Fabs => {
+            if matching(function, a, Fabs).is_some() {
+                return Some(Rewrite::To(a));
+            }
+            let (inner, _) = matching(function, a, Fneg)?;
+            Rewrite::unary(Fabs, inner[0], flags)
+        }
+        Fma => {
+            let c = data.operands[2];
+            let addend = function.float_of(c);
+            // A product with one is exact, so there is one rounding either way.
+            for (x, one) in [(a, b), (b, a)] {
+                if function.float_of(one) == Some(1.0) {
+                    return Rewrite::binary(Fadd, x, c, flags);
+                }
+            }
+            if is_negative_zero(addend) || (is_zero(addend) && flags.contains(Flags::NSZ)) {
+                return Rewrite::binary(Fmul, a, b, flags);
+            }
+            None
+        }
+        Fmin | Fmax | Fminimum | Fmaximum if a == b => Some(Rewrite::To(a)),
+        Copysign if a == b => Some(Rewrite::To(a)),
+        // Defined so for every x, NaN too.
+        Pow if is_zero(constant) => Some(Rewrite::To(function.float(ty, 1.0))),
+        Pow if constant == Some(1.0) => Some(Rewrite::To(a)),
+        Pow if constant == Some(2.0) && flags.contains(Flags::AFN) => {
+            Rewrite::binary(Fmul, a, a, flags)
+        }
+        Powi => match super::number(function, b) {
+            Some(0) => Some(Rewrite::To(function.float(ty, 1.0))),
+            Some(1) => Some(Rewrite::To(a)),
+            _ => None,
+        },
+        // Whole already.
+        Floor | Ceil | Trunc | Round | RoundEven => {
+            let (inner, _) = function.def_op(a)?;
+            matches!(
+                function.ops[inner].opcode,
+                Floor | Ceil | Trunc | Round | RoundEven | Sitofp | Uitofp
+            )
+            .then_some(Rewrite::To(a))
+        }
+        _ => None,
+    }
+}
+
+/// Rules for the four operations.
+fn arithmetic(function: &mut Function, op: Op) -> Option<Rewrite> {
+    use Opcode::*;
+    let data = &function.ops[op];
+    let (opcode, flags) = (data.opcode, data.flags);
+    let (a, b) = (data.operands[0], data.operands[1]);
+    let ty = function.ty(a);
+    let constant = function.float_of(b);
+    match opcode {
         Fadd => {
             // x + (-0) = x, also for x = -0; x + 0 is 0 for x = -0.
             if is_negative_zero(constant)
@@ -89,53 +150,6 @@ pub(super) fn simplify(function: &mut Function, op: Op) -> Option<Rewrite> {
                 return Some(Rewrite::To(function.zero(ty)));
             }
             None
-        }
-        Fneg => {
-            let (inner, _) = matching(function, a, Fneg)?;
-            Some(Rewrite::To(inner[0]))
-        }
-        Fabs => {
-            if matching(function, a, Fabs).is_some() {
-                return Some(Rewrite::To(a));
-            }
-            let (inner, _) = matching(function, a, Fneg)?;
-            Rewrite::unary(Fabs, inner[0], flags)
-        }
-        Fma => {
-            let c = data.operands[2];
-            let addend = function.float_of(c);
-            // A product with one is exact, so there is one rounding either way.
-            for (x, one) in [(a, b), (b, a)] {
-                if function.float_of(one) == Some(1.0) {
-                    return Rewrite::binary(Fadd, x, c, flags);
-                }
-            }
-            if is_negative_zero(addend) || (is_zero(addend) && flags.contains(Flags::NSZ)) {
-                return Rewrite::binary(Fmul, a, b, flags);
-            }
-            None
-        }
-        Fmin | Fmax | Fminimum | Fmaximum if a == b => Some(Rewrite::To(a)),
-        Copysign if a == b => Some(Rewrite::To(a)),
-        // Defined so for every x, NaN too.
-        Pow if is_zero(constant) => Some(Rewrite::To(function.float(ty, 1.0))),
-        Pow if constant == Some(1.0) => Some(Rewrite::To(a)),
-        Pow if constant == Some(2.0) && flags.contains(Flags::AFN) => {
-            Rewrite::binary(Fmul, a, a, flags)
-        }
-        Powi => match super::number(function, b) {
-            Some(0) => Some(Rewrite::To(function.float(ty, 1.0))),
-            Some(1) => Some(Rewrite::To(a)),
-            _ => None,
-        },
-        // Whole already.
-        Floor | Ceil | Trunc | Round | RoundEven => {
-            let (inner, _) = function.def_op(a)?;
-            matches!(
-                function.ops[inner].opcode,
-                Floor | Ceil | Trunc | Round | RoundEven | Sitofp | Uitofp
-            )
-            .then_some(Rewrite::To(a))
         }
         _ => None,
     }

@@ -34,9 +34,6 @@ fn binary(function: &mut Function, op: Op) -> Option<Rewrite> {
     let (opcode, flags) = (data.opcode, data.flags);
     let (a, b) = (data.operands[0], data.operands[1]);
     let ty = function.ty(a);
-    let bits = ty.scalar().bits();
-    let smallest = sign_extend(1 << (bits - 1), bits);
-    let largest = sign_extend(ones(bits) >> 1, bits);
 
     // Constants stand on the right.
     if is_commutative(opcode) && function.is_constant(a) && !function.is_constant(b) {
@@ -68,6 +65,16 @@ fn binary(function: &mut Function, op: Op) -> Option<Rewrite> {
         }
     }
 
+    if let Some(rewrite) = cancel(function, opcode, a, b) {
+        return Some(rewrite);
+    }
+    with_constant(function, op)
+}
+
+/// Sums and differences in which something cancels out.
+fn cancel(function: &mut Function, opcode: Opcode, a: Value, b: Value) -> Option<Rewrite> {
+    use Opcode::*;
+    let ty = function.ty(a);
     match opcode {
         Add => {
             // x + (y - x) = y
@@ -107,6 +114,20 @@ fn binary(function: &mut Function, op: Op) -> Option<Rewrite> {
         }
         _ => {}
     }
+
+    None
+}
+
+/// Rules for a constant on the right.
+fn with_constant(function: &mut Function, op: Op) -> Option<Rewrite> {
+    use Opcode::*;
+    let data = &function.ops[op];
+    let (opcode, flags) = (data.opcode, data.flags);
+    let (a, b) = (data.operands[0], data.operands[1]);
+    let ty = function.ty(a);
+    let bits = ty.scalar().bits();
+    let smallest = sign_extend(1 << (bits - 1), bits);
+    let largest = sign_extend(ones(bits) >> 1, bits);
 
     let c = number(function, b)?;
     let unsigned = c as u128 & ones(bits);
