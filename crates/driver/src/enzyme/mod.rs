@@ -77,6 +77,9 @@ use ferrozyme_ir::{Function, FunctionId, GlobalId, Layout, Module as Loops, Opco
 use ferrozyme_llvm::{Context, Module};
 use std::collections::HashMap;
 
+/// What is known of the memory behind parameters, by their positions.
+pub(crate) type Layouts = Vec<(usize, Layout)>;
+
 /// A derivative whose arguments are values.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct ValueRequest {
@@ -99,7 +102,7 @@ pub(crate) struct ValueRequest {
     /// Which sweeps of reverse mode it has.
     pub(crate) part: Part,
     /// What is in the memory that parameters of the root lead to, as far as it is known.
-    pub(crate) layouts: Vec<(usize, Layout)>,
+    pub(crate) layouts: Layouts,
 }
 
 /// Which sweeps of reverse mode a derivative has.

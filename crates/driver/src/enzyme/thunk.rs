@@ -14,7 +14,7 @@ use super::arguments::{
 use super::entries::Entry;
 use super::results::{Output, deliver};
 use super::trace::share_memory;
-use super::{HALVES, Parameter, Part, ValueRequest};
+use super::{HALVES, Layouts, Parameter, Part, ValueRequest};
 use crate::descriptor::Mode;
 use crate::opaque::demangle;
 use crate::requests::{DERIVATIVE_PREFIX, FoundRequest, Interface, location_of};
@@ -224,6 +224,75 @@ fn describe<'c>(
             problem: "'enzyme_width' is for '__enzyme_fwddiff': reverse mode takes one shadow at a time",
         }));
     }
+    let (parameters, layouts) = describe_parameters(context, read)?;
+    let result = read.primal.value_type().result();
+    let all = leaves_of(result).ok_or_else(|| {
+        problem(Refusal::UndifferentiableType {
+            argument: refusal::Argument::Result {
+                function: name.clone(),
+            },
+            ty: described(result),
+        })
+    })?;
+    let results = all.into_iter().map(|leaf| match leaf {
+        _ if read.active_result == Some(false) => Activity::Const,
+        leaf if leaf.is_float() => Activity::Active,
+        leaf if leaf == ir::Type::PTR && (split || !reverse) => Activity::Duplicated,
+        _ => Activity::Const,
+    });
+    let results: Vec<Activity> = results.collect();
+
+    let primal = name_for_others(read.primal, unit);
+    let values = ValueRequest {
+        mode: match reverse {
+            true => Mode::Reverse,
+            false => Mode::Forward,
+        },
+        width: read.width,
+        primal: demangle(&name),
+        derivative: read.entry.name().to_owned(),
+        location: location_of(context, read.call),
+        parameters,
+        results,
+        with_primal: read.with_primal,
+        part: match read.entry {
+            Entry::Augmented => Part::Augmented,
+            Entry::SplitReverse => Part::Reverse {
+                keep_tape: read.keep_tape,
+            },
+            _ => Part::Whole,
+        },
+        layouts,
+    };
+    let suffix = match values.part {
+        Part::Whole => "",
+        Part::Augmented => HALVES[0],
+        Part::Reverse { keep_tape: false } => HALVES[1],
+        Part::Reverse { keep_tape: true } => HALVES[2],
+    };
+    let mut hasher = DefaultHasher::new();
+    (&primal, reverse, split, values.width, &values.parameters).hash(&mut hasher);
+    // Both halves are of one derivative.
+    (&values.results, values.with_primal && !split).hash(&mut hasher);
+    Ok(FoundRequest {
+        symbol: format!(
+            "{DERIVATIVE_PREFIX}{:016x}{ADVICE}{suffix}",
+            hasher.finish()
+        ),
+        primal,
+        interface: Interface::Values(values),
+        given: None,
+    })
+}
+
+/// What a call says of each scalar that the function takes, and what the layouts of their memory are.
+fn describe_parameters<'c>(
+    context: &'c Context,
+    read: &ReadCall<'c>,
+) -> Result<(Vec<Parameter>, Layouts), Problem> {
+    let problem = |refusal: Refusal| refuse(context, read.call, &refusal);
+    let reverse = read.entry.is_reverse();
+    let split = matches!(read.entry, Entry::Augmented | Entry::SplitReverse);
     let mut parameters = Vec::new();
     let mut layouts = Vec::new();
     for (index, argument) in read.arguments.iter().enumerate() {
@@ -290,64 +359,7 @@ fn describe<'c>(
             _ => {}
         }
     }
-    let result = read.primal.value_type().result();
-    let all = leaves_of(result).ok_or_else(|| {
-        problem(Refusal::UndifferentiableType {
-            argument: refusal::Argument::Result {
-                function: name.clone(),
-            },
-            ty: described(result),
-        })
-    })?;
-    let results = all.into_iter().map(|leaf| match leaf {
-        _ if read.active_result == Some(false) => Activity::Const,
-        leaf if leaf.is_float() => Activity::Active,
-        leaf if leaf == ir::Type::PTR && (split || !reverse) => Activity::Duplicated,
-        _ => Activity::Const,
-    });
-    let results: Vec<Activity> = results.collect();
-
-    let primal = name_for_others(read.primal, unit);
-    let values = ValueRequest {
-        mode: match reverse {
-            true => Mode::Reverse,
-            false => Mode::Forward,
-        },
-        width: read.width,
-        primal: demangle(&name),
-        derivative: read.entry.name().to_owned(),
-        location: location_of(context, read.call),
-        parameters,
-        results,
-        with_primal: read.with_primal,
-        part: match read.entry {
-            Entry::Augmented => Part::Augmented,
-            Entry::SplitReverse => Part::Reverse {
-                keep_tape: read.keep_tape,
-            },
-            _ => Part::Whole,
-        },
-        layouts,
-    };
-    let suffix = match values.part {
-        Part::Whole => "",
-        Part::Augmented => HALVES[0],
-        Part::Reverse { keep_tape: false } => HALVES[1],
-        Part::Reverse { keep_tape: true } => HALVES[2],
-    };
-    let mut hasher = DefaultHasher::new();
-    (&primal, reverse, split, values.width, &values.parameters).hash(&mut hasher);
-    // Both halves are of one derivative.
-    (&values.results, values.with_primal && !split).hash(&mut hasher);
-    Ok(FoundRequest {
-        symbol: format!(
-            "{DERIVATIVE_PREFIX}{:016x}{ADVICE}{suffix}",
-            hasher.finish()
-        ),
-        primal,
-        interface: Interface::Values(values),
-        given: None,
-    })
+    Ok((parameters, layouts))
 }
 
 /// Whether a shadow of an argument is in the same memory as one of another.

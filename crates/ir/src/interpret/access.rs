@@ -8,7 +8,7 @@ use super::{Machine, Prepared, float};
 use crate::facts::Alignment;
 use crate::function::{Function, Op, OpData, Payload, Value, ones};
 use crate::opcode::Opcode;
-use crate::types::Scalar;
+use crate::types::{Scalar, Type};
 use cranelift_entity::EntityRef;
 
 impl<'m> Machine<'m> {
@@ -122,20 +122,25 @@ impl<'m> Machine<'m> {
             Opcode::AtomicAdd => {
                 let at = address(self, 0)?;
                 check_alignment(at, align)?;
-                self.check_touch(at, Touch::Read)?;
-                self.check_touch(at, Touch::Write)?;
                 let ty = prepared.types[operand(1).index()];
-                let old = self.memory.load(at, ty)?;
-                let added = &self.slots[base + operand(1).index()];
-                let new = match (old.lane(0), added.lane(0)) {
-                    (Some(a), Some(b)) => Some(add(ty.scalar(), a, b)),
-                    _ => None,
-                };
-                self.memory.store(at, ty, &Bits::from_scalar(new))?;
+                let old = self.add_at(at, ty, base + operand(1).index())?;
                 self.define(code, prepared, base, data.results[0], old)
             }
             _ => unreachable!("{} does not touch memory", data.opcode),
         }
+    }
+
+    /// Adds what is in a slot to memory, and gives what was there before.
+    fn add_at(&mut self, at: u64, ty: Type, slot: usize) -> Result<Bits, FaultKind> {
+        self.check_touch(at, Touch::Read)?;
+        self.check_touch(at, Touch::Write)?;
+        let old = self.memory.load(at, ty)?;
+        let new = match (old.lane(0), self.slots[slot].lane(0)) {
+            (Some(a), Some(b)) => Some(add(ty.scalar(), a, b)),
+            _ => None,
+        };
+        self.memory.store(at, ty, &Bits::from_scalar(new))?;
+        Ok(old)
     }
 
     /// A number of bytes.

@@ -106,25 +106,7 @@ pub fn evaluate(
         }
         Opcode::Bitcast => one(bitcast(first, from, to)),
         _ if matches!(opcode.form(), Form::FloatPair | Form::FloatSplit) => {
-            let pair = |lane: usize| {
-                let raw = first.lane(lane)?;
-                Some(float::split(opcode, from.scalar(), raw))
-            };
-            if !from.is_vector() {
-                let pair = pair(0);
-                return Ok(smallvec![
-                    Bits::from_scalar(pair.map(|(a, _)| a)),
-                    Bits::from_scalar(pair.map(|(_, b)| b)),
-                ]);
-            }
-            let (a, b): (Vec<_>, Vec<_>) = (0..lanes)
-                .map(pair)
-                .map(|pair| (pair.map(|(a, _)| a), pair.map(|(_, b)| b)))
-                .unzip();
-            Ok(smallvec![
-                Bits::from_lanes(a.into()),
-                Bits::from_lanes(b.into())
-            ])
+            Ok(evaluate_pair(opcode, from, first))
         }
         _ if is_lanewise(opcode) => {
             let lane = |lane: usize| {
@@ -149,6 +131,26 @@ pub fn evaluate(
         }
         _ => Err(FaultKind::NotPure),
     }
+}
+
+/// The two results of an operation that splits a float.
+fn evaluate_pair(opcode: Opcode, from: Type, first: &Bits) -> SmallVec<[Bits; 2]> {
+    let pair = |lane: usize| {
+        let raw = first.lane(lane)?;
+        Some(float::split(opcode, from.scalar(), raw))
+    };
+    if !from.is_vector() {
+        let pair = pair(0);
+        return smallvec![
+            Bits::from_scalar(pair.map(|(a, _)| a)),
+            Bits::from_scalar(pair.map(|(_, b)| b)),
+        ];
+    }
+    let (a, b): (Vec<_>, Vec<_>) = (0..usize::from(from.lanes()))
+        .map(pair)
+        .map(|pair| (pair.map(|(a, _)| a), pair.map(|(_, b)| b)))
+        .unzip();
+    smallvec![Bits::from_lanes(a.into()), Bits::from_lanes(b.into())]
 }
 
 /// A lane of an operand; an operand that is not there counts as defined.

@@ -152,46 +152,11 @@ impl<'t> Parser<'t> {
                 operands.extend(self.typed_operands(ty, 2)?);
                 Ok(Parts::pure(operands, ty))
             }
-            Opcode::Splat => {
-                let ty = self.ty()?;
-                let lane = self.operand(Some(ty.lane_type()))?;
-                Ok(Parts::pure(smallvec![lane], ty))
-            }
-            Opcode::Extract => {
-                let ty = self.ty()?;
-                let vector = self.typed_operand(ty)?;
-                self.expect(",")?;
-                let index = self.operand(Some(Type::I64))?;
-                Ok(Parts::pure(smallvec![vector, index], ty.lane_type()))
-            }
-            Opcode::Insert => {
-                let ty = self.ty()?;
-                let vector = self.typed_operand(ty)?;
-                self.expect(",")?;
-                let lane = self.operand(Some(ty.lane_type()))?;
-                self.expect(",")?;
-                let index = self.operand(Some(Type::I64))?;
-                Ok(Parts::pure(smallvec![vector, lane, index], ty))
-            }
-            Opcode::Shuffle => {
-                let ty = self.ty()?;
-                let operands = self.typed_operands(ty, 2)?;
-                let start = self.start;
-                let lanes = self.lanes()?;
-                let Some(count) = u16::try_from(lanes.len()).ok().filter(|count| *count > 0) else {
-                    return self.error_at(start, "a shuffle has between 1 and 65535 lanes");
-                };
-                Ok(Parts {
-                    operands,
-                    payload: Payload::Lanes(lanes.into()),
-                    results: smallvec![Type::vector_of(ty.scalar(), count)],
-                })
-            }
-            Opcode::ReduceFadd => {
-                let ty = self.ty()?;
-                let vector = self.typed_operand(ty)?;
-                Ok(Parts::pure(smallvec![vector], ty.lane_type()))
-            }
+            Opcode::Splat
+            | Opcode::Extract
+            | Opcode::Insert
+            | Opcode::Shuffle
+            | Opcode::ReduceFadd => self.of_vectors(opcode),
             Opcode::Load => {
                 let ty = self.ty()?;
                 let address = self.operand(Some(Type::PTR))?;
@@ -281,6 +246,49 @@ impl<'t> Parser<'t> {
             }
             Opcode::Call => self.call(),
             Opcode::CallIndirect => self.call_indirect(),
+            other => self.expected(&format!("an operation other than `{other}`")),
+        }
+    }
+
+    /// What makes vectors and takes them apart.
+    fn of_vectors(&mut self, opcode: Opcode) -> Result<Parts> {
+        let ty = self.ty()?;
+        match opcode {
+            Opcode::Splat => {
+                let lane = self.operand(Some(ty.lane_type()))?;
+                Ok(Parts::pure(smallvec![lane], ty))
+            }
+            Opcode::Extract => {
+                let vector = self.typed_operand(ty)?;
+                self.expect(",")?;
+                let index = self.operand(Some(Type::I64))?;
+                Ok(Parts::pure(smallvec![vector, index], ty.lane_type()))
+            }
+            Opcode::Insert => {
+                let vector = self.typed_operand(ty)?;
+                self.expect(",")?;
+                let lane = self.operand(Some(ty.lane_type()))?;
+                self.expect(",")?;
+                let index = self.operand(Some(Type::I64))?;
+                Ok(Parts::pure(smallvec![vector, lane, index], ty))
+            }
+            Opcode::Shuffle => {
+                let operands = self.typed_operands(ty, 2)?;
+                let start = self.start;
+                let lanes = self.lanes()?;
+                let Some(count) = u16::try_from(lanes.len()).ok().filter(|count| *count > 0) else {
+                    return self.error_at(start, "a shuffle has between 1 and 65535 lanes");
+                };
+                Ok(Parts {
+                    operands,
+                    payload: Payload::Lanes(lanes.into()),
+                    results: smallvec![Type::vector_of(ty.scalar(), count)],
+                })
+            }
+            Opcode::ReduceFadd => {
+                let vector = self.typed_operand(ty)?;
+                Ok(Parts::pure(smallvec![vector], ty.lane_type()))
+            }
             other => self.expected(&format!("an operation other than `{other}`")),
         }
     }

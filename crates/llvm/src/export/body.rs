@@ -24,6 +24,7 @@ use super::innermost::innermost_loops;
 use super::sums::{Sums, find_sums};
 use super::{ExportError, Exporter};
 use crate::block::Block;
+use crate::builder::Builder;
 use crate::metadata::Metadata;
 use crate::opcode::{FastMath, IntPredicate, Opcode as Llvm};
 use crate::signature::{llvm_type, put_together, take_apart};
@@ -467,22 +468,7 @@ impl<'c> Body<'_, '_, 'c> {
             let (count, body) = (self.new_block("count"), self.new_block("body"));
             let builder = &self.exporter.builder;
             builder.at_end(count);
-            let distance = builder.select(
-                upwards,
-                builder.binary(Llvm::Sub, to, from),
-                builder.binary(Llvm::Sub, from, to),
-            );
-            let size = builder.select(upwards, step, builder.negate(step));
-            let one = step.ty().constant(1);
-            last = Some(
-                builder.binary(
-                    Llvm::UDiv,
-                    builder
-                        .binary(Llvm::Sub, distance, one)
-                        .set_no_unsigned_wrap(true),
-                    size,
-                ),
-            );
+            last = Some(last_trip(builder, upwards, (from, to, step)));
             builder.branch(body);
             before = count;
             body
@@ -564,4 +550,20 @@ enum Counted {
     Down,
     /// By a counter of iterations besides.
     Trips,
+}
+
+/// The number of a counted loop's last iteration, from 0 on.
+fn last_trip<'c>(
+    builder: &Builder<'c>,
+    upwards: Value<'c>,
+    (from, to, step): (Value<'c>, Value<'c>, Value<'c>),
+) -> Value<'c> {
+    let distance = builder.select(
+        upwards,
+        builder.binary(Llvm::Sub, to, from),
+        builder.binary(Llvm::Sub, from, to),
+    );
+    let size = builder.select(upwards, step, builder.negate(step));
+    let before = builder.binary(Llvm::Sub, distance, step.ty().constant(1));
+    builder.binary(Llvm::UDiv, before.set_no_unsigned_wrap(true), size)
 }

@@ -116,6 +116,35 @@ impl<'c> Body<'_, '_, 'c> {
             Opcode::Select => Ok(builder
                 .select(operands[0], operands[1], operands[2])
                 .set_fast_math(self.fast_math(flags))),
+            Opcode::Splat
+            | Opcode::Extract
+            | Opcode::Insert
+            | Opcode::Shuffle
+            | Opcode::ReduceFadd => self.of_vectors(data, operands),
+            Opcode::Offset => {
+                let Payload::Scale(scale) = data.payload else {
+                    return Err(self.problem("an offset has no scale (a bug in Ferrozyme)"));
+                };
+                Ok(self.offset(operands[0], operands[1], scale, flags))
+            }
+            opcode if result.is_float() || opcode == Opcode::Ilogb => self.math(data, operands),
+            opcode => Err(self.problem(format!(
+                "the exporter does not know the operation {opcode} ({op}; a bug in Ferrozyme)"
+            ))),
+        }
+    }
+
+    /// What makes vectors and takes them apart.
+    fn of_vectors(
+        &mut self,
+        data: &ir::OpData,
+        operands: &[Value<'c>],
+    ) -> Result<Value<'c>, ExportError> {
+        let result = self.type_of(data.results[0]);
+        let of = self.llvm_type(result);
+        let builder = &self.exporter.builder;
+        let context = self.exporter.context;
+        match data.opcode {
             Opcode::Splat => {
                 let first = builder.insert_element(
                     of.poison(),
@@ -148,18 +177,9 @@ impl<'c> Body<'_, '_, 'c> {
                     .exporter
                     .builder
                     .call_function(intrinsic, &[start, operands[0]])
-                    .set_fast_math(self.fast_math(flags)))
+                    .set_fast_math(self.fast_math(data.flags)))
             }
-            Opcode::Offset => {
-                let Payload::Scale(scale) = data.payload else {
-                    return Err(self.problem("an offset has no scale (a bug in Ferrozyme)"));
-                };
-                Ok(self.offset(operands[0], operands[1], scale, flags))
-            }
-            opcode if result.is_float() || opcode == Opcode::Ilogb => self.math(data, operands),
-            opcode => Err(self.problem(format!(
-                "the exporter does not know the operation {opcode} ({op}; a bug in Ferrozyme)"
-            ))),
+            opcode => Err(self.problem(format!("{opcode} is no operation on vectors"))),
         }
     }
 
