@@ -18,12 +18,12 @@ mod registration;
 mod request;
 mod restore;
 mod shape;
+mod unused;
 
 pub use std::ffi::c_void;
 pub use std::mem::{ManuallyDrop, MaybeUninit, needs_drop, offset_of};
 pub use std::ptr::{null, read, write};
 
-pub use described::clear_unused;
 pub use differentiable::{Differentiable, Mismatch};
 pub(crate) use known::empty_like;
 pub use layout::{Field, Layout};
@@ -42,3 +42,4 @@ pub use shape::{
     Comparison, Names, Noted, check_apart, check_changes, check_lanes, check_seed, check_shape,
     lane, lane_mut, note_changes,
 };
+pub use unused::{bytes_of, clear_unused};

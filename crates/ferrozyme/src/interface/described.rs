@@ -130,25 +130,6 @@ pub(super) fn fit_described<T: ?Sized>(value: &T, shadow: &mut T) {
     let Ok(()) = walk(&mut Fit, root, (value, shadow), (count, size), ());
 }
 
-/// Zeroes the bytes of an enum that its variant does not use, if the driver says where they are.
-///
-/// What a function puts there, once it has changed the variant, has a derivative of zero to start with. But what lies there in a shadow is what another variant left, or nothing
-/// that was ever written. Rust does not tell where an enum keeps its variant, and to find out by trying would make values that are none.
-pub fn clear_unused<T>(shadow: &mut T) {
-    if let Some((root, 1, _)) = root_of(shadow)
-        && root.kind() == Kind::Variants
-    {
-        clear_unused_bytes(root, (&raw mut *shadow).cast());
-    }
-}
-
-fn clear_unused_bytes(node: Node, shadow: *mut u8) {
-    for (start, end) in node.unused(shadow) {
-        // SAFETY: the description says that these bytes of the enum neither tell its variant nor are in a field, so that nobody reads them as part of it.
-        unsafe { shadow.add(start).write_bytes(0, end - start) };
-    }
-}
-
 /// Notes where memory that a shadow owns lies beside floats.
 pub(super) fn note_described<T: ?Sized>(shadow: &T, places: &mut Places) {
     let Some((root, count, size)) = root_of(shadow) else {
@@ -280,7 +261,11 @@ impl Visitor for Fit {
                         node.address(shadow).add(slot * size).write_bytes(0, size);
                     }
                 }
-                Kind::Variants => clear_unused_bytes(node, shadow),
+                Kind::Variants => {
+                    for (start, end) in node.unused(value) {
+                        shadow.add(start).write_bytes(0, end - start);
+                    }
+                }
                 _ => {}
             }
         }
@@ -362,31 +347,5 @@ impl Visitor for Note<'_> {
 
     fn goes_through(&self, _owner: Owner) -> bool {
         true
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// As `Option<f64>`: a tag of eight bytes that is 0 or 1, and a float behind it.
-    #[test]
-    fn only_fields_and_tags_stay() {
-        const TAGGED: &[u64] = &[
-            16, 2, 7, 1, 16, 0, 8, 2, 10, 15, // the node, and where its variants are
-            1, 0, 22, 0, 0, // the first has no fields
-            1, 1, 22, 0, 1, 8, 16, // the other has a float
-            0, 0,
-        ];
-        let mut bytes = [0, f64::to_bits(2.5)];
-        let node = Node::at(TAGGED.as_ptr(), TAGGED[1]);
-        clear_unused_bytes(node, (&raw mut bytes).cast());
-        assert_eq!(bytes, [0, 0]);
-        let mut bytes = [1, f64::to_bits(2.5)];
-        clear_unused_bytes(node, (&raw mut bytes).cast());
-        assert_eq!(bytes, [1, f64::to_bits(2.5)]);
-        let mut unknown = [7, 7];
-        clear_unused_bytes(node, (&raw mut unknown).cast());
-        assert_eq!(unknown, [7, 7]);
     }
 }

@@ -232,14 +232,19 @@ fn fit(forms: &[Form]) -> TokenStream {
             let probe = probe(part.ty);
             quote!((#probe::FIT)(#value, #shadow);)
         });
-        quote!((#value, #fitted) => { #(#calls)* })
+        let clearing = has_others.then(|| {
+            let fields = pairs.iter().map(|(_, _, shadow)| shadow);
+            quote! {
+                let fields = [#(::ferrozyme::__private::bytes_of(#fields)),*];
+                ::ferrozyme::__private::clear_unused(shadow, &fields);
+            }
+        });
+        quote!((#value, #fitted) => { #(#calls)* #clearing })
     });
-    let clearing = has_others.then(|| quote!(::ferrozyme::__private::clear_unused(shadow);));
     quote! {
         match (self, &mut *shadow) {
             #(#arms)*
             _ => {}
         }
-        #clearing
     }
 }

@@ -4,8 +4,8 @@ use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 use std::mem::{MaybeUninit, offset_of};
 
-use crate::interface::described::clear_unused;
 use crate::interface::layout::has_pointer_or_unknown;
+use crate::interface::unused::{bytes_of, clear_unused};
 use crate::interface::{Differentiable, Field, Layout, Mismatch, Places};
 
 macro_rules! scalars {
@@ -303,7 +303,7 @@ unsafe impl<T: Differentiable> Differentiable for Option<T> {
     fn fit(&self, shadow: &mut Option<T>) {
         match (self, &mut *shadow) {
             (Some(value), Some(shadow)) => value.fit(shadow),
-            _ => clear_unused(shadow),
+            _ => clear_unused(shadow, &[]),
         }
     }
 }
@@ -346,12 +346,18 @@ unsafe impl<T: Differentiable, E: Differentiable> Differentiable for Result<T, E
     }
 
     fn fit(&self, shadow: &mut Result<T, E>) {
-        match (self, &mut *shadow) {
-            (Ok(value), Ok(shadow)) => value.fit(shadow),
-            (Err(error), Err(shadow)) => error.fit(shadow),
-            _ => {}
-        }
-        clear_unused(shadow);
+        let used = match (self, &mut *shadow) {
+            (Ok(value), Ok(shadow)) => {
+                value.fit(shadow);
+                bytes_of(shadow)
+            }
+            (Err(error), Err(shadow)) => {
+                error.fit(shadow);
+                bytes_of(shadow)
+            }
+            _ => return,
+        };
+        clear_unused(shadow, &[used]);
     }
 }
 
