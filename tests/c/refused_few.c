@@ -1,4 +1,4 @@
-// refused: error: too few arguments to the derivative of 'product': it takes 2, this call gives 1 [FZ0602]
+// refused: error: too few arguments are given for 'product': it takes 2, this call gives 1 [FZ0602]
 #include "check.h"
 
 double __enzyme_autodiff(void *, ...);

@@ -189,6 +189,9 @@ pub(crate) fn put_shapes_of_floats(b: &mut Builder<'_>, to: Value, shadow: Value
 /// Stops the program unless some bytes consist of whole words, at both places.
 pub(crate) fn stop_if_in_parts(b: &mut Builder<'_>, to: Value, from: Value, bytes: Value) {
     let parts = is_in_parts(b, to, from, bytes);
+    let none = b.i64(0);
+    let any = b.icmp(IntPredicate::Ne, bytes, none);
+    let parts = b.binary(Opcode::And, parts, any);
     stop_if(b, parts);
 }
 

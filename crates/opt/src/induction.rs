@@ -1,4 +1,4 @@
-//! Turns carried values of counted loops that grow by the same amount in each turn into functions of the counter.
+//! Turns carried values of counted loops that grow by the same amount in each iteration into functions of the counter.
 //!
 //! ```text
 //! %e = for %i: i64 = 0 to %n step 1 with (%q: ptr = %p) {        for %i: i64 = 0 to %n step 1 {
@@ -9,9 +9,9 @@
 //! }
 //! ```
 //!
-//! With the counter as their only source, addresses can be analysed, and turns become independent of each other. The
-//! amount must be the same in all turns; for loops with a step other than 1 or -1 both it and the step must be constants
-//! that divide. Integers and pointers only: sums of floats are rounded in each turn. Values that are not computed from themselves
+//! With the counter as their only source, addresses can be analysed, and iterations become independent of each other. The
+//! amount must be the same in all iterations; for loops with a step other than 1 or -1 both it and the step must be constants
+//! that divide. Integers and pointers only: sums of floats are rounded in each iteration. Values that are not computed from themselves
 //! but from the counter of the iteration before are taken, too (see [`recurrence`](crate::recurrence)).
 
 use crate::carried::{remove_results, yielded};
@@ -100,14 +100,14 @@ impl Rewriter {
                 continue;
             };
             let inside_ops = self.take_scratch(function);
-            // Behind: initial + turns · amount.
+            // Behind: initial + iterations · amount.
             let mut builder = Builder::new(function, self.scratch);
             builder.location = data.location;
-            let Some(turns) = build_trip_count(&mut builder, from, to, step) else {
+            let Some(iterations) = build_trip_count(&mut builder, from, to, step) else {
                 self.take_scratch(function);
                 continue;
             };
-            let behind = grown(&mut builder, initial, turns, &growth, 1);
+            let behind = grown(&mut builder, initial, iterations, &growth, 1);
             let Some(behind) = behind else {
                 self.take_scratch(function);
                 continue;
@@ -160,7 +160,7 @@ impl Rewriter {
     }
 }
 
-/// The value that a growing value has in the turn of this counter.
+/// The value that a growing value has in the iteration of this counter.
 fn at_counter(
     builder: &mut Builder<'_>,
     initial: Value,
@@ -405,7 +405,7 @@ mod tests {
         let inputs = inputs.map(|(n, size)| [Datum::i64(n), Datum::i64(size)]);
         let inputs: Vec<&[Datum]> = inputs.iter().map(|input| &input[..]).collect();
         check_same_results(rewrite_induction, DELAYED, &inputs);
-        // Downwards, and where the first turn does not fit.
+        // Downwards, and where the first iteration does not fit.
         let down = DELAYED.replace("0 to %n step 1", "%n to -1 step -1");
         check_same_results(rewrite_induction, &down, &inputs);
         check_unchanged(

@@ -378,7 +378,7 @@ refusals! { w:
     /// A derivative is called with too many or too few arguments.
     602 ArgumentCount { function: String, wanted: usize, given: usize } =>
         format!(
-            "too {} arguments to the derivative of {}: it takes {wanted}, this call gives {given}",
+            "too {} arguments are given for {}: it takes {wanted}, this call gives {given}",
             if given > wanted { "many" } else { "few" },
             w.name(function)
         ),
@@ -432,7 +432,7 @@ refusals! { w:
     /// The reverse sweep needs a seed or the tape.
     612 MissingTape { function: String, what: &'static str } =>
         format!("behind the arguments of {}, {what} must be given", w.name(function)),
-        "give what '__enzyme_augmentfwd' returned as the tape, behind the seed";
+        "give what the message names: the tape is what '__enzyme_augmentfwd' returned, and stands behind the seed";
 
     /// The entry point is not supported.
     613 UnknownEntry { name: String } =>

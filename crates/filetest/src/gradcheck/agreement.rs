@@ -8,6 +8,8 @@ use ferrozyme_ir::{Module, Scalar};
 pub struct Precision {
     /// Relative tolerance between two ways to compute a derivative.
     pub derivative: f64,
+    /// Whether products are compared by the size of their terms. Otherwise by the lengths of their factors: in large programs, terms that are zero are differences of others.
+    pub by_terms: bool,
     /// The step of finite differences, and the relative tolerance between them and a derivative; none where numbers are too coarse for that.
     pub differences: Option<(f64, f64)>,
 }
@@ -29,6 +31,7 @@ impl Precision {
         };
         Precision {
             derivative,
+            by_terms: false,
             differences,
         }
     }
@@ -40,7 +43,11 @@ impl Precision {
         (direction, gradient): (&[f64], &[f64]),
     ) -> Result<(), (f64, f64)> {
         let (left, right) = (dot(tangent, weights), dot(direction, gradient));
-        let scale = norm(tangent) * norm(weights) + norm(direction) * norm(gradient);
+        let pairs = [(tangent, weights), (direction, gradient)];
+        let scale: f64 = match self.by_terms {
+            true => pairs.map(|(a, b)| terms(a, b)).into_iter().sum(),
+            false => pairs.map(|(a, b)| norm(a) * norm(b)).into_iter().sum(),
+        };
         match (left - right).abs() <= self.derivative * (1.0 + scale) {
             true => Ok(()),
             false => Err((left, right)),
@@ -173,6 +180,10 @@ fn combine(a: &[f64], b: &[f64], with: impl Fn(f64, f64) -> f64) -> Vec<f64> {
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+fn terms(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a * b).abs()).sum()
 }
 
 fn norm(a: &[f64]) -> f64 {

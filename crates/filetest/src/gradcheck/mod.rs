@@ -172,6 +172,7 @@ pub fn check_point(
     let precision = Precision::of(module);
     let precision = Precision {
         derivative: precision.derivative / 10.0,
+        by_terms: true,
         ..precision
     };
     let mut random = Random(0x2545_f491_4f6c_dd1d);

@@ -317,7 +317,7 @@ macro_rules! with_functions {
 
     /// `x·2^n`.
     Ldexp ldexp FloatAndInt(libm::ldexp) {
-        derivative: [ldexp(1.0, N)], slope: Finite, cost: Call,
+        derivative: [ldexp(1.0, N)], slope: Infinite("n → ∞"), cost: Call,
         llvm: ["ldexp"], c: ["ldexp", "scalbn"], domain: [ALL, (-2.0, 1.0)]
     }
     /// Mantissa in [½, 1) and exponent.

@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    pub(super) fn bessel_functions_of_huge_order_return() {
+    fn bessel_functions_of_huge_order_return() {
         assert_eq!(bessel_j(i32::MAX, 1e5), 0.0);
         assert_eq!(bessel_y(i32::MAX, 1e5), f64::NEG_INFINITY);
         assert_eq!(bessel_y(-i32::MAX, 1e5), f64::INFINITY);

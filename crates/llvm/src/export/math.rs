@@ -96,10 +96,7 @@ impl<'c> Body<'_, '_, 'c> {
         }
         let names = [function.c, function.not_reserved].concat();
         match (names.first(), function.value) {
-            // The program's own, if it has it: not all libraries do.
-            (Some(name), MathValue::Composite(_)) if self.exporter.into.symbol(name).is_some() => {
-                self.library(name, operands, data, flags)
-            }
+            // Not all libraries have it.
             (_, MathValue::Composite(formula)) => self.composite(operands, data, formula()),
             (Some(name), _) => self.library(name, operands, data, flags),
             (None, _) => {

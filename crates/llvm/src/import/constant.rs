@@ -51,8 +51,8 @@ impl<'c> Importer<'c, '_> {
         if matches!(of.kind(), TypeKind::Struct | TypeKind::Array) {
             for index in 0..of.length() as u32 {
                 let element = constant.element(index);
-                let element =
-                    element.ok_or_else(|| unknown(format!("{constant} has no elements")))?;
+                let element = element
+                    .ok_or_else(|| unknown(format!("the constant {constant} without elements")))?;
                 self.add_leaves(function, element, found)?;
             }
             return Ok(());

@@ -99,9 +99,12 @@ fn collect<'c>(instruction: Value<'c>, steps: &mut Vec<Value<'c>>) -> bool {
         Some(Opcode::Call) => instruction.called_function().is_some_and(|function| {
             let name = function.name();
             let known = name.strip_suffix('l').and_then(MathFunction::named_in_c);
-            known.is_some_and(|known| {
-                known.opcode.form() != Form::FloatSplit && known.opcode.form() != Form::FloatPair
-            }) || name.starts_with("llvm.") && name.ends_with(".f80")
+            function.is_declaration()
+                && known.is_some_and(|known| {
+                    known.opcode.form() != Form::FloatSplit
+                        && known.opcode.form() != Form::FloatPair
+                })
+                || name.starts_with("llvm.") && name.ends_with(".f80")
         }),
         Some(opcode) => {
             matches!(

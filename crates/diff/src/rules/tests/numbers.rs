@@ -11,14 +11,39 @@ type Point = (Vec<f64>, Option<i32>);
 /// Points of the domain that the row of an operation tells, and some beyond.
 fn points(opcode: Opcode) -> Vec<Point> {
     use Opcode::*;
-    let beyond: &[f64] = match opcode {
-        Sqrt | Log | Log2 | Log10 | Tgamma => &[0.3],
-        Cbrt => &[-2.0, 0.3, 8.0],
-        Log1p => &[-0.7],
-        Lgamma => &[-1.6, 0.4, 5.5],
+    let beyond: &[(&[f64], Option<i32>)] = match opcode {
+        Sqrt | Log | Log2 | Log10 | Tgamma => &[(&[0.3], None)],
+        Cbrt => &[(&[-2.0], None), (&[0.3], None), (&[8.0], None)],
+        Log1p => &[(&[-0.7], None)],
+        Lgamma => &[(&[-1.6], None), (&[0.4], None), (&[5.5], None)],
+        Tan => &[(&[2.0], None)],
+        Acosh => &[(&[1.2], None), (&[9.0], None)],
+        Pow => &[
+            (&[0.4, 2.5], None),
+            (&[0.7, -1.3], None),
+            (&[2.0, 3.0], None),
+            (&[1.7, 0.0], None),
+        ],
+        Powi => &[
+            (&[1.7], Some(0)),
+            (&[1.7], Some(1)),
+            (&[1.7], Some(-1)),
+            (&[0.6], Some(-3)),
+            (&[-1.4], Some(-2)),
+        ],
+        Ldexp => &[(&[1.3], Some(5))],
+        Atan2 => &[(&[0.7, -1.2], None), (&[-0.7, -1.2], None)],
+        Hypot => &[(&[0.6, 0.8], None)],
+        Frem | Remainder | Copysign | Fmin | Fmax | Fminimum | Fmaximum | Fdim => &[
+            (&[5.5, 1.3], None),
+            (&[1.2, 3.4], None),
+            (&[-5.5, -1.3], None),
+        ],
         _ => &[],
     };
-    let beyond = beyond.iter().map(|&x| (vec![x], None));
+    let beyond = beyond
+        .iter()
+        .map(|&(floats, whole)| (floats.to_vec(), whole));
     let (form, row) = (opcode.form(), opcode.math().expect("it is a function"));
     let domain = match form {
         _ if !row.domain.is_empty() => row.domain,
