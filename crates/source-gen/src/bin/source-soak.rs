@@ -100,11 +100,16 @@ fn main() -> anyhow::Result<ExitCode> {
     let mut progress = |count: u64, summary: &Summary| {
         bar.inc(count);
         let refused: u64 = summary.refused.values().sum();
-        bar.set_message(format!(
+        let state = format!(
             "{} right, {refused} refused, {} failed",
             summary.right,
             summary.failed.len()
-        ));
+        );
+        // Whoever reads a log sees how far it came, also if it is stopped.
+        if bar.is_hidden() {
+            println!("{} of {}: {state}", bar.position(), plan.count);
+        }
+        bar.set_message(state);
     };
     let mut failed = |failed: &Failed| write(failed, language, &arguments.output);
     let summary = soak(&plan, &workshop, &mut progress, &mut failed)?;
