@@ -1,8 +1,8 @@
 //! Makes counted loops with a constant step count from 0 by 1; the old counter is computed inside.
 //!
 //! ```text
-//! for %i: i64 = %n to -1 step -1 { … }     →     %turns = …
-//!                                                for %k: i64 = 0 to %turns step 1 {
+//! for %i: i64 = %n to -1 step -1 { … }     →     %trips = …
+//!                                                for %k: i64 = 0 to %trips step 1 {
 //!                                                  %d = mul i64 %k, -1
 //!                                                  %i = add i64 %n, %d
 //!                                                  …
@@ -71,9 +71,9 @@ fn normalise(
     }
     let mut builder = Builder::new(function, scratch);
     builder.location = location;
-    let turns = build_trip_count(&mut builder, from, to, step);
+    let trips = build_trip_count(&mut builder, from, to, step);
     let before = std::mem::take(&mut function.regions[scratch].ops);
-    let turns = turns?;
+    let trips = trips?;
 
     let old = function.regions[body].args[0];
     let counter = replace_counter(function, body);
@@ -101,7 +101,7 @@ fn normalise(
 
     let zero = function.int(Type::I64, 0);
     let one = function.int(Type::I64, 1);
-    function.ops[op].operands[..3].copy_from_slice(&[zero, turns, one]);
+    function.ops[op].operands[..3].copy_from_slice(&[zero, trips, one]);
     Some(before)
 }
 

@@ -148,7 +148,9 @@ impl<'f> Simplifier<'f> {
                 index += 1;
             }
         }
+        // What was made to find that out is of no further use.
         self.simplified.clear();
+        self.function.regions[self.scratch].ops.clear();
         self.truths.len() < before
     }
 
@@ -344,10 +346,9 @@ mod tests {
                       %past = icmp sgt i64 %j, %n
                       %or = select i1 %done, 1, %past
                       %again = xor i1 %or, 1
-                      %1 = add i64 %i, 1
-                      %2 = icmp slt i64 %i, %n
-                      %3 = add i64 %i, 1
-                      yield %a1, %3
+                      %1 = icmp slt i64 %i, %n
+                      %2 = add i64 %i, 1
+                      yield %a1, %2
                     }
                     yield %s
                   } else {

@@ -1,11 +1,11 @@
-//! Builds the number of turns of a counted loop as a value.
+//! Builds the trip count of a counted loop as a value.
 
 use ferrozyme_ir::{Builder, IntPredicate, Opcode, Scalar, Type, Value};
 
-/// The number of turns of `for … = from to to step step`, an `i64` of at least 0; none where the counter is wider than
+/// The trip count of `for … = from to to step step`, an `i64` of at least 0; none where the counter is wider than
 /// that or the step is 0.
 ///
-/// A loop of 2⁶³ turns or more would not end in a lifetime, and counts as one that is not met.
+/// A loop of 2⁶³ iterations or more would not end in a lifetime, and counts as one that is not met.
 pub fn build_trip_count(
     builder: &mut Builder<'_>,
     from: Value,
@@ -32,12 +32,12 @@ pub fn build_trip_count(
     let (low, high) = if step > 0 { (from, to) } else { (to, from) };
     let zero = builder.i64(0);
     if let (Some(low), Some(high)) = (builder.function.int_of(low), builder.function.int_of(high)) {
-        let turns = if low < high {
+        let trips = if low < high {
             (high - low - 1) / i128::from(distance) + 1
         } else {
             0
         };
-        return Some(builder.i64(i64::try_from(turns).ok()?));
+        return Some(builder.i64(i64::try_from(trips).ok()?));
     }
     if low == zero && distance == 1 {
         return Some(builder.binary(Opcode::Smax, high, zero));
@@ -56,6 +56,6 @@ pub fn build_trip_count(
     let distance = builder.i64(distance);
     let last = builder.binary(Opcode::Sub, span, one);
     let whole = builder.binary(Opcode::Udiv, last, distance);
-    let turns = builder.binary(Opcode::Add, whole, one);
-    Some(builder.select(runs, turns, zero))
+    let trips = builder.binary(Opcode::Add, whole, one);
+    Some(builder.select(runs, trips, zero))
 }

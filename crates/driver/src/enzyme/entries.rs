@@ -55,6 +55,11 @@ impl Entry {
         self != Entry::Forward
     }
 
+    /// Whether it is one of the two halves of reverse mode.
+    pub(super) fn is_split(self) -> bool {
+        matches!(self, Entry::Augmented | Entry::SplitReverse)
+    }
+
     /// Whether it is about a function, which is its first argument.
     pub(super) fn takes_function(self) -> bool {
         !matches!(self, Entry::Context | Entry::Shadow | Entry::ZeroShadows)

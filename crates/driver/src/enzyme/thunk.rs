@@ -212,7 +212,7 @@ fn describe<'c>(
     let name = plain_name(read.primal);
     let problem = |refusal: Refusal| refuse(context, read.call, &refusal);
     let reverse = read.entry.is_reverse();
-    let split = matches!(read.entry, Entry::Augmented | Entry::SplitReverse);
+    let split = read.entry.is_split();
     if split && memory_type(read.primal, 0, "sret").is_some() {
         return Err(problem(Refusal::ResultInMemory {
             entry: read.entry.name(),
@@ -292,7 +292,7 @@ fn describe_parameters<'c>(
 ) -> Result<(Vec<Parameter>, Layouts), Problem> {
     let problem = |refusal: Refusal| refuse(context, read.call, &refusal);
     let reverse = read.entry.is_reverse();
-    let split = matches!(read.entry, Entry::Augmented | Entry::SplitReverse);
+    let split = read.entry.is_split();
     let mut parameters = Vec::new();
     let mut layouts = Vec::new();
     for (index, argument) in read.arguments.iter().enumerate() {

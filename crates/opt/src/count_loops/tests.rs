@@ -70,7 +70,7 @@ fn pointers_that_run_to_an_end() {
 }
 
 #[test]
-fn at_least_one_turn() {
+fn at_least_one_iteration() {
     check(
         count_loops,
         r#"func @f(%a: i64, %n: i64, %m: i32) {
@@ -134,7 +134,7 @@ fn at_least_one_turn() {
 }
 
 #[test]
-fn what_a_test_keeps_away_counts_as_no_turns() {
+fn what_a_test_keeps_away_counts_as_no_iterations() {
     check(
         count_loops,
         r#"func @f(%a: i64, %n: i64) {
