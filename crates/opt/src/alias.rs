@@ -1,7 +1,7 @@
 //! Which memory operations touch, and whether two of them may touch the same bytes.
 //!
 //! Everything here errs on one side: "no" is a proof, "yes" is the absence of one. The proofs rest on
-//! [`crate::pointers`] (which objects), [`crate::indices`] and [`crate::facts`] (which bytes of one object), and so on
+//! [`crate::pointers`] (which objects), [`crate::indices`] and [`crate::inequalities`] (which bytes of one object), and so on
 //! the assumptions written there: above all, that the bytes of an object lie at offsets whose arithmetic does not
 //! wrap around.
 //!
@@ -21,8 +21,8 @@
 mod overlap;
 
 use self::overlap::Iteration;
-use crate::facts::{Facts, facts_at};
 use crate::indices::{Indices, is_loop};
+use crate::inequalities::{Inequalities, inequalities_at};
 use crate::pointers::{Object, Pointers, is_constant_object, object_kind};
 use crate::symbolic::Symbolic;
 use ferrozyme_ir::{
@@ -65,14 +65,14 @@ impl Footprint {
 const MAX_CHOICES: usize = 8;
 
 /// What holds in a region, each from a place in the text on.
-type RegionFacts = Rc<[(u32, Symbolic)]>;
+type RegionInequalities = Rc<[(u32, Symbolic)]>;
 
 /// Answers questions about the memory that a function touches, as of when it was computed.
 pub struct Aliases<'m> {
     module: &'m Module,
     indices: Indices<'m>,
     pointers: Pointers,
-    facts: RefCell<FxHashMap<Region, RegionFacts>>,
+    inequalities: RefCell<FxHashMap<Region, RegionInequalities>>,
 }
 
 impl<'m> Aliases<'m> {
@@ -84,7 +84,7 @@ impl<'m> Aliases<'m> {
             module,
             indices,
             pointers,
-            facts: RefCell::default(),
+            inequalities: RefCell::default(),
         }
     }
 
@@ -168,8 +168,8 @@ impl<'m> Aliases<'m> {
         if a.root != b.root {
             return self.may_share(a.root, b.root);
         }
-        let mut facts = Facts::trusting(&self.indices);
-        self.may_overlap(&mut facts, a, b, None, &mut |_, _| {})
+        let mut known = Inequalities::trusting(&self.indices);
+        self.may_overlap(&mut known, a, b, None, &mut |_, _| {})
     }
 
     /// As [`Aliases::may_alias`], where both operations run in the same iteration of all loops around both.
@@ -179,11 +179,11 @@ impl<'m> Aliases<'m> {
         }
         // Both see the same choice.
         self.any_choice(&[a.1, b.1], |accesses, ends| {
-            let mut facts = Facts::trusting(&self.indices);
+            let mut known = Inequalities::trusting(&self.indices);
             let (one, other) = (&accesses[0], &accesses[1]);
-            self.may_overlap(&mut facts, one, other, None, &mut |facts, _| {
+            self.may_overlap(&mut known, one, other, None, &mut |known, _| {
                 for &op in [a.0, b.0].iter().chain(ends) {
-                    self.facts_at(op, |fact| facts.assume(fact));
+                    self.inequalities_at(op, |inequality| known.assume(inequality));
                 }
             })
         })
@@ -231,14 +231,14 @@ impl<'m> Aliases<'m> {
         }
         // A local object made in the loop is another one in another iteration; in the same one, offsets count.
         self.any_two_choices(a, b, |one, other, at| {
-            let mut facts = Facts::trusting(&self.indices);
+            let mut known = Inequalities::trusting(&self.indices);
             let iteration = Iteration::new(&self.indices, loop_op, None);
             self.may_overlap(
-                &mut facts,
+                &mut known,
                 one,
                 other,
                 Some(iteration),
-                &mut |facts, other| self.assume_both(facts, other, at),
+                &mut |known, other| self.assume_both(known, other, at),
             )
         })
     }
@@ -393,23 +393,23 @@ impl<'m> Aliases<'m> {
     // ---- two executions
 
     /// Calls `assume` with all that holds where an operation runs.
-    pub(crate) fn facts_at(&self, op: Op, mut assume: impl FnMut(&Symbolic)) {
+    pub(crate) fn inequalities_at(&self, op: Op, mut assume: impl FnMut(&Symbolic)) {
         let Some(region) = self.structure().region_of(op) else {
             return;
         };
-        let known = self.facts.borrow().get(&region).cloned();
-        let facts = known.unwrap_or_else(|| {
-            let facts: Rc<[(u32, Symbolic)]> = facts_at(&self.indices, Some(region), true).into();
-            self.facts.borrow_mut().insert(region, facts.clone());
-            facts
-        });
+        let mut by_region = self.inequalities.borrow_mut();
+        let known = by_region
+            .entry(region)
+            .or_insert_with(|| inequalities_at(&self.indices, Some(region), true).into())
+            .clone();
+        drop(by_region);
         let here = self.structure().order(op);
         // What holds farther out is known first; what it says of products may take what is known farther in.
         for again in [false, true] {
-            for (since, fact) in facts.iter().rev() {
-                let plain = fact.terms().len() == 1 && fact.constant_part() == 0;
+            for (since, inequality) in known.iter().rev() {
+                let plain = inequality.terms().len() == 1 && inequality.constant_part() == 0;
                 if *since <= here && !(again && plain) {
-                    assume(fact);
+                    assume(inequality);
                 }
             }
         }
@@ -456,15 +456,15 @@ impl<'m> Aliases<'m> {
         }
         let counted = self.indices.counted(loop_op);
         self.any_two_choices(read, write, |one, other, at| {
-            let mut facts = Facts::trusting(&self.indices);
-            let distance = counted.map(|counted| facts.invent_distance(counted));
+            let mut known = Inequalities::trusting(&self.indices);
+            let distance = counted.map(|counted| known.invent_distance(counted));
             let iteration = Iteration::new(&self.indices, loop_op, counted.zip(distance));
             self.may_overlap(
-                &mut facts,
+                &mut known,
                 one,
                 other,
                 Some(iteration),
-                &mut |facts, other| self.assume_both(facts, other, at),
+                &mut |known, other| self.assume_both(known, other, at),
             )
         })
     }
@@ -472,18 +472,18 @@ impl<'m> Aliases<'m> {
     /// Assumes what holds at all these operations: first those of this iteration, then those of the other one.
     fn assume_both<'a>(
         &self,
-        facts: &mut Facts<'a, 'm>,
+        known: &mut Inequalities<'a, 'm>,
         other: Option<&mut Iteration<'a, 'm>>,
         at: [&[Op]; 2],
     ) {
         for &op in at[0] {
-            self.facts_at(op, |fact| facts.assume(fact));
+            self.inequalities_at(op, |inequality| known.assume(inequality));
         }
         let Some(iteration) = other else { return };
         for &op in at[1] {
-            self.facts_at(op, |fact| {
-                if let Some(fact) = iteration.rename(facts, fact) {
-                    facts.assume(&fact);
+            self.inequalities_at(op, |inequality| {
+                if let Some(inequality) = iteration.rename(known, inequality) {
+                    known.assume(&inequality);
                 }
             });
         }

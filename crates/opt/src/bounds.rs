@@ -2,8 +2,8 @@
 //!
 //! `i*n + j` within `for i = 0 to m { for j = 0 to n { … } }` is at most `m*n - 1` and at least 0.
 
-use crate::facts::{Facts, Sign};
 use crate::indices::{Counted, Indices};
+use crate::inequalities::{Inequalities, Sign};
 use crate::symbolic::Symbolic;
 use ferrozyme_ir::Op;
 
@@ -24,9 +24,9 @@ impl Indices<'_> {
         let mut counted: Vec<&Counted> = loops.iter().filter_map(|&op| self.counted(op)).collect();
         // Innermost first: inner bounds may mention outer counters.
         counted.sort_by_key(|counted| std::cmp::Reverse(self.structure().depth(counted.body)));
-        let mut facts = Facts::new(self);
+        let mut known = Inequalities::new(self);
         for each in &counted {
-            facts.assume_within(each);
+            known.assume_within(each);
         }
         let mut bound = expression.clone();
         for each in &counted {
@@ -37,7 +37,7 @@ impl Indices<'_> {
             if factor.mentions(each.counter) {
                 return None;
             }
-            let extreme = if facts.sign(&factor)? == rising {
+            let extreme = if known.sign(&factor)? == rising {
                 each.largest()?
             } else {
                 each.smallest()?

@@ -21,11 +21,11 @@ mod count;
 
 use crate::alias::Aliases;
 use crate::behaviour::Behaviours;
-use crate::detach::with_function;
-use crate::facts::Facts;
+use crate::inequalities::Inequalities;
 use crate::recurrence::step_of;
 use crate::simplify_next::simplify_next;
 use crate::symbolic::Symbolic;
+use crate::with_function::with_function;
 use count::{Count, Limit, build_count};
 use ferrozyme_ir::{
     Builder, Flags, Function, FunctionId, IntPredicate, Module, Op, Opcode, Payload, Region,
@@ -140,13 +140,13 @@ impl Finder<'_, '_> {
         {
             return None;
         }
-        let facts = Facts::at(self.aliases.indices(), op);
+        let known = Inequalities::at(self.aliases.indices(), op);
         let divisor = self.aliases.indices().exact_expression(by);
         Some(Count::Division {
             from: data.operands[index],
             by,
             inclusive,
-            doubtful: !facts.prove_at_least(&divisor, 1),
+            doubtful: !known.prove_at_least(&divisor, 1),
         })
     }
 
@@ -284,8 +284,8 @@ impl Finder<'_, '_> {
 
     fn is_not_negative(&self, op: Op, value: Value, plus: i64) -> bool {
         let expression = self.aliases.indices().exact_expression(value).plus(plus);
-        let facts = Facts::at(self.aliases.indices(), op);
-        expression.is_some_and(|expression| facts.prove_at_least(&expression, 0))
+        let known = Inequalities::at(self.aliases.indices(), op);
+        expression.is_some_and(|expression| known.prove_at_least(&expression, 0))
     }
 
     /// The count of a loop that goes up to a limit without sign.
@@ -327,16 +327,16 @@ impl Finder<'_, '_> {
         {
             return None;
         }
-        let mut facts = Facts::at(self.aliases.indices(), op);
+        let mut known = Inequalities::at(self.aliases.indices(), op);
         for index in self.indices_behind(to) {
             // With the test before the loop that it is not 0, it is at least 1.
             let nonzero = index
                 .is_value()
                 .is_some_and(|index| self.is_nonzero_at(op, index));
             let least = index.plus(-i64::from(nonzero));
-            facts.assume(&least.unwrap_or(index));
+            known.assume(&least.unwrap_or(index));
         }
-        let proven = facts.prove_at_least(&trips, 1);
+        let proven = known.prove_at_least(&trips, 1);
         // Without a proof, it has to be sure that the pointer does not come around to its end the long way.
         if !proven && !growing.flags.contains(Flags::INBOUNDS) {
             return None;
@@ -436,7 +436,8 @@ impl Finder<'_, '_> {
             .exact_expression(to.value)
             .plus(to.plus)
             .and_then(|to| if down { from.sub(&to) } else { to.sub(&from) });
-        distance.is_some_and(|distance| Facts::at(indices, op).prove_at_least(&distance, least))
+        distance
+            .is_some_and(|distance| Inequalities::at(indices, op).prove_at_least(&distance, least))
     }
 
     fn body_stops(&self, op: Op) -> bool {

@@ -14,8 +14,8 @@
 //! Branches are merged where all that is in them can be, and is the same, flags included. So several reverse sweeps of one
 //! function, inlined one after the other, share its forward sweep.
 
-use crate::detach::with_function;
 use crate::substitution::Substitution;
+use crate::with_function::with_function;
 use ferrozyme_ir::{
     Effect, Flags, Function, FunctionId, MemoryEffect, Module, Op, Opcode, Payload, Range, Region,
     Type, Value,

@@ -17,8 +17,8 @@
 
 use crate::behaviour::behaviour_of;
 use crate::carried::{first_carried, first_initial, first_yielded, remove_results};
-use crate::detach::with_function;
 use crate::private_memory::PrivateMemory;
+use crate::with_function::with_function;
 use ferrozyme_ir::entity::EntitySet;
 use ferrozyme_ir::{
     Function, FunctionId, Module, Op, Opcode, Region, Structure, Value, ValueDef, all_ops,

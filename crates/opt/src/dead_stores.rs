@@ -12,9 +12,9 @@
 
 use crate::alias::{Access, Aliases, Footprint};
 use crate::behaviour::Behaviours;
-use crate::detach::with_function;
 use crate::memory_order::MemoryOrder;
 use crate::pointers::{Object, object_kind};
+use crate::with_function::with_function;
 use ferrozyme_ir::entity::EntitySet;
 use ferrozyme_ir::{Function, FunctionId, Module, Op, Opcode, Region, Value, all_ops};
 

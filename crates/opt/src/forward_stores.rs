@@ -14,10 +14,10 @@
 //! Only the last few places are kept in mind, so that the work stays linear; of memory that the function does not write, all are.
 
 use crate::alias::{Access, Aliases, Footprint};
-use crate::detach::with_function;
 use crate::memory_order::MemoryOrder;
 use crate::substitution::Substitution;
 use crate::symbolic::Symbolic;
+use crate::with_function::with_function;
 use ferrozyme_ir::entity::EntitySet;
 use ferrozyme_ir::{
     Constant, Flags, Function, FunctionId, Global, GlobalId, Module, Op, Opcode, Payload, Region,

@@ -18,8 +18,8 @@
 use crate::carried::{add_yielded, yielded};
 use crate::cost::operation_cost;
 use crate::cse::{Key, is_commutative, key_of};
-use crate::detach::with_function;
 use crate::substitution::Substitution;
+use crate::with_function::with_function;
 use ferrozyme_ir::{Effect, Function, FunctionId, Module, Op, Opcode, Region, Value};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;

@@ -13,11 +13,11 @@
 
 use crate::alias::Aliases;
 use crate::behaviour::{Behaviours, behaviour_of};
-use crate::detach::with_function;
-use crate::facts::Facts;
 use crate::indices::Indices;
+use crate::inequalities::Inequalities;
 use crate::memory_order::MemoryOrder;
 use crate::speculation::{Speculation, forget_ranges, speculation};
+use crate::with_function::with_function;
 use ferrozyme_ir::entity::SecondaryMap;
 use ferrozyme_ir::{
     Effect, Form, Function, FunctionId, MemoryEffect, Module, Op, Opcode, Payload, Region, Value,
@@ -56,7 +56,7 @@ pub fn surely_runs(indices: &Indices<'_>, op: Op) -> bool {
             };
             distance.is_some_and(|distance| match distance.is_constant() {
                 Some(distance) => distance >= 1,
-                None => Facts::at(indices, op).prove_at_least(&distance, 1),
+                None => Inequalities::at(indices, op).prove_at_least(&distance, 1),
             })
         }
         _ => false,

@@ -18,10 +18,10 @@
 //! around 64 bits and lands inside by chance, or sizes are absurd, the nest is run with its checks and the program stops behind it.
 
 use crate::copy_operations::copy_operation;
-use crate::detach::with_function;
-use crate::facts::Facts;
 use crate::indices::{Counted, Indices};
+use crate::inequalities::Inequalities;
 use crate::symbolic::Symbolic;
+use crate::with_function::with_function;
 use ferrozyme_ir::{
     Builder, Function, FunctionId, IntPredicate, Module, Op, Opcode, Payload, Region, Scalar, Type,
     Value, for_each_op,
@@ -358,11 +358,11 @@ impl Finder<'_> {
                 }
                 continue;
             }
-            let mut facts = Facts::new(self.indices);
+            let mut known = Inequalities::new(self.indices);
             for &around in self.loops.iter().take_while(|&&around| around != op) {
-                facts.assume_within(self.indices.counted(around)?);
+                known.assume_within(self.indices.counted(around)?);
             }
-            if !facts.prove_at_least(&distance, 1) {
+            if !known.prove_at_least(&distance, 1) {
                 return None;
             }
         }

@@ -12,8 +12,8 @@
 //! the range are bytes that the access does touch, so that all in between are bytes of the same object and can be copied.
 
 use crate::alias::{Access, Aliases};
-use crate::facts::{Facts, Sign};
 use crate::indices::{Counted, Indices, is_loop};
+use crate::inequalities::{Inequalities, Sign};
 use crate::symbolic::Symbolic;
 use ferrozyme_ir::{Builder, IntPredicate, Op, Opcode, Type, Value};
 
@@ -70,14 +70,14 @@ impl Aliases<'_> {
         {
             return None;
         }
-        let mut facts = Facts::at(indices, loop_op);
+        let mut known = Inequalities::at(indices, loop_op);
         for counted in &nest {
-            facts.assume_within(counted);
+            known.assume_within(counted);
         }
         let mut guards = Vec::new();
         let min = extreme(
             indices,
-            &facts,
+            &known,
             &nest,
             &access.offset,
             Sign::NotPositive,
@@ -85,7 +85,7 @@ impl Aliases<'_> {
         )?;
         let max = extreme(
             indices,
-            &facts,
+            &known,
             &nest,
             &access.offset,
             Sign::NotNegative,
@@ -138,7 +138,7 @@ impl Aliases<'_> {
 /// The largest (`NotNegative`) or smallest value of an expression over a nest, at counters that are reached.
 fn extreme(
     indices: &Indices,
-    facts: &Facts,
+    known: &Inequalities,
     nest: &[Counted],
     expression: &Symbolic,
     rising: Sign,
@@ -158,7 +158,7 @@ fn extreme(
         let choices: &[bool] = if factor.is_constant() == Some(0) {
             // Any iteration will do; which one does is a matter of the inner trip counts.
             &[true, false]
-        } else if (facts.sign(&factor)? == rising) == upward {
+        } else if (known.sign(&factor)? == rising) == upward {
             &[false]
         } else {
             &[true]
@@ -166,7 +166,7 @@ fn extreme(
         let (chosen, substituted) = choices.iter().find_map(|&takes_first| {
             let chosen = if takes_first { &first } else { &last };
             let largest = takes_first != upward;
-            let substituted = substitute_counts(facts, &counts, counted, chosen, largest)?;
+            let substituted = substitute_counts(known, &counts, counted, chosen, largest)?;
             Some((chosen.clone(), substituted))
         })?;
         value = factor.mul(&chosen)?.add(&rest)?;
@@ -174,7 +174,7 @@ fn extreme(
         counts.push(indices.trip_count(counted.op)?);
     }
     for count in counts {
-        // The facts hold where the loops run, so that they must not be asked whether a loop runs.
+        // The inequalities hold where the loops run, so that they must not be asked whether a loop runs.
         let surely = indices.interval(&count).0.is_some_and(|least| least >= 1);
         if !surely && !guards.contains(&count) {
             guards.push(count);
@@ -188,7 +188,7 @@ fn extreme(
 /// A count that depends on the counter must be positive there, or be the largest of all: only then nothing at all is
 /// touched when it is not positive. `largest` says whether the chosen counter is the largest one.
 fn substitute_counts(
-    facts: &Facts,
+    known: &Inequalities,
     counts: &[Symbolic],
     counted: &Counted,
     chosen: &Symbolic,
@@ -205,8 +205,8 @@ fn substitute_counts(
                 return None;
             }
             let there = factor.mul(chosen)?.add(&rest)?;
-            let rises = facts.sign(&factor) == Some(Sign::NotNegative);
-            let falls = facts.sign(&factor) == Some(Sign::NotPositive);
+            let rises = known.sign(&factor) == Some(Sign::NotNegative);
+            let falls = known.sign(&factor) == Some(Sign::NotPositive);
             let extreme = if largest { rises } else { falls };
             let positive = there.is_constant().is_some_and(|count| count >= 1);
             (extreme || positive).then_some(there)

@@ -15,10 +15,10 @@
 //! but from the counter of the iteration before are taken, too (see [`recurrence`](crate::recurrence)).
 
 use crate::carried::{remove_results, yielded};
-use crate::detach::with_function;
 use crate::recurrence::{Step, find_delayed, step_of};
 use crate::substitution::Substitution;
 use crate::trip_count::build_trip_count;
+use crate::with_function::with_function;
 use ferrozyme_ir::{
     Builder, Flags, Function, FunctionId, Module, Op, Opcode, Region, Structure, Type, Value,
 };

@@ -15,8 +15,8 @@
 
 use crate::alias::{Aliases, Footprint};
 use crate::behaviour::behaviour_of;
-use crate::detach::with_function;
 use crate::pointers::{Object, is_constant_object, object_kind};
+use crate::with_function::with_function;
 use ferrozyme_ir::{FunctionId, MemoryEffect, Module, Opcode, Type, Value, all_ops};
 
 /// Notes what a function with a body does to memory; gives the number of facts that are new.

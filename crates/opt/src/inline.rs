@@ -7,8 +7,8 @@
 //! Not inlined: functions without a body, marked `noinline` or `inactive`, with a derivative rule of their own, larger than
 //! the policy says, and those that call themselves, directly or through others.
 
-use crate::detach::with_function;
 use crate::substitution::Substitution;
+use crate::with_function::with_function;
 use ferrozyme_ir::{
     Function, FunctionId, Location, LocationData, Module, Op, OpData, Opcode, Payload, Region,
     Value, ValueData, ValueDef, all_ops,

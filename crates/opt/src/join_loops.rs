@@ -21,11 +21,11 @@
 
 use crate::alike::Likeness;
 use crate::carried::{first_initial, yielded};
-use crate::detach::with_function;
 use crate::indices::Indices;
 use crate::pointers::Pointers;
 use crate::symbolic::Symbolic;
 use crate::whole_parts::{WholeParts, rest_of, with_constant};
+use crate::with_function::with_function;
 use ferrozyme_ir::{
     Effect, Flags, Function, FunctionId, Module, Op, OpData, Opcode, Payload, Region, Type, Value,
     for_each_op, returning_ops,

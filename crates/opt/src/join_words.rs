@@ -21,8 +21,8 @@
 
 use crate::behaviour::behaviour_of;
 use crate::carried::{add_carried, add_yielded, first_carried, first_initial, yielded};
-use crate::detach::with_function;
 use crate::whole_parts::with_constant;
+use crate::with_function::with_function;
 use ferrozyme_ir::{
     Builder, Constant, Function, FunctionId, Module, Op, Opcode, Payload, Region, Scalar,
     Structure, Type, Value, ValueDef, returning_ops,

@@ -10,7 +10,7 @@ mod count_loops;
 mod cse;
 mod dce;
 mod dead_stores;
-mod detach;
+
 mod forward_stores;
 mod hand_out;
 mod hoist;
@@ -45,6 +45,7 @@ mod testing;
 mod trip_count;
 mod unguard_loops;
 mod whole_parts;
+mod with_function;
 mod written_first;
 
 pub use behaviour::{Behaviour, Behaviours, behaviour_of, is_plain_loop};
@@ -57,7 +58,7 @@ pub use count_loops::count_loops;
 pub use cse::{is_commutative, merge_common_subexpressions};
 pub use dce::remove_dead_code;
 pub use dead_stores::remove_dead_stores;
-pub use detach::with_function;
+
 pub use forward_stores::forward_stores;
 pub use hand_out::hand_out_values;
 pub use hoist::{hoist_invariants, surely_runs};
@@ -85,14 +86,15 @@ pub use speculation::{Speculation, speculation};
 pub use substitution::Substitution;
 pub use trip_count::build_trip_count;
 pub use unguard_loops::unguard_loops;
+pub use with_function::with_function;
 
 pub mod alias;
 mod bounds;
 pub mod clobbers;
 pub mod cost;
-pub mod facts;
 pub mod hull;
 pub mod indices;
+pub mod inequalities;
 pub mod interval;
 pub mod pointers;
 pub mod symbolic;

@@ -24,7 +24,7 @@
 //! looks at it until the loop is over, and then it is added up, with the others, once.
 
 use crate::carried::{first_carried, first_initial, remove_results, yielded};
-use crate::detach::with_function;
+use crate::with_function::with_function;
 use ferrozyme_ir::{
     Function, FunctionId, Module, Op, Opcode, Region, Structure, Value, for_each_op, returning_ops,
 };

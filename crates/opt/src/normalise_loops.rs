@@ -11,9 +11,9 @@
 //!
 //! The new counter is an `i64` whatever the old one was.
 
-use crate::detach::with_function;
 use crate::substitution::Substitution;
 use crate::trip_count::build_trip_count;
+use crate::with_function::with_function;
 use ferrozyme_ir::{
     Builder, Function, FunctionId, Module, Op, Opcode, Region, Type, Value, ValueData, ValueDef,
 };

@@ -12,7 +12,7 @@
 //!
 //! Where it lies does not matter to a program. It does to its derivative where floats, pointers and numbers share their places, and are told apart word by word.
 
-use crate::detach::with_function;
+use crate::with_function::with_function;
 use ferrozyme_ir::{
     Alignment, Builder, Function, FunctionId, Module, Op, Opcode, Payload, Structure, Type, Value,
     all_ops,

@@ -17,8 +17,8 @@
 //! only the way into the trap pays for it.
 
 use crate::carried::{add_carried, add_yielded};
-use crate::detach::with_function;
 use crate::substitution::Substitution;
+use crate::with_function::with_function;
 use ferrozyme_ir::entity::SecondaryMap;
 use ferrozyme_ir::{
     Alignment, Builder, Constant, Function, FunctionId, Module, Op, Opcode, Payload, Region,

@@ -21,8 +21,8 @@
 
 use crate::alias::{Access, Aliases};
 use crate::behaviour::Behaviours;
-use crate::detach::with_function;
 use crate::substitution::Substitution;
+use crate::with_function::with_function;
 use ferrozyme_ir::{
     Builder, Effect, Flags, Function, FunctionId, Module, Op, OpData, Opcode, Region, Type, Value,
     for_each_op, returning_ops,

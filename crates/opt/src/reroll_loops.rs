@@ -17,9 +17,9 @@
 
 use crate::alike::Likeness;
 use crate::carried::{first_carried, yielded};
-use crate::detach::with_function;
 use crate::indices::Indices;
 use crate::pointers::Pointers;
+use crate::with_function::with_function;
 use ferrozyme_ir::{
     Alignment, Effect, Flags, Function, FunctionId, Module, Op, OpData, Opcode, Payload, Region,
     Structure, Type, Value, for_each_op, returning_ops,

@@ -13,8 +13,8 @@
 //!
 //! What moves must be needed for the one choice only, so that nothing is computed that was not before. Several choices by one condition become one branch.
 
-use crate::detach::with_function;
 use crate::speculation::{Speculation, speculation};
+use crate::with_function::with_function;
 use ferrozyme_ir::{
     Builder, Effect, Function, FunctionId, Module, Op, Opcode, Region, Type, Value,
 };

@@ -10,9 +10,9 @@
 //! Both regions must hold nothing but a few operations that may run at any time (see [`speculation`]), so that neither a
 //! fault nor an infinite derivative comes in from the branch that is not taken.
 
-use crate::detach::with_function;
 use crate::speculation::{Speculation, forget_ranges, speculation};
 use crate::substitution::Substitution;
+use crate::with_function::with_function;
 use ferrozyme_ir::{
     Flags, Function, FunctionId, Module, Op, OpData, Opcode, Payload, Region, Value,
 };

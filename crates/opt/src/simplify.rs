@@ -21,8 +21,8 @@ mod fold;
 mod integers;
 mod vectors;
 
-use crate::detach::with_function;
 use crate::substitution::Substitution;
+use crate::with_function::with_function;
 use ferrozyme_ir::{
     Flags, Function, FunctionId, Module, Op, Opcode, Payload, Region, Scalar, Value,
 };

@@ -19,7 +19,7 @@
 use crate::alias::Aliases;
 use crate::behaviour::is_plain_loop;
 use crate::copy_operations::copy_operation;
-use crate::detach::with_function;
+use crate::with_function::with_function;
 use ferrozyme_ir::{
     Builder, Flags, FloatPredicate, Function, FunctionId, IntPredicate, Module, Op, Opcode, Region,
     Value, all_ops,

@@ -16,10 +16,10 @@
 //! over; the fewer there are, the more nests are nests of loops only.
 
 use crate::carried::{first_initial, yielded};
-use crate::detach::with_function;
 use crate::indices::Indices;
 use crate::speculation::{Speculation, speculation};
 use crate::whole_parts::{WholeParts, with_constant};
+use crate::with_function::with_function;
 use ferrozyme_ir::{
     Function, FunctionId, IntPredicate, Module, Op, Opcode, Payload, Structure, Value,
     returning_ops,

@@ -17,8 +17,8 @@
 //! read in a region that holds both. Where a nest leaves gaps, or its rows differ in length, it does not count.
 
 use crate::alias::{Access, Aliases};
-use crate::facts::Facts;
 use crate::indices::{Counted, is_loop};
+use crate::inequalities::Inequalities;
 use crate::symbolic::Symbolic;
 use ferrozyme_ir::{Op, Opcode, Region};
 
@@ -47,14 +47,14 @@ impl Aliases<'_> {
         let Some(left) = left else {
             return false;
         };
-        let mut facts = Facts::trusting(self.indices());
-        self.facts_at(read.0, |fact| facts.assume(fact));
-        facts.prove_at_least(&behind, 0)
-            && facts.prove_at_least(&left, 0)
+        let mut known = Inequalities::trusting(self.indices());
+        self.inequalities_at(read.0, |inequality| known.assume(inequality));
+        known.prove_at_least(&behind, 0)
+            && known.prove_at_least(&left, 0)
             && written
                 .counts
                 .iter()
-                .all(|count| facts.prove_at_least(count, 1))
+                .all(|count| known.prove_at_least(count, 1))
     }
 
     /// What an operation has written, over the loops around it that are over when another one runs.

@@ -1,8 +1,8 @@
 //! Whether two places behind one root share a byte, in one iteration or in two.
 
 use super::{Access, Aliases};
-use crate::facts::Facts;
 use crate::indices::{Counted, Indices, is_tight};
+use crate::inequalities::Inequalities;
 use crate::interval::Interval;
 use crate::symbolic::{Monomial, Symbolic, Term, greatest_common_divisor};
 use ferrozyme_ir::{Op, Value};
@@ -13,24 +13,24 @@ impl<'m> Aliases<'m> {
     /// Whether `a` and `b`, the latter seen from another iteration if one is given, may share a byte of one root.
     pub(super) fn may_overlap<'a>(
         &'a self,
-        facts: &mut Facts<'a, 'm>,
+        known: &mut Inequalities<'a, 'm>,
         a: &Access,
         b: &Access,
         mut other: Option<Iteration<'a, 'm>>,
-        assume: &mut dyn FnMut(&mut Facts<'a, 'm>, Option<&mut Iteration<'a, 'm>>),
+        assume: &mut dyn FnMut(&mut Inequalities<'a, 'm>, Option<&mut Iteration<'a, 'm>>),
     ) -> bool {
         let (Some(a_size), Some(b_size)) = (&a.size, &b.size) else {
             return true;
         };
-        let rename = |facts: &mut Facts<'a, 'm>,
+        let rename = |known: &mut Inequalities<'a, 'm>,
                       other: &mut Option<Iteration<'a, 'm>>,
                       expression: &Symbolic| match other {
-            Some(iteration) => iteration.rename(facts, expression),
+            Some(iteration) => iteration.rename(known, expression),
             None => Some(expression.clone()),
         };
         let (Some(b_offset), Some(b_size)) = (
-            rename(facts, &mut other, &b.offset),
-            rename(facts, &mut other, b_size),
+            rename(known, &mut other, &b.offset),
+            rename(known, &mut other, b_size),
         ) else {
             return true;
         };
@@ -41,7 +41,7 @@ impl<'m> Aliases<'m> {
         if let (Some(distance), (Some(a_size), Some(b_size))) = (distance.is_constant(), sizes) {
             return constants_overlap(distance, a_size, b_size);
         }
-        if self.may_wrap(facts, &distance) {
+        if self.may_wrap(known, &distance) {
             return true;
         }
         if let (Some(a_size), Some(b_size)) = sizes {
@@ -52,7 +52,7 @@ impl<'m> Aliases<'m> {
                 && let (Some(a_strided), Some(b_strided)) =
                     (self.in_strides(&a.offset), self.in_strides(&b.offset))
                 && let Some(b_strided) = match &mut other {
-                    Some(iteration) => iteration.rename_strided(facts, &b_strided),
+                    Some(iteration) => iteration.rename_strided(known, &b_strided),
                     None => Some(b_strided),
                 }
                 && let Some(distance) = b_strided.sub(&a_strided)
@@ -61,27 +61,27 @@ impl<'m> Aliases<'m> {
                 return false;
             }
         }
-        assume(facts, other.as_mut());
+        assume(known, other.as_mut());
         // Where one of the two is empty, they share nothing.
         for size in [a_size, &b_size] {
             if let Some(rest) = size.plus(-1) {
-                facts.assume(&rest);
+                known.assume(&rest);
             }
         }
         let behind = distance.sub(a_size);
-        if behind.is_some_and(|behind| facts.prove_at_least(&behind, 0)) {
+        if behind.is_some_and(|behind| known.prove_at_least(&behind, 0)) {
             return false;
         }
         let before = distance.add(&b_size);
-        if before.is_some_and(|before| facts.prove_at_most(&before, 0)) {
+        if before.is_some_and(|before| known.prove_at_most(&before, 0)) {
             return false;
         }
-        !apart_by_column(facts, &distance, a_size, &b_size)
+        !apart_by_column(known, &distance, a_size, &b_size)
     }
 
     /// Whether the numbers say that a distance may exceed what addresses can tell apart.
-    fn may_wrap(&self, facts: &Facts, distance: &Symbolic) -> bool {
-        let interval = |variable| facts.interval_of_variable(variable);
+    fn may_wrap(&self, known: &Inequalities, distance: &Symbolic) -> bool {
+        let interval = |variable| known.interval_of_variable(variable);
         // Where a variable has no limit but its type's, the assumption of this file has to do.
         distance
             .variables()
@@ -179,28 +179,28 @@ impl<'a, 'f> Iteration<'a, 'f> {
 
     pub(super) fn rename(
         &mut self,
-        facts: &mut Facts<'a, 'f>,
+        known: &mut Inequalities<'a, 'f>,
         expression: &Symbolic,
     ) -> Option<Symbolic> {
         rename(
             self.indices,
             self.loop_op,
             &mut self.names,
-            facts,
+            known,
             expression,
         )
     }
 
     fn rename_strided(
         &mut self,
-        facts: &mut Facts<'a, 'f>,
+        known: &mut Inequalities<'a, 'f>,
         expression: &Symbolic,
     ) -> Option<Symbolic> {
         rename(
             self.indices,
             self.loop_op,
             &mut self.strided_names,
-            facts,
+            known,
             expression,
         )
     }
@@ -210,12 +210,12 @@ fn rename<'a, 'f>(
     indices: &'a Indices<'f>,
     loop_op: Op,
     names: &mut FxHashMap<Value, Symbolic>,
-    facts: &mut Facts<'a, 'f>,
+    known: &mut Inequalities<'a, 'f>,
     expression: &Symbolic,
 ) -> Option<Symbolic> {
     for variable in expression.variables() {
         if !names.contains_key(&variable) && indices.varies_in(variable, loop_op) {
-            let name = facts.invent_like(variable);
+            let name = known.invent_like(variable);
             names.insert(variable, Symbolic::of_value(name));
         }
     }
@@ -227,7 +227,7 @@ fn rename<'a, 'f>(
 /// For some length `s` of a row, the distance is `s·q + r`, where `q` may be anything. If `a_size ≤ r ≤ s - b_size`, it is at
 /// least `a_size` for `q ≥ 0` and at most `-b_size` for `q < 0`. The same goes for `r + s` in place of `r`.
 fn apart_by_column(
-    facts: &Facts,
+    known: &Inequalities,
     distance: &Symbolic,
     a_size: &Symbolic,
     b_size: &Symbolic,
@@ -245,7 +245,7 @@ fn apart_by_column(
             }
             let at_least = |a: &Symbolic, b: &Symbolic| {
                 a.sub(b)
-                    .is_some_and(|difference| facts.prove_at_least(&difference, 0))
+                    .is_some_and(|difference| known.prove_at_least(&difference, 0))
             };
             let (behind, shifted) = (length.sub(b_size)?, remainder.add(&length)?);
             Some(

@@ -15,52 +15,52 @@ const MAX_CHECKS: usize = 128;
 const MAX_CONDITIONS: usize = 8;
 
 /// What holds where the operations of a region run, each expression being at least 0.
-pub(crate) fn facts_at(
+pub(crate) fn inequalities_at(
     indices: &Indices,
     region: Option<Region>,
     trusting: bool,
 ) -> Vec<(u32, Symbolic)> {
     let structure = indices.structure();
-    let mut facts: Vec<(u32, Symbolic)> = Vec::new();
+    let mut inequalities: Vec<(u32, Symbolic)> = Vec::new();
     let mut conditions = 0;
     let mut region = region;
     while let Some(inner) = region {
-        facts.extend(check_facts(indices, inner, trusting));
+        inequalities.extend(check_inequalities(indices, inner, trusting));
         let Some(holder) = structure.op_of(inner) else {
             break;
         };
         let own = if let Some(counted) = indices.counted(holder) {
-            counted_facts(counted)
+            counted_inequalities(counted)
         } else if conditions < MAX_CONDITIONS {
             conditions += 1;
-            branch_facts(indices, holder, inner, trusting, false).to_vec()
+            branch_inequalities(indices, holder, inner, trusting, false).to_vec()
         } else {
             Vec::new()
         };
-        facts.extend(own.into_iter().map(|fact| (0, fact)));
+        inequalities.extend(own.into_iter().map(|inequality| (0, inequality)));
         region = structure.region_of(holder);
     }
-    without_repetitions(facts)
+    without_repetitions(inequalities)
 }
 
-/// Keeps each fact once, from where it holds first.
-fn without_repetitions(mut facts: Vec<(u32, Symbolic)>) -> Vec<(u32, Symbolic)> {
+/// Keeps each inequality once, from where it holds first.
+fn without_repetitions(mut inequalities: Vec<(u32, Symbolic)>) -> Vec<(u32, Symbolic)> {
     let mut first: FxHashMap<Symbolic, u32> = FxHashMap::default();
-    for (since, fact) in &facts {
-        let known = first.entry(fact.clone()).or_insert(*since);
+    for (since, inequality) in &inequalities {
+        let known = first.entry(inequality.clone()).or_insert(*since);
         *known = (*known).min(*since);
     }
-    facts.retain(|(since, fact)| match first.get(fact) {
-        Some(known) if known == since => first.remove(fact).is_some(),
+    inequalities.retain(|(since, inequality)| match first.get(inequality) {
+        Some(known) if known == since => first.remove(inequality).is_some(),
         _ => false,
     });
-    facts
+    inequalities
 }
 
 /// What the checks of a region say behind them: each stands in the text before what it speaks of.
-fn check_facts(indices: &Indices, region: Region, trusting: bool) -> Vec<(u32, Symbolic)> {
+fn check_inequalities(indices: &Indices, region: Region, trusting: bool) -> Vec<(u32, Symbolic)> {
     let function = indices.function();
-    let mut facts = Vec::new();
+    let mut inequalities = Vec::new();
     let mut checks = 0;
     for &op in &function.regions[region].ops {
         let data = &function.ops[op];
@@ -74,14 +74,14 @@ fn check_facts(indices: &Indices, region: Region, trusting: bool) -> Vec<(u32, S
         };
         checks += 1;
         let since = indices.structure().order(op);
-        let found = branch_facts(indices, op, passing, trusting, true);
-        facts.extend(found.into_iter().map(|fact| (since, fact)));
+        let found = branch_inequalities(indices, op, passing, trusting, true);
+        inequalities.extend(found.into_iter().map(|inequality| (since, inequality)));
     }
-    facts
+    inequalities
 }
 
 /// What holds within the body of a `for`, each expression being at least 0.
-pub(super) fn counted_facts(counted: &Counted) -> Vec<Symbolic> {
+pub(super) fn counted_inequalities(counted: &Counted) -> Vec<Symbolic> {
     let counter = Symbolic::of_value(counted.counter);
     let (Some(smallest), Some(largest)) = (counted.smallest(), counted.largest()) else {
         return Vec::new();
@@ -99,7 +99,7 @@ pub(super) fn counted_facts(counted: &Counted) -> Vec<Symbolic> {
 /// What the comparison of an `if` says within one of its branches, each expression being at least 0.
 ///
 /// With `trusting`, sizes are not negative, and a parameter that an index is compared with in a check is a size.
-fn branch_facts(
+fn branch_inequalities(
     indices: &Indices,
     op: Op,
     region: Region,
@@ -108,37 +108,39 @@ fn branch_facts(
 ) -> SmallVec<[Symbolic; 2]> {
     let function = indices.function();
     let data = &function.ops[op];
-    let mut facts = SmallVec::new();
+    let mut inequalities = SmallVec::new();
     if data.opcode != Opcode::If || data.operands.is_empty() {
-        return facts;
+        return inequalities;
     }
     let holds = data.regions.first() == Some(&region);
     for (condition, holds) in split_conjunction(function, (data.operands[0], holds)) {
         if let Some(compared) = comparison(function, (condition, holds)) {
-            facts.extend(comparison_facts(indices, compared, trusting, is_check));
+            inequalities.extend(comparison_inequalities(
+                indices, compared, trusting, is_check,
+            ));
         }
     }
-    facts
+    inequalities
 }
 
 /// What a comparison that holds says, each expression being at least 0.
-fn comparison_facts(
+fn comparison_inequalities(
     indices: &Indices,
     (predicate, left, right): Comparison,
     trusting: bool,
     is_check: bool,
 ) -> SmallVec<[Symbolic; 2]> {
     let function = indices.function();
-    let mut facts = SmallVec::new();
+    let mut inequalities = SmallVec::new();
     if !is_scalar_integer(function, left) {
-        return facts;
+        return inequalities;
     }
     let is_size = |value: Value| {
         let compared = is_check && value == right && function.arguments().contains(&value);
         trusting && (compared || indices.is_size(value))
     };
     let Some(meaning) = signed_meaning(indices, (predicate, left, right), is_size) else {
-        return facts;
+        return inequalities;
     };
     // A test for overflow compares a wrapped sum, of which only the exact expression may be believed.
     let believed = |value: Value| {
@@ -153,24 +155,24 @@ fn comparison_facts(
         high.sub(low).and_then(|distance| distance.plus(-gap))
     };
     match meaning {
-        Meaning::Below => facts.extend(below(&a, &b, 1)),
-        Meaning::AtMost => facts.extend(below(&a, &b, 0)),
-        Meaning::Above => facts.extend(below(&b, &a, 1)),
-        Meaning::AtLeast => facts.extend(below(&b, &a, 0)),
+        Meaning::Below => inequalities.extend(below(&a, &b, 1)),
+        Meaning::AtMost => inequalities.extend(below(&a, &b, 0)),
+        Meaning::Above => inequalities.extend(below(&b, &a, 1)),
+        Meaning::AtLeast => inequalities.extend(below(&b, &a, 0)),
         Meaning::Equal => {
-            facts.extend(below(&a, &b, 0));
-            facts.extend(below(&b, &a, 0));
+            inequalities.extend(below(&a, &b, 0));
+            inequalities.extend(below(&b, &a, 0));
         }
         Meaning::Within => {
-            facts.extend(below(&a, &b, 1));
-            facts.push(a);
+            inequalities.extend(below(&a, &b, 1));
+            inequalities.push(a);
         }
         Meaning::WithinOrEqual => {
-            facts.extend(below(&a, &b, 0));
-            facts.push(a);
+            inequalities.extend(below(&a, &b, 0));
+            inequalities.push(a);
         }
     }
-    facts
+    inequalities
 }
 
 /// Whether an expression is a product of sizes, which is taken not to wrap around.

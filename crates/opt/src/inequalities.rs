@@ -1,6 +1,6 @@
 //! Proofs that an expression is at least some number, from what is known where code runs.
 //!
-//! [`Facts`] collects inequalities: within the body of `for i = a to b step 1`, `a ≤ i`, `i ≤ b - 1` and `a + 1 ≤ b` hold;
+//! [`Inequalities`] collects what holds: within the body of `for i = a to b step 1`, `a ≤ i`, `i ≤ b - 1` and `a + 1 ≤ b` hold;
 //! within the branches of `if`, its comparison does. A proof eliminates one variable after the other, the one defined
 //! last first, since its bounds mention only earlier ones: `p = v·q + r` with `q ≥ 0` and `v ≥ l` is at least `l·q + r`, and with
 //! `q ≤ 0` and `v ≤ u` at least `u·q + r`, where the sign of `q` is a proof of its own. What remains is settled by intervals.
@@ -12,8 +12,8 @@
 
 mod sources;
 
-use sources::counted_facts;
-pub(crate) use sources::facts_at;
+use sources::counted_inequalities;
+pub(crate) use sources::inequalities_at;
 
 use crate::indices::{Counted, Indices};
 use crate::interval::Interval;
@@ -23,7 +23,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 /// Inequalities that hold together, somewhere in a function.
-pub struct Facts<'a, 'f> {
+pub struct Inequalities<'a, 'f> {
     indices: &'a Indices<'f>,
     bounds: FxHashMap<Value, Bounds>,
     /// Products of several variables, and what they are at least: 0 or 1.
@@ -58,10 +58,10 @@ const BUDGET: u32 = 400;
 /// How many products are remembered.
 const MAX_PRODUCTS: usize = 32;
 
-impl<'a, 'f> Facts<'a, 'f> {
-    /// No facts beyond the intervals of values.
-    pub fn new(indices: &'a Indices<'f>) -> Facts<'a, 'f> {
-        Facts {
+impl<'a, 'f> Inequalities<'a, 'f> {
+    /// No inequalities beyond the intervals of values.
+    pub fn new(indices: &'a Indices<'f>) -> Inequalities<'a, 'f> {
+        Inequalities {
             indices,
             bounds: FxHashMap::default(),
             products: Vec::new(),
@@ -70,51 +70,51 @@ impl<'a, 'f> Facts<'a, 'f> {
         }
     }
 
-    /// As [`Facts::new`], where sizes are taken to be less than 2⁶³: what is divided without sign, what `umin` and `umax` compare, and
+    /// As [`Inequalities::new`], where sizes are taken to be less than 2⁶³: what is divided without sign, what `umin` and `umax` compare, and
     /// parameters that indices are checked against. Of memory that fits into a machine this is true.
-    pub fn trusting(indices: &'a Indices<'f>) -> Facts<'a, 'f> {
-        Facts {
+    pub fn trusting(indices: &'a Indices<'f>) -> Inequalities<'a, 'f> {
+        Inequalities {
             trusting: true,
-            ..Facts::new(indices)
+            ..Inequalities::new(indices)
         }
     }
 
     /// What holds where an operation runs.
-    pub fn at(indices: &'a Indices<'f>, op: Op) -> Facts<'a, 'f> {
-        let mut facts = Facts::new(indices);
+    pub fn at(indices: &'a Indices<'f>, op: Op) -> Inequalities<'a, 'f> {
+        let mut inequalities = Inequalities::new(indices);
         let structure = indices.structure();
         // What holds farther out is known first.
-        for (since, fact) in facts_at(indices, structure.region_of(op), false)
+        for (since, inequality) in inequalities_at(indices, structure.region_of(op), false)
             .into_iter()
             .rev()
         {
             if since <= structure.order(op) {
-                facts.assume(&fact);
+                inequalities.assume(&inequality);
             }
         }
-        facts
+        inequalities
     }
 
     /// Adds what holds within the body of a counted loop.
     pub fn assume_within(&mut self, counted: &Counted) {
-        for fact in counted_facts(counted) {
-            self.assume(&fact);
+        for inequality in counted_inequalities(counted) {
+            self.assume(&inequality);
         }
     }
 
     /// Adds that an expression is at least 0.
-    pub fn assume(&mut self, fact: &Symbolic) {
-        let Some(last) = self.last_variable(fact) else {
+    pub fn assume(&mut self, inequality: &Symbolic) {
+        let Some(last) = self.last_variable(inequality) else {
             return;
         };
-        self.assume_product(fact);
+        self.assume_product(inequality);
         let mut seen: SmallVec<[Value; 4]> = SmallVec::new();
-        for variable in fact.variables() {
+        for variable in inequality.variables() {
             if seen.contains(&variable) {
                 continue;
             }
             seen.push(variable);
-            let (factor, rest) = fact.split(variable);
+            let (factor, rest) = inequality.split(variable);
             let Some(factor) = factor.is_constant().filter(|&factor| factor != 0) else {
                 continue;
             };
@@ -145,16 +145,23 @@ impl<'a, 'f> Facts<'a, 'f> {
     }
 
     /// A product from which nothing but sizes is subtracted is at least 0, and at least 1 where one of them is.
-    fn assume_product(&mut self, fact: &Symbolic) {
-        let mut added = fact.terms().iter().filter(|term| term.coefficient > 0);
+    fn assume_product(&mut self, inequality: &Symbolic) {
+        let mut added = inequality
+            .terms()
+            .iter()
+            .filter(|term| term.coefficient > 0);
         let (Some(product), None) = (added.next(), added.next()) else {
             return;
         };
-        if product.monomial.len() < 2 || fact.constant_part() > 0 {
+        if product.monomial.len() < 2 || inequality.constant_part() > 0 {
             return;
         }
-        let mut least = i64::from(fact.constant_part() < 0);
-        for term in fact.terms().iter().filter(|term| term.coefficient < 0) {
+        let mut least = i64::from(inequality.constant_part() < 0);
+        for term in inequality
+            .terms()
+            .iter()
+            .filter(|term| term.coefficient < 0)
+        {
             let factors = term.monomial.iter().map(|&variable| self.least(variable));
             let Some(smallest) = factors.min().flatten() else {
                 return;
@@ -206,7 +213,7 @@ impl<'a, 'f> Facts<'a, 'f> {
             .max(self.least_as_factor(variable))
     }
 
-    /// As [`Facts::least`], without what is known of products.
+    /// As [`Inequalities::least`], without what is known of products.
     fn least_alone(&self, variable: Value) -> Option<i64> {
         let bounds = self.bounds.get(&variable);
         let number = bounds.and_then(|bounds| bounds.lower.number);

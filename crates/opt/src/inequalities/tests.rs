@@ -21,11 +21,11 @@ fn check(text: &str, least: Option<i64>, most: Option<i64>) -> (bool, bool) {
     let (module, here) = program(text);
     let function = module.functions.values().next().expect("a function");
     let indices = Indices::of(function);
-    let facts = Facts::at(&indices, here);
+    let inequalities = Inequalities::at(&indices, here);
     let expression = indices.expression(function.result(here));
     (
-        least.is_some_and(|least| facts.prove_at_least(&expression, least)),
-        most.is_some_and(|most| facts.prove_at_most(&expression, most)),
+        least.is_some_and(|least| inequalities.prove_at_least(&expression, least)),
+        most.is_some_and(|most| inequalities.prove_at_most(&expression, most)),
     )
 }
 
