@@ -7,7 +7,7 @@
 //! Such functions exist from before optimisation until derivatives are made; then each is its argument.
 
 use crate::opaque::INACTIVE_NAME;
-use ferrozyme_llvm::signature::loop_type;
+use ferrozyme_convention::signature::loop_type;
 use ferrozyme_llvm::{Builder, Context, Module, Opcode, Place, Value};
 
 /// The same float without its derivative. None for other values.

@@ -32,9 +32,9 @@ use crate::pipeline::Choosing;
 use crate::report::Diagnostic;
 use crate::requests::{DERIVATIVE_PREFIX, Interface, REQUEST_SYMBOL};
 use crate::root::{adopt_target, root_symbol};
+use ferrozyme_convention::stop::call_stop;
 use ferrozyme_diff::Activity;
 use ferrozyme_ir as ir;
-use ferrozyme_llvm::stop::call_stop;
 use ferrozyme_llvm::{
     Context, IntPredicate, Linkage, Module, Opcode, Place, Type, Value, ValueKind,
 };

@@ -4,8 +4,8 @@
 //! last bits at most; where every function has to be the one that the program calls (`--strict`), they are left as they are.
 
 use crate::opaque::demangle;
+use ferrozyme_import::mathematical;
 use ferrozyme_ir::Form;
-use ferrozyme_llvm::import::mathematical;
 use ferrozyme_llvm::{Context, Linkage, Module, Type, TypeKind, Value};
 
 /// Matrix products, and what computes the same in loops (`ferrozyme/src/interface/products.rs`).

@@ -30,11 +30,11 @@ use crate::root::{build_root, root_symbol};
 use crate::rules::return_results;
 use crate::text::refuse_numbers_from_text;
 use ferrozyme_diff::declare_moved;
+use ferrozyme_export::{ExportOptions, export};
+use ferrozyme_import::assembly::translate_assembly;
+use ferrozyme_import::outline::outline_cold_code;
+use ferrozyme_import::{ImportOptions, import};
 use ferrozyme_ir as ir;
-use ferrozyme_llvm::assembly::translate_assembly;
-use ferrozyme_llvm::export::{ExportOptions, export};
-use ferrozyme_llvm::import::{ImportOptions, import};
-use ferrozyme_llvm::outline::outline_cold_code;
 use ferrozyme_llvm::{
     CodegenLevel, Context, Module, Opcode, RelocationModel, TargetDescription, TargetMachine, Value,
 };

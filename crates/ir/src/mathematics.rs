@@ -2,7 +2,7 @@
 //!
 //! A row holds everything that is known of a function: its value, its derivative, where that is infinite, what it costs, its names in LLVM, C and Rust. All
 //! else follows: the operation and its text form (`opcode.rs`), constant folding and the interpreter, derivatives (`diff::rules`), what is hoisted, cached and
-//! recomputed (`opt::speculation`, `opt::cost`), import and export (`llvm`), random programs (`gen`), the page `docs/mathematics.md`, and the tests that
+//! recomputed (`opt::speculation`, `opt::cost`), import and export (`import`, `export`), random programs (`gen`), the page `docs/mathematics.md`, and the tests that
 //! compare values with compiled code and derivatives with finite differences.
 //!
 //! Conventions where there is no derivative, or more than one: `√` at 0 has derivative 0; a tie of `fmax` goes to the

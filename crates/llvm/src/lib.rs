@@ -1,4 +1,4 @@
-//! Ferrozyme's side of LLVM: a safe binding to the libLLVM of the user's own rustc, the import of LLVM IR into the Loop IR, and the export of Loop IR to LLVM IR.
+//! A safe binding to the libLLVM of the user's own rustc. It knows nothing of the Loop IR; all `unsafe` code of the compiler is here.
 //!
 //! # The binding in one page
 //!
@@ -28,29 +28,20 @@
     reason = "the binding calls foreign functions; the safe types in these files are what the rest of the project sees"
 )]
 
-pub mod allocation;
-pub mod assembly;
 mod attribute;
 mod block;
 mod builder;
-mod catches;
 pub mod compile;
 mod constant;
 mod context;
 mod debug_type;
-pub mod export;
 mod global;
-pub mod import;
-pub mod input;
 mod instruction;
 pub mod jit;
 mod metadata;
 mod module;
 mod opcode;
-pub mod outline;
 mod passes;
-pub mod signature;
-pub mod stop;
 mod sys;
 mod target;
 mod toolchain;

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use crate::context::{Context, copy_text, take_text, text};
+use crate::module::Module;
 use crate::sys::{MetadataRef, ValueRef, call};
 use crate::value::{Value, ValueKind};
 
@@ -358,17 +359,6 @@ impl<'c> Value<'c> {
         }
     }
 
-    /// Remembers of all places of an instruction in which file they are, if that is not their function's. Those `seen` are known already.
-    pub(crate) fn keep_foreign_lines(self, context: &'c Context, seen: &mut HashSet<MetadataRef>) {
-        let mut current = self.debug_location(context);
-        while let Some(location) = current
-            && seen.insert(location.raw)
-        {
-            location.keep_foreign_line();
-            current = Metadata::of(context, call!(LLVMDILocationGetInlinedAt(location.raw)));
-        }
-    }
-
     /// Where an instruction comes from: its own place first, then the call that inlined it, and so on outwards. Empty without debug information.
     pub fn source_places(self, context: &'c Context) -> Vec<SourcePlace> {
         let mut places = Vec::new();
@@ -403,6 +393,22 @@ impl<'c> Value<'c> {
             Metadata::of_value(context, self.raw)
         } else {
             None
+        }
+    }
+}
+
+impl<'c> Module<'c> {
+    /// Remembers which lines stand in another file than their function, as what a macro of another file was given does: scopes say so, which go when variables are dropped from debug information.
+    pub fn keep_foreign_lines(self) {
+        let mut seen = HashSet::new();
+        for instruction in self.functions().flat_map(Value::instructions) {
+            let mut current = instruction.debug_location(self.owner);
+            while let Some(location) = current
+                && seen.insert(location.raw)
+            {
+                location.keep_foreign_line();
+                current = Metadata::of(self.owner, call!(LLVMDILocationGetInlinedAt(location.raw)));
+            }
         }
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! That the pointer leads into the same object is not to be seen from a call of the library. Where base and derived class start at the same place it is the same pointer. Where they do not, the derivative stops the program with a message.
 
-use ferrozyme_llvm::stop::call_stop;
+use ferrozyme_convention::stop::call_stop;
 use ferrozyme_llvm::{Context, IntPredicate, Linkage, Module, Opcode, Place};
 use ferrozyme_refusal::Refusal;
 

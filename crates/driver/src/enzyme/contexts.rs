@@ -17,7 +17,7 @@ use super::entries::Entry;
 use super::globals::{DeclaredShadow, repeat};
 use super::thunk::{add_thunk, convert, plain_name, put_call};
 use super::trace::{start, trace};
-use ferrozyme_llvm::stop::show;
+use ferrozyme_convention::stop::show;
 use ferrozyme_llvm::{
     Block, Builder, Context, DataLayout, GepFlags, IntPredicate, Linkage, Module, Opcode, Type,
     TypeKind, Value, ValueKind,

@@ -3,7 +3,7 @@
 //! Derivatives go through code that throws nothing. Where an exception is thrown all the same and would be caught by the differentiated code itself, the derivative ends the program as an uncaught exception
 //! does: `__cxa_begin_catch`, with which each handler starts, becomes a function that does not return. Exceptions that leave the differentiated code pass through its derivative.
 
-use ferrozyme_llvm::stop::show;
+use ferrozyme_convention::stop::show;
 use ferrozyme_llvm::{Context, Linkage, Module, Place};
 use ferrozyme_refusal::Refusal;
 

@@ -24,8 +24,8 @@ use super::contexts::{Shelf, check_before};
 use super::registrations::annotations_of;
 use super::thunk::plain_name;
 use crate::report::Diagnostic;
+use ferrozyme_convention::signature::loop_type;
 use ferrozyme_ir::{Field, Layout};
-use ferrozyme_llvm::signature::loop_type;
 use ferrozyme_llvm::{
     Builder, Context, DataLayout, GepFlags, IntPredicate, Linkage, Module, Opcode, Place, Type,
     TypeKind, Value, ValueKind,

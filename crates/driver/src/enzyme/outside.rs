@@ -13,7 +13,7 @@
 
 use super::trace::trace;
 use crate::detach::detached;
-use ferrozyme_llvm::input::{Bytes, INPUT_FUNCTIONS, Input};
+use ferrozyme_import::input::{Bytes, INPUT_FUNCTIONS, Input};
 use ferrozyme_llvm::{Context, IntPredicate, Module, Opcode, PassOptions, Place, Value};
 use std::collections::HashSet;
 

@@ -3,7 +3,7 @@
 use super::arguments::memory_type;
 use crate::requests::FoundRequest;
 use crate::root::{adopt_target, root_symbol};
-use ferrozyme_llvm::signature::{function_type, leaves, put_together, take_apart};
+use ferrozyme_convention::signature::{function_type, leaves, put_together, take_apart};
 use ferrozyme_llvm::{Context, Module, Place, Value};
 
 /// Defines the root of a request.

@@ -12,11 +12,10 @@
 use crate::registrations::{Convention, Registration, RegistrationKind, RuleFunction};
 use crate::report::Diagnostic;
 use crate::root::adopt_target;
+use ferrozyme_convention::allocation;
+use ferrozyme_convention::signature::{function_type, leaves, llvm_type, put_together, take_apart};
 use ferrozyme_ir as ir;
-use ferrozyme_llvm::signature::{function_type, leaves, llvm_type, put_together, take_apart};
-use ferrozyme_llvm::{
-    Builder, Context, DataLayout, GepFlags, Module, Place, Type, Value, allocation,
-};
+use ferrozyme_llvm::{Builder, Context, DataLayout, GepFlags, Module, Place, Type, Value};
 use ferrozyme_refusal::{C, Refusal};
 
 use super::arguments::memory_type;
@@ -202,7 +201,7 @@ impl<'c> Adapter<'c> {
         parameters.push(self.context.integer(64));
         let loop_types = |of: &[Type<'c>]| -> Vec<ir::Type> {
             of.iter()
-                .filter_map(|of| ferrozyme_llvm::signature::loop_type(*of))
+                .filter_map(|of| ferrozyme_convention::signature::loop_type(*of))
                 .collect()
         };
         let ty = function_type(self.context, &loop_types(&parameters), &loop_types(results));

@@ -18,9 +18,9 @@ use super::{HALVES, Layouts, Parameter, Part, ValueRequest};
 use crate::descriptor::Mode;
 use crate::opaque::demangle;
 use crate::requests::{DERIVATIVE_PREFIX, FoundRequest, Interface, location_of};
+use ferrozyme_convention::signature::{function_type, leaves, llvm_type, take_apart};
 use ferrozyme_diff::Activity;
 use ferrozyme_ir as ir;
-use ferrozyme_llvm::signature::{function_type, leaves, llvm_type, take_apart};
 use ferrozyme_llvm::{
     Builder, Context, DataLayout, GepFlags, Linkage, Module, Opcode, Place, Type, TypeKind, Value,
     ValueKind,
@@ -520,7 +520,7 @@ impl<'c> Writer<'_, 'c> {
     ) -> Vec<Value<'c>> {
         let params: Vec<ir::Type> = arguments
             .iter()
-            .filter_map(|argument| ferrozyme_llvm::signature::loop_type(argument.ty()))
+            .filter_map(|argument| ferrozyme_convention::signature::loop_type(argument.ty()))
             .collect();
         let callee = module.declare(symbol, function_type(self.context, &params, results));
         let call = self.builder.call_function(callee, arguments);

@@ -1,0 +1,712 @@
+//! Instructions that the Loop IR has no word for move into LLVM functions of their own.
+//!
+//! Fences, atomic accesses, volatile accesses to anything but floats that are computed with, inline assembly, calls with variable arguments and intrinsics of machines become calls
+//! of small functions that are declared in the Loop IR and stay what they are in LLVM. They keep their effect. Unless numbers that may
+//! carry a derivative go through them, they are declared inactive; otherwise the differentiator refuses them where it matters. What may write to
+//! memory behind pointers that it is given is refused if that memory carries derivatives.
+
+use super::Importer;
+use super::intrinsic;
+use crate::input::is_input;
+use ferrozyme_ir::MemoryEffect;
+use ferrozyme_llvm::{Linkage, Opcode, Ordering, Place, Type, TypeKind, Value, ValueKind};
+use ferrozyme_refusal::Refusal;
+use rustc_hash::FxHashSet;
+
+/// The attribute of such a function through which nothing goes that carries a derivative.
+const INACTIVE: &str = "ferrozyme-inactive";
+/// The attribute of an inactive function that may write numbers to memory behind its arguments.
+const WRITES_CONSTANTS: &str = "ferrozyme-writes-constants";
+/// The attribute of such a function that touches memory through its arguments only.
+const ARGUMENTS_ONLY: &str = "ferrozyme-memory-args";
+
+/// The attribute of all such functions.
+const MADE_HERE: &str = "ferrozyme-opaque";
+
+/// Functions of libraries that compute nothing with a derivative: output, input, text, time, random numbers, questions about numbers.
+const INACTIVE_FUNCTIONS: &[&str] = &[
+    "__assert_fail",
+    "__ctype_b_loc",
+    "__ctype_tolower_loc",
+    "__ctype_toupper_loc",
+    "__errno_location",
+    "__finite",
+    "__finitef",
+    "__fpclassify",
+    "__fpclassifyf",
+    "__fprintf_chk",
+    "__isinf",
+    "__isinff",
+    "__isnan",
+    "__isnanf",
+    "__printf_chk",
+    "__signbit",
+    "__signbitf",
+    "__snprintf_chk",
+    "__sprintf_chk",
+    "__stpcpy_chk",
+    "__strcat_chk",
+    "__strcpy_chk",
+    "__strncat_chk",
+    "__strncpy_chk",
+    "__vfprintf_chk",
+    "__vprintf_chk",
+    "__vsnprintf_chk",
+    "__vsprintf_chk",
+    "abort",
+    "asctime",
+    "atexit",
+    "atof",
+    "atoi",
+    "atol",
+    "atoll",
+    "bcmp",
+    "clearerr",
+    "clock",
+    "clock_gettime",
+    "closedir",
+    "ctime",
+    "drand48",
+    "exit",
+    "fclose",
+    "fcntl",
+    "fdopen",
+    "feclearexcept",
+    "fegetround",
+    "feof",
+    "feraiseexcept",
+    "ferror",
+    "fesetround",
+    "fetestexcept",
+    "fflush",
+    "fileno",
+    "finite",
+    "finitef",
+    "fopen",
+    "fprintf",
+    "fputc",
+    "fputs",
+    "freopen",
+    "fseek",
+    "ftell",
+    "fwrite",
+    "getenv",
+    "getpid",
+    "gettimeofday",
+    "gmtime",
+    "gmtime_r",
+    "isalnum",
+    "isalpha",
+    "isatty",
+    "isblank",
+    "iscntrl",
+    "isdigit",
+    "isgraph",
+    "isinf",
+    "isinff",
+    "islower",
+    "isnan",
+    "isnanf",
+    "isprint",
+    "ispunct",
+    "isspace",
+    "isupper",
+    "isxdigit",
+    "localtime",
+    "localtime_r",
+    "lrand48",
+    "memchr",
+    "memcmp",
+    "mkdir",
+    "nanosleep",
+    "omp_get_max_threads",
+    "omp_get_num_procs",
+    "omp_get_num_threads",
+    "omp_get_thread_num",
+    "omp_get_wtime",
+    "open",
+    "open64",
+    "opendir",
+    "pclose",
+    "perror",
+    "popen",
+    "printf",
+    "pthread_mutex_destroy",
+    "pthread_mutex_init",
+    "pthread_mutex_lock",
+    "pthread_mutex_trylock",
+    "pthread_mutex_unlock",
+    "pthread_rwlock_rdlock",
+    "pthread_rwlock_unlock",
+    "pthread_rwlock_wrlock",
+    "pthread_self",
+    "pthread_spin_lock",
+    "pthread_spin_unlock",
+    "putc",
+    "putchar",
+    "puts",
+    "rand",
+    "rand_r",
+    "random",
+    "rewind",
+    "rust_eh_personality",
+    "sched_yield",
+    "setbuf",
+    "setlocale",
+    "setvbuf",
+    "snprintf",
+    "sprintf",
+    "srand",
+    "srand48",
+    "srandom",
+    "stpcpy",
+    "strcasecmp",
+    "strcat",
+    "strchr",
+    "strcmp",
+    "strcpy",
+    "strcspn",
+    "strerror",
+    "strftime",
+    "strlen",
+    "strncasecmp",
+    "strncat",
+    "strncmp",
+    "strncpy",
+    "strpbrk",
+    "strrchr",
+    "strspn",
+    "strstr",
+    "strtod",
+    "strtol",
+    "strtoll",
+    "strtoul",
+    "strtoull",
+    "sysconf",
+    "syslog",
+    "time",
+    "tmpfile",
+    "tolower",
+    "toupper",
+    "unlink",
+    "usleep",
+    "vfprintf",
+    "vprintf",
+    "vsnprintf",
+    "vsprintf",
+    "write",
+];
+
+/// Whether nothing that goes through a function without a body carries a derivative.
+pub(super) fn is_inactive(function: Value<'_>) -> bool {
+    let name = function.name();
+    function.text_attribute(Place::Function, INACTIVE).is_some()
+        || INACTIVE_FUNCTIONS.contains(&name.as_str()) && is_of_library(function)
+        || is_input(&name)
+}
+
+/// Functions among those that give floats.
+const GIVING_FLOATS: &[&str] = &["atof", "drand48", "omp_get_wtime", "strtod"];
+
+/// Whether a function is the library's, by its type: a program may have one of the same name that computes something.
+fn is_of_library(function: Value<'_>) -> bool {
+    !function.value_type().result().is_float() || GIVING_FLOATS.contains(&function.name().as_str())
+}
+
+/// Whether a function that is inactive may write numbers that are computed with afterwards.
+pub(super) fn writes_constants(function: Value<'_>) -> bool {
+    let marked = function.text_attribute(Place::Function, WRITES_CONSTANTS);
+    marked.is_some() || is_input(&function.name())
+}
+
+/// Whether a function was made here.
+pub(super) fn is_moved_out(function: Value<'_>) -> bool {
+    let made_here = function
+        .text_attribute(Place::Function, MADE_HERE)
+        .is_some();
+    made_here || ferrozyme_convention::cleanup::is_cleanup(function)
+}
+
+impl<'c> Importer<'c, '_> {
+    /// Moves what the Loop IR cannot say out of a function.
+    pub(super) fn move_out_opaque(&self, function: Value<'c>) {
+        let found: Vec<Value<'c>> = function
+            .instructions()
+            .filter(|&instruction| is_inexpressible(instruction))
+            .collect();
+        for instruction in found {
+            if reads_allocation_mark(instruction) {
+                instruction.replace_uses_with(instruction.ty().zero());
+                instruction.erase();
+            } else {
+                self.move_out(function, instruction);
+            }
+        }
+    }
+
+    /// Replaces an instruction by a call of a new function that consists of it.
+    fn move_out(&self, function: Value<'c>, instruction: Value<'c>) {
+        let operands = instruction.operands();
+        let is_local = |value: &Value<'c>| {
+            matches!(value.kind(), ValueKind::Instruction | ValueKind::Argument)
+        };
+        // The address is handed over even if it is that of a global: what the function touches is told by its arguments.
+        let address = address_of(instruction);
+        let is_taken = |value: &Value<'c>| is_local(value) || Some(*value) == address;
+        let taken: Vec<Value<'c>> = operands.iter().copied().filter(is_taken).collect();
+        let types: Vec<Type<'c>> = taken.iter().map(|value| value.ty()).collect();
+        let ty = instruction.ty().function(&types, false);
+        let moved = self.add_moved_function(function, kind_of(instruction), ty);
+        let mark = |key: &str| {
+            moved.add_attribute(Place::Function, self.context.text_attribute(key, ""));
+        };
+        if self.calls_inactive(instruction) {
+            mark(INACTIVE);
+            if instruction.called_function().is_some_and(writes_constants) {
+                mark(WRITES_CONSTANTS);
+            }
+        } else if !carries_derivatives(instruction) && !runs_user_code(instruction) {
+            mark(INACTIVE);
+            let reaches_memory = taken.iter().any(|value| value.ty().is_pointer());
+            if reaches_memory && !is_access(instruction) && !does_nothing(instruction) {
+                mark(WRITES_CONSTANTS);
+            }
+        }
+        if instruction.is(Opcode::Call) {
+            let arguments = instruction.arguments();
+            for (place, value) in (0..).zip(&taken) {
+                let mut given = (0..).zip(&arguments).filter(|(_, one)| *one == value);
+                let only_reads =
+                    |at: u32| instruction.call_has_attribute(Place::Parameter(at), "readonly");
+                if value.ty().is_pointer() && given.all(|(at, _)| only_reads(at)) {
+                    let readonly = self.context.attribute("readonly", 0);
+                    moved.add_attribute(Place::Parameter(place), readonly);
+                }
+            }
+        }
+        if is_access(instruction) {
+            moved.add_attribute(Place::Function, self.context.attribute("nounwind", 0));
+            moved.add_attribute(
+                Place::Function,
+                self.context.text_attribute(ARGUMENTS_ONLY, ""),
+            );
+            if let Some(position) = taken.iter().position(|value| Some(*value) == address)
+                && taken
+                    .iter()
+                    .filter(|value| Some(**value) == address)
+                    .count()
+                    == 1
+            {
+                let place = Place::Parameter(position as u32);
+                moved.add_attribute(place, self.context.attribute("captures", 0));
+                if instruction.is(Opcode::Load) {
+                    moved.add_attribute(place, self.context.attribute("readonly", 0));
+                }
+            }
+        }
+
+        let builder = self.context.builder();
+        builder.at_end(self.context.append_block(moved, "entry"));
+        let copy = builder.insert(instruction.duplicate_instruction());
+        copy.set_debug_location(None);
+        let mut next = 0;
+        for (index, operand) in operands.iter().enumerate() {
+            if is_taken(operand) {
+                copy.set_operand(index as u32, moved.parameter(next));
+                next += 1;
+            }
+        }
+        if instruction.ty().is_void() {
+            builder.return_nothing();
+        } else {
+            builder.return_value(copy);
+        }
+
+        builder.before(instruction);
+        let call = builder.call_function(moved, &taken);
+        call.set_debug_location(instruction.debug_location(self.context));
+        if instruction.is_used() {
+            instruction.replace_uses_with(call);
+        }
+        instruction.erase();
+    }
+
+    /// Declares a function for what moves out of another.
+    fn add_moved_function(&self, function: Value<'c>, kind: MovedOut, ty: Type<'c>) -> Value<'c> {
+        let name = format!("{}.{}", function.name(), kind.suffix());
+        let moved = self.llvm.add_function(&name, ty);
+        moved.set_linkage(Linkage::Internal);
+        moved.add_attribute(Place::Function, self.context.attribute("noinline", 0));
+        moved.add_attribute(Place::Function, self.context.text_attribute(MADE_HERE, ""));
+        moved.adopt_processor(self.context, function);
+        moved
+    }
+
+    /// The same for a calculation, which may or may not be one with derivatives.
+    pub(super) fn add_calculation(
+        &self,
+        function: Value<'c>,
+        kind: MovedOut,
+        ty: Type<'c>,
+        inactive: bool,
+    ) -> Value<'c> {
+        let moved = self.add_moved_function(function, kind, ty);
+        for fact in ["memory", "nounwind", "willreturn"] {
+            moved.add_attribute(Place::Function, self.context.attribute(fact, 0));
+        }
+        if inactive {
+            moved.add_attribute(Place::Function, self.context.text_attribute(INACTIVE, ""));
+        }
+        moved
+    }
+
+    /// Whether an instruction calls a function that computes nothing with a derivative, such as `printf`.
+    fn calls_inactive(&self, instruction: Value<'c>) -> bool {
+        instruction.is(Opcode::Call)
+            && instruction
+                .called_function()
+                .is_some_and(|function| self.only_shows(function, MAX_DEPTH))
+    }
+
+    /// Whether a function computes nothing with a derivative: it is known not to, or hands what it is given to such functions, and writes to its own variables only.
+    fn only_shows(&self, function: Value<'c>, depth: usize) -> bool {
+        if writes_constants(function) {
+            return false;
+        }
+        if is_inactive(function) || (self.options.is_inactive)(&function.name()) {
+            return true;
+        }
+        let result = function.value_type().result();
+        if depth == 0
+            || function.is_declaration()
+            || !(result.is_void() || result.integer_width().is_some_and(|bits| bits <= 32))
+        {
+            return false;
+        }
+        function
+            .instructions()
+            .all(|instruction| match instruction.opcode() {
+                Some(Opcode::Store) => instruction.operand(1).is_in_variable(),
+                Some(Opcode::Call | Opcode::Invoke) => match instruction.called_intrinsic() {
+                    Some(name) => HARMLESS_INTRINSICS
+                        .iter()
+                        .any(|start| name.starts_with(start)),
+                    None => instruction
+                        .called_function()
+                        .is_some_and(|callee| self.only_shows(callee, depth - 1)),
+                },
+                Some(Opcode::AtomicCmpXchg | Opcode::AtomicRMW) => false,
+                _ => true,
+            })
+    }
+
+    /// What the Loop IR is told of the memory that a function of this kind touches.
+    pub(super) fn opaque_memory(&self, function: Value<'c>) -> Option<MemoryEffect> {
+        function
+            .text_attribute(Place::Function, ARGUMENTS_ONLY)
+            .map(|_| MemoryEffect::Args)
+    }
+}
+
+/// What kind of instruction was moved into a function of its own, which tells by its name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MovedOut {
+    /// An atomic access or a fence.
+    Atomic,
+    /// A volatile access.
+    Volatile,
+    /// Inline assembly.
+    Assembly,
+    /// A call with variable arguments.
+    Variadic,
+    /// An instruction of the machine, by an intrinsic.
+    Machine,
+    /// A calculation in `long double`.
+    LongDouble,
+}
+
+impl MovedOut {
+    const ALL: [MovedOut; 6] = [
+        MovedOut::Atomic,
+        MovedOut::Volatile,
+        MovedOut::Assembly,
+        MovedOut::Variadic,
+        MovedOut::Machine,
+        MovedOut::LongDouble,
+    ];
+
+    /// What stands in the function of this name, if it was made for an instruction that the Loop IR has no word for.
+    pub fn of_name(name: &str) -> Option<MovedOut> {
+        // LLVM puts a number behind names that were there already.
+        let name = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        let name = name.strip_suffix('.').unwrap_or(name);
+        MovedOut::ALL
+            .into_iter()
+            .find(|kind| name.ends_with(&format!(".{}", kind.suffix())))
+    }
+
+    /// Why it has no derivative.
+    pub fn refusal(self) -> Refusal {
+        match self {
+            MovedOut::Atomic => Refusal::Atomic,
+            MovedOut::Volatile => Refusal::Volatile,
+            MovedOut::Assembly => Refusal::Assembly,
+            MovedOut::Variadic => Refusal::Variadic,
+            MovedOut::Machine => Refusal::MachineInstruction,
+            MovedOut::LongDouble => Refusal::LongDouble,
+        }
+    }
+
+    fn suffix(self) -> &'static str {
+        match self {
+            MovedOut::Atomic => "moved_atomic",
+            MovedOut::Volatile => "moved_volatile",
+            MovedOut::Assembly => "moved_assembly",
+            MovedOut::Variadic => "moved_variadic",
+            MovedOut::Machine => "moved_machine",
+            MovedOut::LongDouble => "moved_long_double",
+        }
+    }
+}
+
+fn kind_of(instruction: Value<'_>) -> MovedOut {
+    match instruction.opcode() {
+        Some(Opcode::VAArg) => MovedOut::Variadic,
+        Some(Opcode::Load | Opcode::Store) if instruction.ordering() == Ordering::NotAtomic => {
+            MovedOut::Volatile
+        }
+        Some(Opcode::Call) if instruction.called().is_inline_assembly() => MovedOut::Assembly,
+        Some(Opcode::Call) if instruction.called_type().is_variadic() => MovedOut::Variadic,
+        Some(Opcode::Call) => MovedOut::Machine,
+        _ => MovedOut::Atomic,
+    }
+}
+
+/// How deep calls are followed in search of what a function does.
+const MAX_DEPTH: usize = 3;
+
+/// Intrinsics that write nothing but lists of arguments.
+const HARMLESS_INTRINSICS: &[&str] = &["llvm.va_", "llvm.lifetime.", "llvm.dbg.", "llvm.assume"];
+
+/// Whether an instruction calls a function of the program, which may do anything.
+fn runs_user_code(instruction: Value<'_>) -> bool {
+    instruction.is(Opcode::Call)
+        && !instruction.called().is_inline_assembly()
+        && instruction
+            .called_function()
+            .is_none_or(|function| !function.is_declaration())
+}
+
+/// Assembly without a word of it, which keeps optimisers from looking through.
+fn does_nothing(instruction: Value<'_>) -> bool {
+    instruction.is(Opcode::Call)
+        && instruction
+            .called()
+            .inline_assembly()
+            .is_some_and(|(template, _)| template.trim().is_empty())
+}
+
+/// Whether the Loop IR has no word for an instruction.
+fn is_inexpressible(instruction: Value<'_>) -> bool {
+    match instruction.opcode() {
+        Some(Opcode::Fence | Opcode::AtomicCmpXchg | Opcode::AtomicRMW | Opcode::VAArg) => true,
+        Some(Opcode::Load | Opcode::Store) => {
+            let is_plain = !instruction.is_volatile() || moves_float(instruction);
+            !is_plain || instruction.ordering() != Ordering::NotAtomic
+        }
+        Some(Opcode::Call) => {
+            let callee = instruction.called();
+            callee.is_inline_assembly()
+                || (instruction.called_type().is_variadic() && !instruction.is_must_tail())
+                || instruction
+                    .called_intrinsic()
+                    .is_some_and(|name| !intrinsic::is_known(&name) && !takes_metadata(instruction))
+        }
+        _ => false,
+    }
+}
+
+/// Whether a load or store is of a float that is computed with: nobody expects to see each access of a derivative even if it is volatile. Floats that are only compared are not computed with, but waited for.
+fn moves_float(access: Value<'_>) -> bool {
+    if is_only_compared(access) {
+        return false;
+    }
+    let of = match access.is(Opcode::Load) {
+        true => access.ty(),
+        false => access.operand(0).ty(),
+    };
+    match of.kind() {
+        TypeKind::Vector => of.element().is_float(),
+        _ => of.is_float(),
+    }
+}
+
+/// Whether an instruction loads a float that nobody looks at but comparisons.
+fn is_only_compared(load: Value<'_>) -> bool {
+    let users = || load.users().into_iter();
+    load.is(Opcode::Load) && users().all(|user| user.opcode() == Some(Opcode::FCmp))
+}
+
+fn takes_metadata(call: Value<'_>) -> bool {
+    let types = call.called_type().parameters();
+    types
+        .iter()
+        .any(|of| matches!(of.kind(), TypeKind::Metadata | TypeKind::Token))
+}
+
+/// Whether an instruction does nothing but access memory at an address.
+fn is_access(instruction: Value<'_>) -> bool {
+    matches!(
+        instruction.opcode(),
+        Some(Opcode::AtomicCmpXchg | Opcode::AtomicRMW | Opcode::Load | Opcode::Store)
+    )
+}
+
+fn address_of(instruction: Value<'_>) -> Option<Value<'_>> {
+    match instruction.opcode()? {
+        Opcode::Store => Some(instruction.operand(1)),
+        Opcode::AtomicCmpXchg | Opcode::AtomicRMW | Opcode::Load => Some(instruction.operand(0)),
+        _ => None,
+    }
+}
+
+/// The variable that Rust's allocator is marked with is read so that it is linked, and for nothing else.
+fn reads_allocation_mark(instruction: Value<'_>) -> bool {
+    instruction.is(Opcode::Load)
+        && instruction.operand(0).is_global()
+        && instruction
+            .operand(0)
+            .name()
+            .contains("__rust_no_alloc_shim_is_unstable")
+}
+
+/// What becomes of an integer.
+enum Use {
+    /// It steers or counts.
+    Harmless,
+    /// The result is an integer made of it.
+    Same,
+    /// Its bits may be those of a float, or an address.
+    Unknown,
+}
+
+fn use_of(value: Value<'_>, user: Value<'_>) -> Use {
+    match user.opcode() {
+        Some(Opcode::ICmp | Opcode::Br | Opcode::Switch) => Use::Harmless,
+        // As a number it has no derivative.
+        Some(Opcode::SIToFP | Opcode::UIToFP) => Use::Harmless,
+        Some(opcode) if is_integer_step(opcode) => Use::Same,
+        Some(Opcode::AtomicRMW | Opcode::AtomicCmpXchg) => Use::Harmless,
+        Some(Opcode::GetElementPtr) if user.operand(0) != value => Use::Harmless,
+        Some(Opcode::Store) if user.ordering() != Ordering::NotAtomic => Use::Harmless,
+        Some(Opcode::Call | Opcode::Invoke) if is_moved_out(user.called()) => Use::Harmless,
+        Some(Opcode::BitCast | Opcode::IntToPtr) => Use::Unknown,
+        _ if wide(value) => Use::Unknown,
+        _ => Use::Harmless,
+    }
+}
+
+/// Integer arithmetic, and what hands integers on.
+fn is_integer_step(opcode: Opcode) -> bool {
+    matches!(
+        opcode,
+        Opcode::Phi
+            | Opcode::Select
+            | Opcode::Freeze
+            | Opcode::ExtractValue
+            | Opcode::Add
+            | Opcode::Sub
+            | Opcode::Mul
+            | Opcode::And
+            | Opcode::Or
+            | Opcode::Xor
+            | Opcode::Shl
+            | Opcode::LShr
+            | Opcode::AShr
+            | Opcode::Trunc
+            | Opcode::ZExt
+            | Opcode::SExt
+    )
+}
+
+/// Whether an integer has room for a float that is computed with, or for an address. The 32 bits of locks and counters go through calls and memory,
+/// and have to be left alone where no float has as few.
+fn wide(value: Value<'_>) -> bool {
+    let bits = value.ty().integer_width();
+    if bits.is_none_or(|bits| bits >= 64) {
+        return true;
+    }
+    let uses_short_floats = |function: Value<'_>| {
+        let is_short = |of: Type<'_>| matches!(of.kind(), TypeKind::Float | TypeKind::Half);
+        function.instructions().any(|instruction| {
+            let mut operands = instruction.operands().into_iter();
+            is_short(instruction.ty()) || operands.any(|operand| is_short(operand.ty()))
+        })
+    };
+    let function = match value.kind() {
+        ValueKind::Instruction => value.block().map(|block| block.function()),
+        _ => None,
+    };
+    function.is_none_or(uses_short_floats)
+}
+
+/// Whether something that a derivative follows may go in or out: floats, also as integers with their bits, and pointers other than
+/// the address that is accessed, since they may lead to floats. What only counts or compares does not.
+fn carries_derivatives(instruction: Value<'_>) -> bool {
+    let followed = |of: Type<'_>| {
+        let is = |of: Type<'_>| of.is_float() || of.is_pointer();
+        match of.kind() {
+            TypeKind::Struct => of.fields().iter().any(|field| is(*field)),
+            TypeKind::Vector | TypeKind::Array => is(of.element()),
+            _ => is(of),
+        }
+    };
+    let mut operands = instruction.operands();
+    match address_of(instruction) {
+        Some(address) => operands.retain(|operand| *operand != address),
+        // Nobody but memory accesses is known to keep what a pointer leads to as it is; but most of them only look.
+        None => operands.retain(|operand| !operand.ty().is_pointer()),
+    }
+    if is_only_compared(instruction) {
+        return false;
+    }
+    if followed(instruction.ty()) || operands.iter().any(|operand| followed(operand.ty())) {
+        return true;
+    }
+    // Back to where operands come from, and on to where the result goes: only what is understood all the way may be left alone.
+    let mut seen = FxHashSet::default();
+    let mut work: Vec<(Value<'_>, bool)> = operands
+        .into_iter()
+        .map(|operand| (operand, false))
+        .collect();
+    work.push((instruction, true));
+    while let Some((value, forward)) = work.pop() {
+        if !seen.insert((value, forward)) {
+            continue;
+        }
+        if forward {
+            for user in value.users() {
+                match use_of(value, user) {
+                    Use::Harmless => {}
+                    Use::Same => work.push((user, true)),
+                    Use::Unknown => return true,
+                }
+            }
+        } else if !value.is_constant() {
+            match value.opcode() {
+                Some(opcode) if is_integer_step(opcode) => {
+                    work.extend(value.operands().into_iter().map(|operand| (operand, false)));
+                }
+                // What another access of this kind gave was looked at there.
+                Some(Opcode::AtomicRMW | Opcode::AtomicCmpXchg) => {}
+                Some(Opcode::ICmp | Opcode::FCmp) => {}
+                Some(Opcode::Load) if value.ordering() != Ordering::NotAtomic => {}
+                Some(Opcode::Call) if is_moved_out(value.called()) => {}
+                Some(Opcode::BitCast | Opcode::PtrToInt) => return true,
+                _ if wide(value) => return true,
+                _ => {}
+            }
+        }
+    }
+    false
+}

@@ -1,0 +1,141 @@
+//! `realloc` becomes an allocation, a copy, and a release, where the size of the old memory can be told.
+//!
+//! A call of `realloc` does not say how much there was. Where the pointer comes from is followed back: to the calls that gave the memory, through loops and
+//! choices, beside which the size then travels.
+//!
+//! ```text
+//! %p = phi ptr [ %first, … ], [ %q, … ]                  %p = phi ptr [ %first, … ], [ %q, … ]
+//! %q = call ptr @realloc(ptr %p, i64 %n)          →      %s = phi i64 [ %first.size, … ], [ %n, … ]
+//!                                                        %q = call ptr @malloc(i64 %n)
+//!                                                        call void @llvm.memcpy(ptr %q, ptr %p, umin(%s, %n))
+//!                                                        call void @free(ptr %p)
+//! ```
+//!
+//! Assumes that what LLVM promotes is promoted. A `realloc` of which the old size is not found stays, and is refused by who imports it.
+
+use super::Importer;
+use super::call::called_function;
+use ferrozyme_convention::allocation::c_function;
+use ferrozyme_llvm::{IntPredicate, Opcode, Value, ValueKind};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+impl<'c> Importer<'c, '_> {
+    /// Replaces what `realloc` does in a function.
+    pub(super) fn replace_resizes(&self, function: Value<'c>) {
+        let resizes: Vec<Value<'c>> = function
+            .instructions()
+            .filter(|&instruction| allocator(instruction).as_deref() == Some("realloc"))
+            .collect();
+        // All sizes first: they lead from one `realloc` to another.
+        let mut known = FxHashMap::default();
+        let found: Vec<(Value<'c>, Value<'c>)> = resizes
+            .into_iter()
+            .filter(|call| has_size(call.arguments()[0], &mut FxHashSet::default()))
+            .map(|call| (call, self.size_of(call.arguments()[0], &mut known)))
+            .collect();
+        for (call, old_size) in found {
+            self.replace_resize(call, old_size);
+        }
+    }
+
+    fn replace_resize(&self, call: Value<'c>, old_size: Value<'c>) {
+        let arguments = call.arguments();
+        let (pointer, size) = (arguments[0], arguments[1]);
+        let builder = self.context.builder();
+        builder.before(call);
+        let location = call.debug_location(self.context);
+        builder.set_location(location);
+        let memory = builder.call_function(c_function(self.llvm, "malloc"), &[size]);
+        let less = builder.compare_integers(IntPredicate::Ult, old_size, size);
+        let kept = builder.select(less, old_size, size);
+        builder.copy(memory, 8, pointer, 8, kept);
+        builder.call_function(c_function(self.llvm, "free"), &[pointer]);
+        call.replace_uses_with(memory);
+        call.erase();
+    }
+
+    /// The size of the memory that a pointer leads to, which [`has_size`] has found to be known.
+    fn size_of(
+        &self,
+        pointer: Value<'c>,
+        known: &mut FxHashMap<Value<'c>, Value<'c>>,
+    ) -> Value<'c> {
+        if let Some(&size) = known.get(&pointer) {
+            return size;
+        }
+        let word = self.context.integer(64);
+        let builder = self.context.builder();
+        let size = match pointer.opcode() {
+            Some(Opcode::Phi) => {
+                builder.before(pointer);
+                let phi = builder.phi(word);
+                // Before what it takes, which may lead back to it.
+                known.insert(pointer, phi);
+                for (value, from) in pointer.incoming() {
+                    let value = self.size_of(value, known);
+                    phi.add_incoming(value, from);
+                }
+                phi
+            }
+            Some(Opcode::Select) => {
+                let then = self.size_of(pointer.operand(1), known);
+                let otherwise = self.size_of(pointer.operand(2), known);
+                builder.before(pointer);
+                builder.select(pointer.operand(0), then, otherwise)
+            }
+            Some(Opcode::Call) => {
+                let arguments = pointer.arguments();
+                match allocator(pointer).as_deref() {
+                    Some("malloc") => arguments[0],
+                    Some("realloc" | "aligned_alloc") => arguments[1],
+                    _ => {
+                        builder.before(pointer);
+                        builder.binary(Opcode::Mul, arguments[0], arguments[1])
+                    }
+                }
+            }
+            _ => word.zero(),
+        };
+        known.insert(pointer, size);
+        size
+    }
+}
+
+/// Whether a pointer comes from calls that say the size of the memory, or is null, whichever way it came.
+fn has_size<'c>(pointer: Value<'c>, seen: &mut FxHashSet<Value<'c>>) -> bool {
+    let nothing = matches!(
+        pointer.kind(),
+        ValueKind::NullPointer | ValueKind::Undef | ValueKind::Poison
+    );
+    if nothing || !seen.insert(pointer) {
+        return true;
+    }
+    if seen.len() > 64 {
+        return false;
+    }
+    match pointer.opcode() {
+        Some(Opcode::Phi) => {
+            let incoming = pointer.incoming();
+            incoming.into_iter().all(|(value, _)| has_size(value, seen))
+        }
+        Some(Opcode::Select) => {
+            has_size(pointer.operand(1), seen) && has_size(pointer.operand(2), seen)
+        }
+        Some(Opcode::Call) => allocator(pointer).is_some(),
+        _ => false,
+    }
+}
+
+/// The function of C's allocator that an instruction calls for memory.
+fn allocator(instruction: Value<'_>) -> Option<String> {
+    if !instruction.is(Opcode::Call) {
+        return None;
+    }
+    let name = called_function(instruction)?.name();
+    let takes = match name.as_str() {
+        "malloc" => 1,
+        "calloc" | "realloc" | "aligned_alloc" => 2,
+        _ => return None,
+    };
+    (instruction.arguments().len() == takes).then_some(name)
+}
