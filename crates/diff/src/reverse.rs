@@ -381,7 +381,7 @@ impl Mirror<'_, '_> {
 
     /// The value of a condition under which results are used.
     fn condition(&mut self, condition: Condition) -> Value {
-        let place = (self.b.region, condition);
+        let place = (self.b.region(), condition);
         if let Some(&value) = self.conditions.get(&place) {
             return value;
         }
@@ -525,7 +525,7 @@ impl Mirror<'_, '_> {
         for &region in &self.source.ops[op].regions.clone() {
             let target = self.b.function.new_region(&[]);
             regions.push(target);
-            let outer = std::mem::replace(&mut self.b.region, target);
+            let outer = self.b.go_to_end(target);
             if self.source.ends_in_trap(region) {
                 self.b.trap("the forward sweep does not come here");
                 ends.push(Vec::new());
@@ -543,7 +543,7 @@ impl Mirror<'_, '_> {
                 }
                 ends.push(end);
             }
-            self.b.region = outer;
+            self.b.cursor = outer;
         }
         let mut types: Vec<Type> = captures.iter().map(|&v| self.adjoint_type(v)).collect();
         types.extend(tracked.iter().map(|_| Type::I1));
@@ -552,7 +552,7 @@ impl Mirror<'_, '_> {
         self.b.location = location;
         let mirrored = self.b.op(opcode, &[condition], payload, &types);
         for (&region, end) in regions.iter().zip(&ends) {
-            let outer = std::mem::replace(&mut self.b.region, region);
+            let outer = self.b.go_to_end(region);
             let ended = self.b.function.regions[region]
                 .ops
                 .last()
@@ -560,7 +560,7 @@ impl Mirror<'_, '_> {
             if !ended {
                 self.b.yields(end);
             }
-            self.b.region = outer;
+            self.b.cursor = outer;
         }
         self.b.function.ops[mirrored].regions = regions;
         for (index, &capture) in captures.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Builds operations at the end of a region.
+//! Builds operations where a cursor stands: at the end of a region, unless told otherwise.
 //!
 //! The builder checks in debug builds what it cheaply can; the verifier checks everything. It does not simplify:
 //! that is the optimiser's work.
@@ -12,6 +12,7 @@
 //! b.ret(&[y]);
 //! ```
 
+use crate::cursor::Cursor;
 use crate::facts::{Alignment, Flags};
 use crate::function::{Constant, Function, Op, OpData, Payload, Region, Value};
 use crate::opcode::{FloatPredicate, Form, IntPredicate, Opcode};
@@ -19,12 +20,12 @@ use crate::types::{Scalar, Type};
 use crate::{FunctionId, GlobalId, Location};
 use smallvec::SmallVec;
 
-/// Appends operations to a region of a function.
+/// Makes operations of a function and inserts them.
 pub struct Builder<'f> {
     /// The function that is being built.
     pub function: &'f mut Function,
     /// Where operations go.
-    pub region: Region,
+    pub cursor: Cursor,
     /// What source location they get.
     pub location: Option<Location>,
     /// What flags floating-point operations get.
@@ -34,9 +35,14 @@ pub struct Builder<'f> {
 impl<'f> Builder<'f> {
     /// A builder that appends to this region.
     pub fn new(function: &'f mut Function, region: Region) -> Builder<'f> {
+        Builder::at(function, Cursor::at_end(region))
+    }
+
+    /// A builder that inserts at a place.
+    pub fn at(function: &'f mut Function, cursor: Cursor) -> Builder<'f> {
         Builder {
             function,
-            region,
+            cursor,
             location: None,
             float_flags: Flags::NONE,
         }
@@ -48,12 +54,27 @@ impl<'f> Builder<'f> {
         Builder::new(function, region)
     }
 
-    /// Runs `build` with the builder set to another region, and comes back.
+    /// The region that operations go to.
+    pub fn region(&self) -> Region {
+        self.cursor.region()
+    }
+
+    /// Goes to the end of a region; gives the place where it was before.
+    pub fn go_to_end(&mut self, region: Region) -> Cursor {
+        std::mem::replace(&mut self.cursor, Cursor::at_end(region))
+    }
+
+    /// Runs `build` with the builder at the end of another region, and comes back.
     pub fn inside<R>(&mut self, region: Region, build: impl FnOnce(&mut Self) -> R) -> R {
-        let outer = std::mem::replace(&mut self.region, region);
+        let outer = self.go_to_end(region);
         let result = build(self);
-        self.region = outer;
+        self.cursor = outer;
         result
+    }
+
+    /// Inserts an operation that no region holds.
+    pub fn insert(&mut self, op: Op) {
+        self.cursor.insert(self.function, op);
     }
 
     /// The type of a value.
@@ -61,7 +82,7 @@ impl<'f> Builder<'f> {
         self.function.ty(value)
     }
 
-    /// Appends any operation.
+    /// Inserts a new operation.
     pub fn op(
         &mut self,
         opcode: Opcode,
@@ -86,11 +107,11 @@ impl<'f> Builder<'f> {
             },
             results,
         );
-        self.function.regions[self.region].ops.push(op);
+        self.insert(op);
         op
     }
 
-    /// Appends an operation with one result.
+    /// Inserts a new operation with one result.
     pub fn value(
         &mut self,
         opcode: Opcode,

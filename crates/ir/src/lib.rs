@@ -22,6 +22,7 @@
 //! Everything here prints ([`print`](mod@print)), parses back ([`parse`](mod@parse)), verifies ([`verify`](mod@verify)) and runs ([`interpret`](mod@interpret)).
 
 mod builder;
+mod cursor;
 mod facts;
 pub mod formula;
 mod function;
@@ -36,9 +37,11 @@ pub mod print;
 mod structure;
 mod types;
 pub mod verify;
+mod view;
 
 pub use builder::Builder;
 pub use cranelift_entity as entity;
+pub use cursor::Cursor;
 pub use facts::{Alignment, Field, Flags, FunctionFacts, Layout, MemoryEffect, ParamFacts, Range};
 pub use function::{
     Constant, Function, Op, OpData, Param, Payload, Region, RegionData, Value, ValueData, ValueDef,
@@ -52,3 +55,4 @@ pub use print::{Names, print_function, print_module, print_op, print_op_with, pr
 pub use structure::{Structure, all_ops, for_each_op, returning_ops};
 pub use types::{Scalar, Type};
 pub use verify::{VerifyError, verify_function, verify_module};
+pub use view::{OpView, OpViewMut};

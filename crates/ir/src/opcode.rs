@@ -3,6 +3,10 @@
 //! From it follow the enum, the textual names, the documentation, and, through each
 //! operation's [`Form`], what the builder, printer, parser and verifier do with it.
 //! The textual name of an operation is its enum name in snake case.
+//!
+//! An operation with a shape of its own says in braces which operands it takes, in order: `..initial` stands for any number of them, `?size` for one or none.
+//! Behind them stand the payload, with the name of what it holds, and the regions in brackets. [`OpView`](crate::OpView) has the same names, and
+//! nothing else knows at which position an operand stands.
 
 use crate::mathematics::with_functions;
 use std::fmt;
@@ -47,8 +51,16 @@ pub enum Form {
 macro_rules! operations {
     (
         functions { $($(#[doc = $math_doc:literal])+ $math:ident $math_text:ident $math_form:ident $value:tt $facts:tt)* }
-        $($(#[doc = $doc:literal])+ $name:ident $text:literal $form:ident $effect:ident;)*
+        $($(#[doc = $doc:literal])+ $name:ident $text:literal $form:ident $effect:ident $({ $($shape:tt)+ })?;)*
     ) => {
+        /// Gives the shapes of operations that have one of their own to another macro.
+        macro_rules! with_shapes {
+            ($then:ident!) => {
+                $then! { $($($name { $($shape)+ })?)* }
+            };
+        }
+        pub(crate) use with_shapes;
+
         /// What an operation does.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum Opcode {
@@ -229,71 +241,71 @@ with_functions! { operations! {
     // ---- choice and vectors
 
     /// `%r = select T %c, %a, %b`: `%a` where `%c` holds. `%c` is `i1`, or a vector of `i1` with T's lanes.
-    Select "select" Special Pure;
+    Select "select" Special Pure { (condition, then, otherwise) };
     /// `%v = splat <N x T> %a`: all lanes equal.
-    Splat "splat" Special Pure;
+    Splat "splat" Special Pure { (scalar) };
     /// `%a = extract <N x T> %v, %i`: one lane; `%i` is `i64`. `undef` out of range.
-    Extract "extract" Special Pure;
+    Extract "extract" Special Pure { (vector, lane) };
     /// `%w = insert <N x T> %v, %a, %i`: one lane replaced; `%i` is `i64`. `undef` out of range.
-    Insert "insert" Special Pure;
+    Insert "insert" Special Pure { (vector, scalar, lane) };
     /// `%w = shuffle <N x T> %a, %b [0, 5, …]`: lanes of both, counted through.
-    Shuffle "shuffle" Special Pure;
+    Shuffle "shuffle" Special Pure { (left, right) Lanes(&lanes: [u16]) };
     /// `%a = reduce_fadd <N x T> %v`: the sum of the lanes, from the first on.
-    ReduceFadd "reduce_fadd" Special Pure;
+    ReduceFadd "reduce_fadd" Special Pure { (vector) };
 
     // ---- memory
 
     /// `%v = load T %p align 8`.
-    Load "load" Special Read;
+    Load "load" Special Read { (address) Align(align: Alignment) };
     /// `store T %v, %p align 8`.
-    Store "store" Special Write;
+    Store "store" Special Write { (value, address) Align(align: Alignment) };
     /// `%q = offset %p, %i * 8`: the address `%p + 8·%i`; `%i` is `i64`, the scale a constant.
-    Offset "offset" Special Pure;
+    Offset "offset" Special Pure { (base, index) Scale(scale: i64) };
     /// `%p = stack %n align 8`: `%n` bytes that live until the function returns.
-    Stack "stack" Special Allocate;
+    Stack "stack" Special Allocate { (size) Align(align: Alignment) };
     /// `%p = alloc %n align 8 [zeroed] [family "name"]`: `%n` bytes of the heap.
-    Alloc "alloc" Special Allocate;
+    Alloc "alloc" Special Allocate { (size) Alloc };
     /// `free %p [, %n] [align 8] [family "name"]`: releases what `alloc` gave. Nothing happens for `null`. Allocators that
     /// need them are told the size and the alignment that the memory was asked for with.
-    Free "free" Special Release;
+    Free "free" Special Release { (address, ?size) Free };
     /// `copy %to, %from, %n align 8`: `%n` bytes; the two must not overlap unless they are equal.
-    Copy "copy" Special Write;
+    Copy "copy" Special Write { (destination, source, size) Align(align: Alignment) };
     /// `move %to, %from, %n align 8`: `%n` bytes; the two may overlap.
-    Move "move" Special Write;
+    Move "move" Special Write { (destination, source, size) Align(align: Alignment) };
     /// `fill %to, %byte, %n align 8`: sets `%n` bytes.
-    Fill "fill" Special Write;
+    Fill "fill" Special Write { (destination, byte, size) Align(align: Alignment) };
     /// `%old = atomic_add T %p, %v align 8`: adds to memory in one step, gives what was there.
-    AtomicAdd "atomic_add" Special Write;
+    AtomicAdd "atomic_add" Special Write { (address, value) Align(align: Alignment) };
 
     // ---- calls
 
     /// `%a, %b = call @f(%x, %y)`.
-    Call "call" Special Call;
+    Call "call" Special Call { (..arguments) Callee(callee: FunctionId) };
     /// `%a = call_indirect %f(f64 %x, ptr %y) -> (f64)`.
-    CallIndirect "call_indirect" Special Call;
+    CallIndirect "call_indirect" Special Call { (target, ..arguments) Results(&results: [Type]) };
 
     // ---- control
 
     /// `%r = if %c -> (f64) { … yield %a } else { … yield %b }`.
-    If "if" Structured Regions;
+    If "if" Structured Regions { (condition) [then, otherwise] };
     /// `%r = switch i64 %x -> (f64) { case 0 { … } case 1, 2 { … } default { … } }`.
-    Switch "switch" Structured Regions;
+    Switch "switch" Structured Regions { (selector) Cases(&cases: [Box<[i128]>]) };
     /// `%r = for %i: i64 = %from to %to step %s with (%a: f64 = %a0) { … yield %a1 }`.
     ///
     /// The counter runs from `%from` by `%s` as long as it is below `%to` (above, for a negative step), all known on
     /// entry. The carried values start as given and become what the body yields; their last values are the results.
-    For "for" Structured Regions;
+    For "for" Structured Regions { (from, to, step, ..initial) [body] };
     /// `%r = loop with (%a: f64 = %a0) { … again %c, %a1 }`: runs the body, and again while `%c` holds at its end.
-    Loop "loop" Structured Regions;
+    Loop "loop" Structured Regions { (..initial) [body] };
     /// `yield %a, %b`: ends a region of `if`, `switch` or `for`.
-    Yield "yield" Terminator Ends;
+    Yield "yield" Terminator Ends { (..values) };
     /// `again %c, %a, %b`: ends the region of a `loop`.
-    Again "again" Terminator Ends;
+    Again "again" Terminator Ends { (condition, ..values) };
     /// `return %a, %b`: ends the body of a function.
-    Return "return" Terminator Ends;
+    Return "return" Terminator Ends { (..values) };
     /// `trap "message"` or `trap @f(%a, %b)`: the program stops here (an abort, or a panic: a call that does not come back).
     /// Ends any region. The function may read any memory; it keeps no pointer that the rest of the program could meet.
-    Trap "trap" Terminator Ends;
+    Trap "trap" Terminator Ends { (..arguments) };
 } }
 
 impl fmt::Display for Opcode {

@@ -373,14 +373,9 @@ impl<'a> Walk<'a> {
                 data.opcode
             ));
         }
-        let given = if wanted == Opcode::Again {
-            &data.operands[1..]
-        } else {
-            &data.operands[..]
-        };
         operation::check_types(
             self.function,
-            given,
+            data.values(),
             &types,
             "values are handed on",
             "operand",

@@ -305,7 +305,7 @@ fn apply(function: &mut Function, plan: &Plan) {
         b.function.values[again].range = b.function.values[counter].range;
         values.replace(counter, again);
         built.push(body);
-        b.region = body;
+        b.go_to_end(body);
     }
     // What stood in one of the loops stands where that loop, and all that were around it, are around it again.
     let mut inner_ops: Vec<Vec<Op>> = vec![Vec::new(); built.len()];
@@ -342,7 +342,7 @@ fn apply(function: &mut Function, plan: &Plan) {
     for (&body, ops) in built.iter().zip(inner_ops) {
         // The loop inside, if there is one, stands there already.
         b.function.regions[body].ops.splice(0..0, ops);
-        b.region = body;
+        b.go_to_end(body);
         b.yields(&[]);
     }
     let nest = std::mem::take(&mut function.regions[ahead].ops);

@@ -373,7 +373,7 @@ fn apply(function: &mut Function, plan: &Plan) {
     let runs = b.icmp(IntPredicate::Slt, from, to);
     let (_, then, otherwise) = b.if_else(runs, &[]);
     b.inside(otherwise, |b| b.yields(&[]));
-    b.region = then;
+    b.go_to_end(then);
     for &op in plan.slice.iter().filter(|op| plan.fixed.contains(op)) {
         let copy = copy_operation(b.function, op, &mut values);
         b.function.regions[then].ops.push(copy);
@@ -393,7 +393,7 @@ fn apply(function: &mut Function, plan: &Plan) {
     let (_, add, leave) = b.if_else(any, &[]);
     b.yields(&[]);
     b.inside(leave, |b| b.yields(&[]));
-    b.region = add;
+    b.go_to_end(add);
     let (_, body) = b.for_loop(from, to, step, &[]);
     b.yields(&[]);
     let old = b.function.regions[data.regions[0]].args[0];
@@ -404,7 +404,7 @@ fn apply(function: &mut Function, plan: &Plan) {
         let copy = copy_operation(b.function, op, &mut values);
         b.function.regions[body].ops.push(copy);
     }
-    b.region = body;
+    b.go_to_end(body);
     b.yields(&[]);
 
     let built = std::mem::take(&mut function.regions[ahead].ops);

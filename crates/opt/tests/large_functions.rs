@@ -71,7 +71,7 @@ fn deep(depth: usize) -> (Module, FunctionId) {
         panic!("the function has three parameters");
     };
     let mut b = Builder::at_body(&mut function);
-    let mut open = vec![b.region];
+    let mut open = vec![b.region()];
     for level in 0..depth {
         let one = b.float(Type::F64, 1.0);
         let at = b.i64(level as i64);
@@ -86,10 +86,10 @@ fn deep(depth: usize) -> (Module, FunctionId) {
             then_region
         };
         open.push(inner);
-        b.region = inner;
+        b.go_to_end(inner);
     }
     for region in open.into_iter().rev() {
-        b.region = region;
+        b.go_to_end(region);
         if region == b.function.body() {
             b.ret(&[]);
         } else {

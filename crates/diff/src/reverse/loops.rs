@@ -14,7 +14,7 @@ impl Mirror<'_, '_> {
     /// The adjoints that it takes, those of its results and of values from outside, are computed before it.
     pub(super) fn reverse_at_once(&mut self, op: Op) {
         let captures = self.captures.get(&op).cloned().unwrap_or_default();
-        let outer = self.b.region;
+        let outer = self.b.cursor;
         let data = &self.source.ops[op];
         let is_loop = matches!(data.opcode, Opcode::For | Opcode::Loop);
         let results: Vec<Option<Value>> = data.results.iter().map(|&v| self.adjoints[v]).collect();
@@ -50,7 +50,7 @@ impl Mirror<'_, '_> {
             }
             let end = self.b.function.regions[region].ops.pop();
             let end = end.expect("a region ends in a terminator");
-            self.b.region = region;
+            self.b.go_to_end(region);
             self.begin_complete();
             // The adjoint of a sum is the same in all iterations.
             let skip = usize::from(data.opcode == Opcode::Loop);
@@ -71,7 +71,7 @@ impl Mirror<'_, '_> {
             self.b.function.ops[end].operands.extend(used);
             self.b.function.regions[region].ops.push(end);
         }
-        self.b.region = outer;
+        self.b.cursor = outer;
         let first = match is_loop {
             true => self.b.function.ops[op].results.len() - captures.len() - tracked.len(),
             false => self.b.function.ops[op].results.len(),
@@ -103,7 +103,7 @@ impl Mirror<'_, '_> {
 
     /// Notes that the reverse of a region begins here.
     pub(super) fn begin_complete(&mut self) {
-        let here = self.b.function.regions[self.b.region].ops.len();
+        let here = self.b.function.regions[self.b.region()].ops.len();
         self.complete.push(Complete {
             mark: here,
             at_once: Vec::new(),
@@ -116,7 +116,8 @@ impl Mirror<'_, '_> {
         if complete.at_once.is_empty() {
             return;
         }
-        let ops = std::mem::take(&mut self.b.function.regions[self.b.region].ops);
+        let region = self.b.region();
+        let ops = self.b.function.take_ops(region);
         let (forward, built) = ops.split_at(complete.mark);
         let positions: FxHashMap<Op, usize> =
             built.iter().enumerate().map(|(at, &op)| (op, at)).collect();
@@ -139,15 +140,15 @@ impl Mirror<'_, '_> {
             needed.sort_unstable();
             before.insert(op, needed);
         }
-        let mut placed = Vec::with_capacity(ops.len());
         for &op in forward {
-            let needed = before.remove(&op).unwrap_or_default();
-            placed.extend(needed.into_iter().map(|position| built[position]));
-            placed.push(op);
+            for position in before.remove(&op).unwrap_or_default() {
+                self.b.insert(built[position]);
+            }
+            self.b.insert(op);
         }
-        let rest = built.iter().zip(&moved).filter(|(_, moved)| !**moved);
-        placed.extend(rest.map(|(&op, _)| op));
-        self.b.function.regions[self.b.region].ops = placed;
+        for (&op, _) in built.iter().zip(&moved).filter(|(_, moved)| !**moved) {
+            self.b.insert(op);
+        }
     }
 
     /// For a loop of which the reverse sweep needs one iteration only, the last that replaced a value: the position of that value
@@ -202,7 +203,7 @@ impl Mirror<'_, '_> {
         types.push(self.b.ty(adjoint));
         types.extend(tracked.iter().map(|_| Type::I1));
         let (mirrored, then_region, else_region) = self.b.if_else(took_place, &types);
-        let outer = std::mem::replace(&mut self.b.region, then_region);
+        let outer = self.b.go_to_end(then_region);
         self.numbers.insert(op, number);
         self.known.insert(self.source.regions[body].args[0], last);
         self.restore(body);
@@ -218,12 +219,12 @@ impl Mirror<'_, '_> {
         }
         self.b.location = location;
         self.b.yields(&yields);
-        self.b.region = else_region;
+        self.b.go_to_end(else_region);
         let mut passed = before;
         passed.push(adjoint);
         passed.extend(tracked.iter().map(|_| unused));
         self.b.yields(&passed);
-        self.b.region = outer;
+        self.b.cursor = outer;
         let results = self.b.function.ops[mirrored].results.clone();
         for (&capture, &result) in captures.iter().zip(&results) {
             self.adjoints[capture] = Some(result);
@@ -303,7 +304,7 @@ impl Mirror<'_, '_> {
                 let last = self.b.binary(Opcode::Sub, count, one);
                 self.b.for_loop(last, minus_one, minus_one, &initial)
             };
-        let outer = std::mem::replace(&mut self.b.region, region);
+        let outer = self.b.go_to_end(region);
         let args = self.b.function.regions[region].args.clone();
         let number = args[0];
         self.numbers.insert(op, number);
@@ -340,7 +341,7 @@ impl Mirror<'_, '_> {
         yields.extend(self.used_so_far(body, &tracked, used_before));
         self.b.location = data.location;
         self.b.yields(&yields);
-        self.b.region = outer;
+        self.b.cursor = outer;
         let results = self.b.function.ops[mirrored].results.clone();
         for (&capture, &result) in captures.iter().zip(&results) {
             self.adjoints[capture] = Some(result);

@@ -54,7 +54,7 @@ impl Mirror<'_, '_> {
             },
             &types,
         );
-        self.b.function.regions[self.b.region].ops.push(copy);
+        self.b.insert(copy);
         for (index, &result) in data.results.iter().enumerate() {
             let again = self.b.function.ops[copy].results[index];
             self.name_after(again, result);

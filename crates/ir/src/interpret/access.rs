@@ -9,6 +9,7 @@ use crate::facts::Alignment;
 use crate::function::{Function, Op, OpData, Payload, Value, ones};
 use crate::opcode::Opcode;
 use crate::types::{Scalar, Type};
+use crate::view::OpView;
 use cranelift_entity::EntityRef;
 
 impl<'m> Machine<'m> {
@@ -21,10 +22,9 @@ impl<'m> Machine<'m> {
         op: Op,
         data: &'m OpData,
     ) -> Result<(), FaultKind> {
-        let operand = |index: usize| data.operands[index];
-        let address = |machine: &Self, index: usize| {
+        let address_of = |machine: &Self, address: Value| {
             machine
-                .scalar(base, operand(index), "an address")
+                .scalar(base, address, "an address")
                 .map(|raw| raw as u64)
         };
         let align = match &data.payload {
@@ -34,9 +34,9 @@ impl<'m> Machine<'m> {
             _ => Alignment::ONE,
         }
         .bytes();
-        match data.opcode {
-            Opcode::Load => {
-                let at = address(self, 0)?;
+        match data.view() {
+            OpView::Load { address, .. } => {
+                let at = address_of(self, address)?;
                 check_alignment(at, align)?;
                 self.check_touch(at, Touch::Read)?;
                 let result = data.results[0];
@@ -48,28 +48,28 @@ impl<'m> Machine<'m> {
                 };
                 self.define(code, prepared, base, result, bits)
             }
-            Opcode::Store => {
-                let at = address(self, 1)?;
+            OpView::Store { value, address, .. } => {
+                let at = address_of(self, address)?;
                 check_alignment(at, align)?;
                 self.check_touch(at, Touch::Write)?;
-                let ty = prepared.types[operand(0).index()];
-                match &self.slots[base + operand(0).index()] {
+                let ty = prepared.types[value.index()];
+                match &self.slots[base + value.index()] {
                     Bits::Scalar(raw) if is_word(ty) => self.memory.store_word(at, *raw as u64),
                     bits => self.memory.store(at, ty, bits),
                 }
             }
-            Opcode::Stack => {
-                let bytes = self.size(base, operand(0))?;
+            OpView::Stack { size, .. } => {
+                let bytes = self.size(base, size)?;
                 let at = self.memory.stack_allocate(bytes, align, self.origin(op))?;
                 self.stack.push(at);
                 let bits = Bits::Scalar(u128::from(at.0));
                 self.define(code, prepared, base, data.results[0], bits)
             }
-            Opcode::Alloc => {
+            OpView::Alloc { size } => {
                 let Payload::Alloc { zeroed, family, .. } = &data.payload else {
                     unreachable!("verified: an alloc says from where");
                 };
-                let bytes = self.size(base, operand(0))?;
+                let bytes = self.size(base, size)?;
                 let origin = self.origin(op);
                 let at = self
                     .memory
@@ -77,21 +77,32 @@ impl<'m> Machine<'m> {
                 let bits = Bits::Scalar(u128::from(at.0));
                 self.define(code, prepared, base, data.results[0], bits)
             }
-            Opcode::Free => {
+            OpView::Free { address, size } => {
                 let Payload::Free { family, .. } = &data.payload else {
                     unreachable!("verified: a free says where to");
                 };
-                let at = Pointer(address(self, 0)?);
+                let at = Pointer(address_of(self, address)?);
                 self.check_touch(at.0, Touch::Write)?;
-                if let Some(&size) = data.operands.get(1) {
+                if let Some(size) = size {
                     let bytes = self.size(base, size)?;
                     self.memory.check_release(at, bytes, align)?;
                 }
                 self.memory.heap_free(at, family)
             }
-            Opcode::Copy | Opcode::Move => {
-                let (to, from) = (address(self, 0)?, address(self, 1)?);
-                let bytes = self.size(base, operand(2))?;
+            OpView::Copy {
+                destination,
+                source,
+                size,
+                ..
+            }
+            | OpView::Move {
+                destination,
+                source,
+                size,
+                ..
+            } => {
+                let (to, from) = (address_of(self, destination)?, address_of(self, source)?);
+                let bytes = self.size(base, size)?;
                 if bytes == 0 {
                     return Ok(());
                 }
@@ -108,22 +119,27 @@ impl<'m> Machine<'m> {
                 self.check_touch(to, Touch::Write)?;
                 self.memory.move_bytes(to, from, bytes)
             }
-            Opcode::Fill => {
-                let to = address(self, 0)?;
-                let bytes = self.size(base, operand(2))?;
+            OpView::Fill {
+                destination,
+                byte,
+                size,
+                ..
+            } => {
+                let to = address_of(self, destination)?;
+                let bytes = self.size(base, size)?;
                 if bytes == 0 {
                     return Ok(());
                 }
                 check_alignment(to, align)?;
                 self.check_touch(to, Touch::Write)?;
-                let byte = self.slots[base + operand(1).index()].lane(0);
+                let byte = self.slots[base + byte.index()].lane(0);
                 self.memory.fill_bytes(to, byte.map(|raw| raw as u8), bytes)
             }
-            Opcode::AtomicAdd => {
-                let at = address(self, 0)?;
+            OpView::AtomicAdd { address, value, .. } => {
+                let at = address_of(self, address)?;
                 check_alignment(at, align)?;
-                let ty = prepared.types[operand(1).index()];
-                let old = self.add_at(at, ty, base + operand(1).index())?;
+                let ty = prepared.types[value.index()];
+                let old = self.add_at(at, ty, base + value.index())?;
                 self.define(code, prepared, base, data.results[0], old)
             }
             _ => unreachable!("{} does not touch memory", data.opcode),

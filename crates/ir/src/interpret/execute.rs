@@ -14,6 +14,7 @@ use crate::facts::Range;
 use crate::function::{Function, Op, OpData, Payload, Region, Value, ones, sign_extend};
 use crate::opcode::Opcode;
 use crate::types::Type;
+use crate::view::OpView;
 use cranelift_entity::EntityRef;
 use smallvec::SmallVec;
 use std::rc::Rc;
@@ -131,17 +132,16 @@ impl<'m> Machine<'m> {
     ) -> Result<Next, FaultKind> {
         match data.opcode {
             Opcode::If => {
-                let condition = self.scalar(base, data.operands[0], "a condition")?;
+                let condition = self.scalar(base, data.condition(), "a condition")?;
                 let region = data.regions[usize::from(condition == 0)];
                 self.push_level(code, region, Holder::Branch(op));
             }
             Opcode::Switch => {
-                let value = data.operands[0];
-                let raw = self.scalar(base, value, "the value of a switch")?;
-                let Payload::Cases(cases) = &data.payload else {
-                    unreachable!("verified: a switch has cases");
+                let OpView::Switch { selector, cases } = data.view() else {
+                    unreachable!("it is a switch");
                 };
-                let bits = code.ty(value).scalar().bits();
+                let raw = self.scalar(base, selector, "the value of a switch")?;
+                let bits = code.ty(selector).scalar().bits();
                 let case = Function::case_of(cases, sign_extend(raw, bits));
                 self.push_level(code, data.regions[case], Holder::Branch(op));
             }
@@ -166,7 +166,7 @@ impl<'m> Machine<'m> {
                     _ => unreachable!("verified: a trap has a message or a callee"),
                 };
                 if self.module.functions[callee].body.is_some() {
-                    return self.start_call(code, prepared, base, op, callee, 0);
+                    return self.start_call(code, prepared, base, op, callee);
                 }
                 return Err(self.stop_in(callee));
             }
@@ -174,11 +174,11 @@ impl<'m> Machine<'m> {
                 let Payload::Callee(callee) = data.payload else {
                     unreachable!("verified: a call has a callee");
                 };
-                return self.start_call(code, prepared, base, op, callee, 0);
+                return self.start_call(code, prepared, base, op, callee);
             }
             Opcode::CallIndirect => {
                 let callee = self.indirect_callee(code, base, data)?;
-                return self.start_call(code, prepared, base, op, callee, 1);
+                return self.start_call(code, prepared, base, op, callee);
             }
             Opcode::Load
             | Opcode::Store
@@ -351,18 +351,17 @@ impl<'m> Machine<'m> {
         op: Op,
         data: &'m OpData,
     ) -> Result<(), FaultKind> {
-        let bits = prepared.types[data.operands[0].index()].scalar().bits();
-        let bound = |machine: &Self, index: usize| {
-            machine.scalar(base, data.operands[index], "a bound or step of a loop")
-        };
-        let (from, to, step) = (bound(self, 0)?, bound(self, 1)?, bound(self, 2)?);
+        let [from, to, step] = data.bounds();
+        let bits = prepared.types[from.index()].scalar().bits();
+        let bound = |value| self.scalar(base, value, "a bound or step of a loop");
+        let (from, to, step) = (bound(from)?, bound(to)?, bound(step)?);
         let trips = trip_count(
             sign_extend(from, bits),
             sign_extend(to, bits),
             sign_extend(step, bits),
         )
         .ok_or(FaultKind::ZeroStep)?;
-        let initial = &data.operands[3..];
+        let initial = data.initial();
         let Some(left) = trips.checked_sub(1) else {
             return self.transfer(code, prepared, base, initial, &data.results);
         };
@@ -427,12 +426,12 @@ impl<'m> Machine<'m> {
         base: usize,
         data: &'m OpData,
     ) -> Result<(), FaultKind> {
-        let condition = self.scalar(base, data.operands[0], "a condition")?;
+        let condition = self.scalar(base, data.condition(), "a condition")?;
         let level = self.levels.last_mut().expect("an again stands in a region");
         let Holder::Loop { op, region } = level.holder else {
             unreachable!("verified: an again ends the region of a loop");
         };
-        let carried = &data.operands[1..];
+        let carried = data.values();
         if condition != 0 {
             level.next = 0;
             self.transfer(code, prepared, base, carried, &code.regions[region].args)
@@ -479,7 +478,7 @@ impl<'m> Machine<'m> {
         Ok(())
     }
 
-    /// Calls a function with the operands from number `first` on.
+    /// Calls a function with the arguments of an operation.
     fn start_call(
         &mut self,
         code: &'m Function,
@@ -487,10 +486,9 @@ impl<'m> Machine<'m> {
         base: usize,
         op: Op,
         callee: FunctionId,
-        first: usize,
     ) -> Result<Next, FaultKind> {
         let data = &code.ops[op];
-        let args = &data.operands[first..];
+        let args = data.arguments();
         let callee_code = &self.module.functions[callee];
         if callee_code.body.is_none() {
             let args: Vec<Datum> = args
@@ -536,18 +534,23 @@ impl<'m> Machine<'m> {
         base: usize,
         data: &OpData,
     ) -> Result<FunctionId, FaultKind> {
-        let raw = self.scalar(base, data.operands[0], "the address of a function")?;
+        let OpView::CallIndirect {
+            target,
+            arguments,
+            results,
+        } = data.view()
+        else {
+            unreachable!("it is an indirect call");
+        };
+        let raw = self.scalar(base, target, "the address of a function")?;
         let address = Pointer(raw as u64);
         let callee = function_at(address)
             .filter(|&function| self.module.functions.is_valid(function))
             .ok_or(FaultKind::NotAFunction { address })?;
         let callee_code = &self.module.functions[callee];
         let params = callee_code.params.iter().map(|param| param.ty);
-        let args = data.operands[1..].iter().map(|&value| code.ty(value));
-        let Payload::Results(results) = &data.payload else {
-            unreachable!("verified: an indirect call lists its results");
-        };
-        if !params.eq(args) || **results != *callee_code.results {
+        let args = arguments.iter().map(|&value| code.ty(value));
+        if !params.eq(args) || *results != *callee_code.results {
             return Err(FaultKind::WrongSignature {
                 function: callee_code.name.as_str().into(),
             });

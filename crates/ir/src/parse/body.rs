@@ -199,7 +199,7 @@ impl<'t> Parser<'t> {
             Some(frame) => frame.region,
             None => self.function.body(),
         };
-        self.function.regions[region].ops.push(op);
+        self.function.append(region, op);
         Ok(op)
     }
 
@@ -408,7 +408,7 @@ impl<'t> Parser<'t> {
                     },
                     &[],
                 );
-                self.function.regions[frame.region].ops.push(end);
+                self.function.append(frame.region, end);
             }
             // The payload is set when the default, which is the last region, has been seen.
             Opcode::Switch if data.payload == Payload::None => {

@@ -74,6 +74,11 @@ impl Shape<'_> {
         Ok(())
     }
 
+    /// Checks that there are the operands that the table names, and so many results.
+    fn named(&self, results: usize) -> Check {
+        self.counts(self.data.opcode.operand_names().len(), results)
+    }
+
     /// The type of an operand; its existence was checked.
     fn operand(&self, index: usize) -> Type {
         self.function.ty(self.data.operands[index])
@@ -124,27 +129,7 @@ fn require(holds: bool, message: impl FnOnce() -> String) -> Check {
 
 fn check_payload(data: &OpData) -> Check {
     use Payload as P;
-    let fits = match data.opcode {
-        Opcode::Load
-        | Opcode::Store
-        | Opcode::Copy
-        | Opcode::Move
-        | Opcode::Fill
-        | Opcode::AtomicAdd
-        | Opcode::Stack => matches!(data.payload, P::Align(_)),
-        Opcode::Icmp => matches!(data.payload, P::IntPredicate(_)),
-        Opcode::Fcmp => matches!(data.payload, P::FloatPredicate(_)),
-        Opcode::Offset => matches!(data.payload, P::Scale(_)),
-        Opcode::Alloc => matches!(data.payload, P::Alloc { .. }),
-        Opcode::Free => matches!(data.payload, P::Free { .. }),
-        Opcode::Call => matches!(data.payload, P::Callee(_)),
-        Opcode::CallIndirect => matches!(data.payload, P::Results(_)),
-        Opcode::Switch => matches!(data.payload, P::Cases(_)),
-        Opcode::Shuffle => matches!(data.payload, P::Lanes(_)),
-        Opcode::Trap => matches!(data.payload, P::Message(_) | P::Callee(_)),
-        _ => matches!(data.payload, P::None),
-    };
-    require(fits, || {
+    require(data.opcode.has_payload(&data.payload), || {
         format!(
             "the payload {:?} does not belong to {}",
             data.payload, data.opcode
@@ -277,7 +262,7 @@ fn check_special(module: &Module, shape: &Shape) -> Check {
     let data = shape.data;
     match data.opcode {
         Opcode::Select => {
-            shape.counts(3, 1)?;
+            shape.named(1)?;
             let ty = shape.operand(1);
             let condition = shape.operand(0);
             let lanewise = ty.is_vector() && condition == ty.with_scalar(Scalar::Int(1));
@@ -288,18 +273,18 @@ fn check_special(module: &Module, shape: &Shape) -> Check {
             shape.result_is(0, ty)
         }
         Opcode::Splat => {
-            shape.counts(1, 1)?;
+            shape.named(1)?;
             vector(shape.result(0))?;
             shape.operand_is(0, shape.result(0).lane_type())
         }
         Opcode::Extract => {
-            shape.counts(2, 1)?;
+            shape.named(1)?;
             vector(shape.operand(0))?;
             shape.operand_is(1, Type::I64)?;
             shape.result_is(0, shape.operand(0).lane_type())
         }
         Opcode::Insert => {
-            shape.counts(3, 1)?;
+            shape.named(1)?;
             let ty = shape.operand(0);
             vector(ty)?;
             shape.operand_is(1, ty.lane_type())?;
@@ -308,27 +293,27 @@ fn check_special(module: &Module, shape: &Shape) -> Check {
         }
         Opcode::Shuffle => check_shuffle(shape),
         Opcode::ReduceFadd => {
-            shape.counts(1, 1)?;
+            shape.named(1)?;
             vector(shape.operand(0))?;
             shape.floats()?;
             shape.result_is(0, shape.operand(0).lane_type())
         }
         Opcode::Load => {
-            shape.counts(1, 1)?;
+            shape.named(1)?;
             shape.operand_is(0, Type::PTR)
         }
         Opcode::Store => {
-            shape.counts(2, 0)?;
+            shape.named(0)?;
             shape.operand_is(1, Type::PTR)
         }
         Opcode::Offset => {
-            shape.counts(2, 1)?;
+            shape.named(1)?;
             shape.operand_is(0, Type::PTR)?;
             shape.operand_is(1, Type::I64)?;
             shape.result_is(0, Type::PTR)
         }
         Opcode::Stack | Opcode::Alloc => {
-            shape.counts(1, 1)?;
+            shape.named(1)?;
             shape.operand_is(0, Type::I64)?;
             shape.result_is(0, Type::PTR)
         }
@@ -342,7 +327,7 @@ fn check_special(module: &Module, shape: &Shape) -> Check {
             Ok(())
         }
         Opcode::Copy | Opcode::Move | Opcode::Fill => {
-            shape.counts(3, 0)?;
+            shape.named(0)?;
             let second = if data.opcode == Opcode::Fill {
                 Type::I8
             } else {
@@ -353,7 +338,7 @@ fn check_special(module: &Module, shape: &Shape) -> Check {
             shape.operand_is(2, Type::I64)
         }
         Opcode::AtomicAdd => {
-            shape.counts(2, 1)?;
+            shape.named(1)?;
             shape.operand_is(0, Type::PTR)?;
             let ty = shape.operand(1);
             require(!ty.is_vector() && !ty.is_ptr(), || {
@@ -381,7 +366,7 @@ fn vector(ty: Type) -> Check {
 }
 
 fn check_shuffle(shape: &Shape) -> Check {
-    shape.counts(2, 1)?;
+    shape.named(1)?;
     let ty = shape.operand(0);
     vector(ty)?;
     shape.operands_agree()?;
@@ -445,12 +430,12 @@ fn check_structured(shape: &Shape) -> Check {
     })?;
     match data.opcode {
         Opcode::If => {
-            shape.counts(1, data.results.len())?;
+            shape.named(data.results.len())?;
             shape.operand_is(0, Type::I1)?;
             no_arguments(shape)
         }
         Opcode::Switch => {
-            shape.counts(1, data.results.len())?;
+            shape.named(data.results.len())?;
             check_cases(shape)?;
             no_arguments(shape)
         }
@@ -464,10 +449,10 @@ fn check_structured(shape: &Shape) -> Check {
             })?;
             shape.operand_is(1, counter)?;
             shape.operand_is(2, counter)?;
-            require(shape.function.int_of(data.operands[2]) != Some(0), || {
+            require(shape.function.int_of(data.step()) != Some(0), || {
                 "the step is zero".to_owned()
             })?;
-            check_carried(shape, &data.operands[3..], Some(counter))
+            check_carried(shape, data.initial(), Some(counter))
         }
         Opcode::Loop => check_carried(shape, &data.operands, None),
         _ => Ok(()),

@@ -699,7 +699,7 @@ fn nesting_has_a_limit_and_length_has_none() {
             let (_, then_region, else_region) = b.if_else(condition, &[]);
             b.yields(&[]);
             b.inside(else_region, |b| b.yields(&[]));
-            b.region = then_region;
+            b.go_to_end(then_region);
         }
         b.yields(&[]);
         let body = function.body();

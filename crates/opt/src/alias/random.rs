@@ -363,9 +363,9 @@ impl Generator<'_> {
             self.pointers.len(),
             self.conditions.len(),
         );
-        let outer = std::mem::replace(&mut self.b.region, region);
+        let outer = self.b.go_to_end(region);
         build(self);
-        self.b.region = outer;
+        self.b.cursor = outer;
         self.ints.truncate(marks.0);
         self.narrow.truncate(marks.1);
         self.pointers.truncate(marks.2);
