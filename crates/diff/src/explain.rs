@@ -9,7 +9,7 @@ use crate::request::{Activity, Request};
 use crate::statics::assume_constants;
 use crate::step::Step;
 use ferrozyme_ir::{Function, Module, Names, Op, Opcode, Region, Value, all_ops, print_op_with};
-use ferrozyme_opt::indices::Indices;
+use ferrozyme_opt::indices::{Counted, Indices};
 use ferrozyme_opt::symbolic::Symbolic;
 use std::fmt::Write;
 
@@ -319,13 +319,15 @@ impl Explanation<'_> {
                 break;
             }
             match self.function.ops[op].opcode {
-                Opcode::For => factors.push(match self.indices.trip_count(op) {
-                    Some(count) if self.is_known_outside(&count, op) => self.factor(&count),
-                    _ => {
-                        let counter = self.function.regions[region].args[0];
-                        format!("trips({})", name_of(&self.names, counter))
-                    }
-                }),
+                Opcode::For => factors.push(
+                    match self.indices.counted(op).and_then(Counted::trip_count) {
+                        Some(count) if self.is_known_outside(&count, op) => self.factor(&count),
+                        _ => {
+                            let counter = self.function.regions[region].args[0];
+                            format!("trips({})", name_of(&self.names, counter))
+                        }
+                    },
+                ),
                 Opcode::Loop => factors.push(match self.study.augmented.trips.get(&op) {
                     Some(trips) => name_of(&self.names, trips.count),
                     None => "trips".to_owned(),

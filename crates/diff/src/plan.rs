@@ -35,7 +35,7 @@ use ferrozyme_ir::{
 };
 use ferrozyme_opt::clobbers::Clobbers;
 use ferrozyme_opt::cost::operation_cost;
-use ferrozyme_opt::indices::Indices;
+use ferrozyme_opt::indices::{Counted, Indices};
 use ferrozyme_opt::symbolic::Symbolic;
 use rustc_hash::FxHashMap;
 
@@ -226,7 +226,8 @@ fn weigh_regions(function: &Function, indices: &Indices<'_>) -> SecondaryMap<Reg
             let data = &function.ops[op];
             let trips = match data.opcode {
                 Opcode::For => indices
-                    .trip_count(op)
+                    .counted(op)
+                    .and_then(Counted::trip_count)
                     .map_or(UNKNOWN_TRIPS, |count| estimate(indices, &count)),
                 Opcode::Loop => UNKNOWN_TRIPS,
                 _ => 1,
@@ -251,7 +252,7 @@ fn estimate_within(indices: &Indices<'_>, expression: &Symbolic, depth: u32) -> 
     let guess = |value: Value| -> i128 {
         // On average a counter is half way, as it is seen from a bound that it is compared with.
         if let Some(counted) = indices.counted_by(value)
-            && let Some(count) = indices.trip_count(counted.op)
+            && let Some(count) = counted.trip_count()
             && let Some(inner) = depth.checked_sub(1)
         {
             let first = estimate_within(indices, &counted.from, inner);

@@ -181,37 +181,6 @@ pub(crate) fn save(augmented: &mut Augmented, plan: &Plan, combined: bool) -> Ta
     saver.tape
 }
 
-/// How often a counted loop runs, as an `i64` of at least 0.
-pub(crate) fn trip_count(b: &mut Builder<'_>, from: Value, to: Value, step: Value) -> Value {
-    if let Some(step) = b.function.int_of(step)
-        && let Some(count) = build_trip_count(b, from, to, step)
-    {
-        return count;
-    }
-    // Only the run knows which way the loop counts: (to - from) / step, rounded away from zero, or 0.
-    let (from, to, step) = (widen(b, from), widen(b, to), widen(b, step));
-    let (zero, one, minus_one) = (b.i64(0), b.i64(1), b.i64(-1));
-    let upward = b.icmp(IntPredicate::Sgt, step, zero);
-    let sign = b.select(upward, one, minus_one);
-    let distance = b.binary(Opcode::Sub, to, from);
-    let toward = b.binary(Opcode::Sub, step, sign);
-    let rounded = b.binary(Opcode::Add, distance, toward);
-    let count = b.binary(Opcode::Sdiv, rounded, step);
-    b.binary(Opcode::Smax, count, zero)
-}
-
-/// A count or counter as an `i64`.
-fn widen(b: &mut Builder<'_>, value: Value) -> Value {
-    if let Some(number) = b.function.int_of(value) {
-        return b.function.int(Type::I64, number);
-    }
-    match b.ty(value) {
-        Type::I64 => value,
-        ty if ty.scalar().bits() < 64 => b.cast(Opcode::Sext, value, Type::I64),
-        _ => b.cast(Opcode::TruncInt, value, Type::I64),
-    }
-}
-
 struct Saver<'a> {
     function: &'a mut Function,
     trips: &'a FxHashMap<Op, crate::augment::Trips>,
@@ -461,7 +430,7 @@ pub(crate) fn count_elements(b: &mut Builder<'_>, bounds: &[Bounds]) -> (Vec<Val
         .iter()
         .map(|bounds| {
             let [from, to, step] = bounds.values;
-            let count = trip_count(b, from, to, step);
+            let count = build_trip_count(b, from, to, step);
             let conditions = bounds.conditions.iter();
             conditions.fold(count, |count, condition| match condition.holds {
                 true => b.select(condition.value, count, zero),
@@ -502,24 +471,6 @@ fn limited_sum(b: &mut Builder<'_>, a: Value, other: Value) -> Value {
     let sum = b.binary(Opcode::Add, a, other);
     let largest = b.i64(i64::MAX);
     b.binary(Opcode::Umin, sum, largest)
-}
-
-/// The number of an iteration from the loop's counter.
-pub(crate) fn iteration_number(
-    b: &mut Builder<'_>,
-    counter: Value,
-    from: Value,
-    step: Value,
-) -> Value {
-    let (counter, from, step) = (widen(b, counter), widen(b, from), widen(b, step));
-    let distance = match b.function.int_of(from) {
-        Some(0) => counter,
-        _ => b.binary(Opcode::Sub, counter, from),
-    };
-    match b.function.int_of(step) {
-        Some(1) => distance,
-        _ => b.binary(Opcode::Sdiv, distance, step),
-    }
 }
 
 /// The position in an array over a nest: numbers of iterations, and the trip counts of all loops but the first.

@@ -112,7 +112,7 @@ fn print_loop(writer: &mut Writer, indices: &Indices, op: Op) {
         writer.expression(&counted.to),
         writer.expression(&counted.step),
     );
-    match indices.trip_count(op) {
+    match counted.trip_count() {
         Some(count) => {
             let _ = write!(line, ": {} iterations", writer.expression(&count));
         }

@@ -92,6 +92,17 @@ impl Structure {
         }
     }
 
+    /// Whether a value is defined outside the regions of an operation.
+    pub fn is_defined_outside(&self, function: &Function, value: Value, op: Op) -> bool {
+        match self.region_of_value(function, value) {
+            None => function.is_constant(value),
+            Some(region) => {
+                let mut inner = function.ops[op].regions.iter();
+                !inner.any(|&inner| self.is_within(region, inner))
+            }
+        }
+    }
+
     /// The innermost `for` or `loop` around a region.
     pub fn loop_around(&self, function: &Function, region: Region) -> Option<Op> {
         let mut region = region;

@@ -5,6 +5,40 @@
 //! value, an argument and an operand of the terminator as well. Regions that end in `trap` yield nothing.
 
 use ferrozyme_ir::{Function, Op, Opcode, Region, Type, Value, ValueDef};
+use smallvec::SmallVec;
+
+/// A value that a loop carries, in all its places.
+#[derive(Clone, Copy, Debug)]
+pub struct Carried {
+    /// What it is in the first iteration.
+    pub initial: Value,
+    /// What it is in any iteration.
+    pub argument: Value,
+    /// What an iteration passes to the next.
+    pub next: Value,
+    /// What it is behind the loop.
+    pub result: Value,
+}
+
+/// What a `for` or `loop` carries; nothing if its body ends in a trap.
+pub fn carried_by(function: &Function, op: Op) -> SmallVec<[Carried; 4]> {
+    let places = 0..function.ops[op].results.len();
+    places
+        .map_while(|place| carried_at(function, op, place))
+        .collect()
+}
+
+/// What a `for` or `loop` carries at one place; none if its body ends in a trap.
+pub fn carried_at(function: &Function, op: Op, place: usize) -> Option<Carried> {
+    let data = &function.ops[op];
+    let body = data.regions[0];
+    Some(Carried {
+        next: yielded(function, body)?[place],
+        initial: data.operands[first_initial(data.opcode) + place],
+        argument: function.regions[body].args[first_carried(data.opcode) + place],
+        result: data.results[place],
+    })
+}
 
 /// Where in the operands of a loop the initial values of its carried values begin: behind the bounds of a `for`.
 pub fn first_initial(opcode: Opcode) -> usize {
@@ -91,7 +125,7 @@ fn renumber_results(function: &mut Function, op: Op, results: &[Value]) {
 }
 
 fn retain_from<A: smallvec::Array<Item = Value>>(
-    values: &mut smallvec::SmallVec<A>,
+    values: &mut SmallVec<A>,
     first: usize,
     keep: &[bool],
 ) {

@@ -21,6 +21,7 @@ mod count;
 
 use crate::alias::Aliases;
 use crate::behaviour::Behaviours;
+use crate::carried::carried_by;
 use crate::inequalities::Inequalities;
 use crate::recurrence::step_of;
 use crate::simplify_next::simplify_next;
@@ -126,14 +127,9 @@ impl Finder<'_, '_> {
     /// The count of a loop that takes `by` away from a carried value as long as it was larger, or not smaller.
     fn count_division(&self, op: Op, rest: Value, by: Value, inclusive: bool) -> Option<Count> {
         let function = self.aliases.function();
-        let data = &function.ops[op];
-        let body = data.regions[0];
-        let index = function.regions[body]
-            .args
-            .iter()
-            .position(|&arg| arg == rest)?;
-        let next = function.ops[function.terminator(body)].operands[1 + index];
-        let step = step_of(function, rest, next)?;
+        let carried = carried_by(function, op);
+        let carried = carried.iter().find(|carried| carried.argument == rest)?;
+        let step = step_of(function, rest, carried.next)?;
         if (step.amount, step.factor) != (Some(by), -1)
             || !self.is_outside(op, by)
             || function.ty(rest) != Type::I64
@@ -143,7 +139,7 @@ impl Finder<'_, '_> {
         let known = Inequalities::at(self.aliases.indices(), op);
         let divisor = self.aliases.indices().exact_expression(by);
         Some(Count::Division {
-            from: data.operands[index],
+            from: carried.initial,
             by,
             inclusive,
             doubtful: !known.prove_at_least(&divisor, 1),
@@ -153,21 +149,16 @@ impl Finder<'_, '_> {
     /// Whether a value is one that the loop carries, before or after it grows by a constant.
     fn growing(&self, op: Op, value: Value) -> Option<Growing> {
         let function = self.aliases.function();
-        let data = &function.ops[op];
-        let body = data.regions[0];
-        let args = &function.regions[body].args;
-        let next = &function.ops[function.terminator(body)].operands[1..];
-        let (index, before) = match args.iter().position(|&arg| arg == value) {
-            Some(index) => (index, true),
-            None => (next.iter().position(|&next| next == value)?, false),
-        };
-        let step = step_of(function, args[index], next[index])?;
+        let all = carried_by(function, op);
+        let at_start = all.iter().find(|carried| carried.argument == value);
+        let carried = at_start.or_else(|| all.iter().find(|carried| carried.next == value))?;
+        let step = step_of(function, carried.argument, carried.next)?;
         let constant = step.constant(function).filter(|&step| step != 0)?;
         Some(Growing {
-            initial: data.operands[index],
+            initial: carried.initial,
             step: constant,
             flags: step.flags,
-            before,
+            before: at_start.is_some(),
         })
     }
 

@@ -325,7 +325,7 @@ impl Finder<'_> {
 
     /// First and last value of a counter, if the loop runs.
     fn ends(&self, counted: &Counted) -> Option<(Symbolic, Symbolic)> {
-        let last = self.indices.last_counter(counted.op)?;
+        let last = counted.last_counter()?;
         let narrow = self.function.ty(counted.counter).scalar() != Scalar::Int(64);
         (!narrow).then(|| (counted.from.clone(), last))
     }

@@ -153,7 +153,7 @@ fn extreme(
             return None;
         }
         let first = counted.from.clone();
-        let last = indices.last_counter(counted.op)?;
+        let last = counted.last_counter()?;
         let upward = counted.constant_step()? > 0;
         let choices: &[bool] = if factor.is_constant() == Some(0) {
             // Any iteration will do; which one does is a matter of the inner trip counts.
@@ -171,7 +171,7 @@ fn extreme(
         })?;
         value = factor.mul(&chosen)?.add(&rest)?;
         counts = substituted;
-        counts.push(indices.trip_count(counted.op)?);
+        counts.push(counted.trip_count()?);
     }
     for count in counts {
         // The inequalities hold where the loops run, so that they must not be asked whether a loop runs.

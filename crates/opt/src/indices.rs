@@ -15,12 +15,15 @@
 
 mod transfer;
 
+use crate::carried::carried_at;
 use crate::interval::Interval;
+pub use crate::recurrence::Counted;
+use crate::recurrence::even_step;
 use crate::symbolic::{Monomial, Symbolic};
 use ferrozyme_ir::entity::packed_option::PackedOption;
 use ferrozyme_ir::entity::{EntitySet, SecondaryMap};
 use ferrozyme_ir::{
-    Effect, Function, Op, OpData, Opcode, Region, Scalar, Structure, Value, ValueDef,
+    Effect, Function, Op, OpData, Opcode, Region, Scalar, Structure, Type, Value, ValueDef,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -37,48 +40,6 @@ pub struct Indices<'f> {
     size_products: Vec<Monomial>,
     products_of: FxHashMap<Value, SmallVec<[u32; 2]>>,
     next_rank: u32,
-}
-
-/// A counted loop.
-#[derive(Clone, Debug)]
-pub struct Counted {
-    /// The `for`.
-    pub op: Op,
-    /// Its region.
-    pub body: Region,
-    /// The counter.
-    pub counter: Value,
-    /// The counter's first value.
-    pub from: Symbolic,
-    /// What the counter stays below (above, for a negative step).
-    pub to: Symbolic,
-    /// What it counts by.
-    pub step: Symbolic,
-    /// Whether it counts up (or down), where that is known.
-    pub upward: Option<bool>,
-}
-
-impl Counted {
-    /// The step, if it is a constant.
-    pub fn constant_step(&self) -> Option<i64> {
-        self.step.is_constant()
-    }
-
-    /// A value that the counter never falls below.
-    pub fn smallest(&self) -> Option<Symbolic> {
-        match self.upward? {
-            true => Some(self.from.clone()),
-            false => self.to.plus(1),
-        }
-    }
-
-    /// A value that the counter never exceeds.
-    pub fn largest(&self) -> Option<Symbolic> {
-        match self.upward? {
-            true => self.to.plus(-1),
-            false => Some(self.from.clone()),
-        }
-    }
 }
 
 #[derive(Clone, Default)]
@@ -266,41 +227,6 @@ impl<'f> Indices<'f> {
         }
     }
 
-    /// How often a `for` runs its body. The number is to be read as 0 where it is negative.
-    ///
-    /// There is an answer where the step is constant and divides the distance evenly.
-    pub fn trip_count(&self, op: Op) -> Option<Symbolic> {
-        if let Some(count) = self.constant_trip_count(op) {
-            return Some(Symbolic::constant(i64::try_from(count).ok()?));
-        }
-        let counted = self.counted(op)?;
-        let distance = counted.to.sub(&counted.from)?;
-        distance.divide_exactly(counted.constant_step()?)
-    }
-
-    /// How often a `for` runs its body, where the bounds differ by a constant.
-    pub fn constant_trip_count(&self, op: Op) -> Option<u64> {
-        let counted = self.counted(op)?;
-        let distance = i128::from(counted.to.sub(&counted.from)?.is_constant()?);
-        let step = i128::from(counted.constant_step()?);
-        let (distance, step) = if step < 0 {
-            (-distance, -step)
-        } else {
-            (distance, step)
-        };
-        if step == 0 {
-            return None;
-        }
-        u64::try_from((distance.max(0) + step - 1) / step).ok()
-    }
-
-    /// The counter's value in the last iteration, if there is one.
-    pub fn last_counter(&self, op: Op) -> Option<Symbolic> {
-        let counted = self.counted(op)?;
-        let count = self.trip_count(op)?;
-        counted.from.add(&count.plus(-1)?.mul(&counted.step)?)
-    }
-
     /// Whether an expression has the same value in all iterations of a loop.
     pub fn is_invariant(&self, expression: &Symbolic, loop_op: Op) -> bool {
         expression
@@ -338,13 +264,7 @@ impl<'f> Indices<'f> {
 
     /// Whether a value is defined outside the regions of an operation.
     pub fn is_defined_outside(&self, value: Value, op: Op) -> bool {
-        match self.structure.region_of_value(self.function, value) {
-            None => self.function.is_constant(value),
-            Some(region) => !self.function.ops[op]
-                .regions
-                .iter()
-                .any(|&inner| self.structure.is_within(region, inner)),
-        }
+        self.structure.is_defined_outside(self.function, value, op)
     }
 
     /// Whether the operations for an expression can be built where all its variables are visible.
@@ -454,17 +374,14 @@ impl<'f> Indices<'f> {
         let Some(&body) = data.regions.first() else {
             return;
         };
-        let arguments = &function.regions[body].args;
-        let Some((&counter, carried)) = arguments.split_first() else {
-            return;
-        };
+        let counter = function.regions[body].args[0];
         let interval = self.counter_interval(data, counter);
         self.define(counter, None, interval, body.into());
         if let Some(counted) = self.read_counted(op, data, body, counter) {
             self.counted.insert(op, counted);
         }
-        for (index, &argument) in carried.iter().enumerate() {
-            let expression = self.carried_expression(op, data, body, index);
+        for (place, &argument) in function.regions[body].args[1..].iter().enumerate() {
+            let expression = self.carried_expression(op, place);
             self.define(argument, expression, None, body.into());
         }
     }
@@ -511,67 +428,16 @@ impl<'f> Indices<'f> {
     }
 
     /// A carried value that grows by the same amount in each iteration, in terms of the counter.
-    fn carried_expression(
-        &self,
-        op: Op,
-        data: &OpData,
-        body: Region,
-        index: usize,
-    ) -> Option<Symbolic> {
-        let argument = self.function.regions[body].args[index + 1];
-        if self.function.ty(argument) != ferrozyme_ir::Type::I64 {
+    fn carried_expression(&self, op: Op, place: usize) -> Option<Symbolic> {
+        let carried = carried_at(self.function, op, place)?;
+        if self.function.ty(carried.argument) != Type::I64 {
             // Modulo 2⁶⁴ the sums are exact; in a narrower type they might wrap.
             return None;
         }
-        let initial = *data.operands.get(3 + index)?;
-        let growth = self.growth(op, body, argument, index)?;
-        let elapsed = self.scaled_iterations(data, body, &growth)?;
-        self.expression(initial).add(&elapsed)
-    }
-
-    /// By how much a carried integer grows in each iteration.
-    fn growth(&self, op: Op, body: Region, argument: Value, index: usize) -> Option<Symbolic> {
-        let next = self.yielded(body, index)?;
-        let (sum, _) = self.function.def_op(next)?;
-        let sum = &self.function.ops[sum];
-        let &[a, b] = sum.operands.first_chunk()?;
-        let (amount, sign) = match sum.opcode {
-            Opcode::Add if a == argument => (b, 1),
-            Opcode::Add if b == argument => (a, 1),
-            Opcode::Sub if a == argument => (b, -1),
-            _ => return None,
-        };
-        // Only what stands before the loop has its expression already.
-        if !self.is_defined_outside(amount, op) {
-            return None;
-        }
-        self.expression(amount).scale(sign)
-    }
-
-    /// What a region of `for` yields for a carried value.
-    pub(crate) fn yielded(&self, body: Region, index: usize) -> Option<Value> {
-        let last = *self.function.regions[body].ops.last()?;
-        let last = &self.function.ops[last];
-        (last.opcode == Opcode::Yield)
-            .then(|| last.operands.get(index).copied())
-            .flatten()
-    }
-
-    /// `growth` times the number of iterations of a `for` that lie behind the current one.
-    pub(crate) fn scaled_iterations(
-        &self,
-        data: &OpData,
-        body: Region,
-        growth: &Symbolic,
-    ) -> Option<Symbolic> {
-        let &[from, _, step] = data.operands.first_chunk()?;
-        let step = self.expression(step).is_constant()?;
-        let counter = *self.function.regions[body].args.first()?;
-        if self.function.ty(counter).scalar().bits() > 64 {
-            return None;
-        }
-        let distance = Symbolic::of_value(counter).sub(&self.expression(from))?;
-        growth.divide_exactly(step)?.mul(&distance)
+        // Only what stands before the loop has its expression already, which holds for what is added evenly.
+        let step = even_step(self.function, &self.structure, op, &carried)?;
+        self.expression(carried.initial)
+            .add(&step.elapsed(self, op)?)
     }
 }
 

@@ -14,23 +14,23 @@
 //! that divide. Integers and pointers only: sums of floats are rounded in each iteration. Values that are not computed from themselves
 //! but from the counter of the iteration before are taken, too (see [`recurrence`](crate::recurrence)).
 
-use crate::carried::{remove_results, yielded};
-use crate::recurrence::{Step, find_delayed, step_of};
+use crate::carried::{Carried, carried_by, remove_results};
+use crate::recurrence::{Step, build_trip_count, distance, find_steps};
 use crate::substitution::Substitution;
-use crate::trip_count::build_trip_count;
 use crate::with_function::with_function;
-use ferrozyme_ir::{
-    Builder, Flags, Function, FunctionId, Module, Op, Opcode, Region, Structure, Type, Value,
-};
+use ferrozyme_ir::{Builder, Function, FunctionId, Module, Op, Opcode, Region, Value};
 use rustc_hash::FxHashMap;
 
 /// Rewrites induction variables of a function; gives the number of carried values removed.
 pub fn rewrite_induction(module: &mut Module, id: FunctionId) -> usize {
     with_function(module, id, |module, function| {
         let Some(body) = function.body else { return 0 };
+        let steps = find_steps(module, function);
+        if steps.is_empty() {
+            return 0;
+        }
         let mut rewriter = Rewriter {
-            delayed: find_delayed(module, function),
-            structure: Structure::of(function),
+            steps,
             scratch: function.new_region(&[]),
             substitution: Substitution::new(),
             rewritten: 0,
@@ -41,8 +41,7 @@ pub fn rewrite_induction(module: &mut Module, id: FunctionId) -> usize {
 }
 
 struct Rewriter {
-    delayed: FxHashMap<(Op, usize), Step>,
-    structure: Structure,
+    steps: FxHashMap<(Op, usize), Step>,
     /// A region in which operations are built before they are put in place.
     scratch: Region,
     substitution: Substitution,
@@ -72,178 +71,78 @@ impl Rewriter {
 
     /// Rewrites what one loop carries; gives the operations that compute final values behind it.
     fn rewrite(&mut self, function: &mut Function, op: Op) -> Vec<Op> {
-        let data = function.ops[op].clone();
-        let body = data.regions[0];
-        let Some(next) = yielded(function, body).map(<[Value]>::to_vec) else {
-            return Vec::new();
-        };
-        let Some(step) = function.int_of(data.operands[2]).filter(|&step| step != 0) else {
-            return Vec::new();
-        };
-        let args = function.regions[body].args.clone();
-        let mut keep = vec![true; next.len()];
+        let body = function.ops[op].regions[0];
+        let carried = carried_by(function, op);
+        let mut keep = vec![true; carried.len()];
         let mut before = Vec::new();
         let mut after = Vec::new();
-        for index in 0..next.len() {
-            let argument = args[index + 1];
-            let initial = data.operands[index + 3];
-            let Some(growth) = self.step(function, op, index, argument, next[index]) else {
+        for (index, carried) in carried.iter().enumerate() {
+            let Some(mut step) = self.steps.get(&(op, index)).copied() else {
                 continue;
             };
-            let (from, to) = (data.operands[0], data.operands[1]);
-            // Inside: initial + (counter - from) / step · amount.
-            let mut builder = Builder::new(function, self.scratch);
-            builder.location = data.location;
-            let inside = at_counter(&mut builder, initial, args[0], from, step, &growth);
-            let Some(inside) = inside else {
-                self.take_scratch(function);
+            step.amount = step.amount.map(|amount| self.substitution.resolve(amount));
+            let Some([inside, behind]) = self.replace(function, op, carried, &step) else {
                 continue;
             };
-            let inside_ops = self.take_scratch(function);
-            // Behind: initial + iterations · amount.
-            let mut builder = Builder::new(function, self.scratch);
-            builder.location = data.location;
-            let Some(iterations) = build_trip_count(&mut builder, from, to, step) else {
-                self.take_scratch(function);
-                continue;
-            };
-            let behind = grown(&mut builder, initial, iterations, &growth, 1);
-            let Some(behind) = behind else {
-                self.take_scratch(function);
-                continue;
-            };
-            after.extend(self.take_scratch(function));
-            before.extend(inside_ops);
-            for (old, new) in [(argument, inside), (data.results[index], behind)] {
-                if !function.is_constant(new) && function.values[new].name.is_none() {
-                    function.values[new].name = function.values[old].name.take();
-                }
-                self.substitution.replace(old, new);
-            }
+            before.extend(inside);
+            after.extend(behind);
             keep[index] = false;
             self.rewritten += 1;
         }
-        if before.is_empty() && keep.iter().all(|&kept| kept) {
-            return Vec::new();
+        if keep.iter().any(|&kept| !kept) {
+            function.regions[body].ops.splice(0..0, before);
+            remove_results(function, op, &keep);
         }
-        before.append(&mut function.regions[body].ops);
-        function.regions[body].ops = before;
-        remove_results(function, op, &keep);
         after
     }
 
-    fn take_scratch(&self, function: &mut Function) -> Vec<Op> {
-        std::mem::take(&mut function.regions[self.scratch].ops)
-    }
-
-    /// What each iteration adds to a carried value, if it is the same in all of them.
-    fn step(
-        &self,
-        function: &Function,
+    /// Puts functions of the counter in the place of a carried value; gives the operations that compute it inside and behind the loop.
+    fn replace(
+        &mut self,
+        function: &mut Function,
         op: Op,
-        index: usize,
-        argument: Value,
-        next: Value,
-    ) -> Option<Step> {
-        let body = function.ops[op].regions[0];
-        let is_invariant = |amount: Value| match self.structure.region_of_value(function, amount) {
-            None => function.is_constant(amount),
-            Some(region) => !self.structure.is_within(region, body),
+        carried: &Carried,
+        growth: &Step,
+    ) -> Option<[Vec<Op>; 2]> {
+        let data = &function.ops[op];
+        let [from, to, step] = [0, 1, 2].map(|index| data.operands[index]);
+        let (location, counter) = (data.location, function.regions[data.regions[0]].args[0]);
+        let number = function.int_of(step).filter(|&number| number != 0)?;
+        if function.ty(counter).scalar().bits() > 64 {
+            return None;
+        }
+        let scratch = self.scratch;
+        let mut build = |make: &dyn Fn(&mut Builder<'_>) -> Option<Value>| {
+            let mut builder = Builder::new(function, scratch);
+            builder.location = location;
+            let value = make(&mut builder);
+            let ops = std::mem::take(&mut function.regions[scratch].ops);
+            value.map(|value| (value, ops))
         };
-        let step = step_of(function, argument, next)
-            .filter(|step| step.amount.is_none_or(is_invariant))
-            .or_else(|| self.delayed.get(&(op, index)).copied())?;
-        Some(Step {
-            amount: step.amount.map(|amount| self.substitution.resolve(amount)),
-            ..step
-        })
-    }
-}
-
-/// The value that a growing value has in the iteration of this counter.
-fn at_counter(
-    builder: &mut Builder<'_>,
-    initial: Value,
-    counter: Value,
-    from: Value,
-    step: i128,
-    growth: &Step,
-) -> Option<Value> {
-    let distance = i64::try_from(step.unsigned_abs()).ok()?;
-    let (low, high) = if step > 0 {
-        (from, counter)
-    } else {
-        (counter, from)
-    };
-    let span = if builder.function.int_of(low) == Some(0) {
-        high
-    } else {
-        builder.binary(Opcode::Sub, high, low)
-    };
-    grown(builder, initial, span, growth, distance)
-}
-
-/// `initial + span / distance · amount`, where `span` counts without sign.
-fn grown(
-    builder: &mut Builder<'_>,
-    initial: Value,
-    span: Value,
-    growth: &Step,
-    distance: i64,
-) -> Option<Value> {
-    let ty = builder.ty(initial);
-    let index_type = if ty.is_ptr() { Type::I64 } else { ty };
-    let have = builder.ty(span).scalar().bits();
-    let want = index_type.scalar().bits();
-    let constant = growth.constant(builder.function);
-    let factor = match constant {
-        Some(amount) if amount % i128::from(distance) == 0 => Some(amount / i128::from(distance)),
-        _ if distance != 1 => return None,
-        _ => None,
-    };
-    // Checked before anything is built that would be left over.
-    let scale = match factor {
-        Some(factor) if ty.is_ptr() => i64::try_from(factor).ok()?,
-        _ => growth.factor,
-    };
-    let span = match (builder.function.int_of(span), have.cmp(&want)) {
-        (_, std::cmp::Ordering::Equal) => span,
-        (Some(constant), _) => {
-            let unsigned = constant as u128 & ferrozyme_ir::ones(have);
-            builder.function.int(index_type, unsigned as i128)
+        // Inside: initial + (counter - from) / step · amount.
+        let (inside, before) = build(&|builder| {
+            let (low, high) = if number > 0 {
+                (from, counter)
+            } else {
+                (counter, from)
+            };
+            let span = distance(builder, low, high);
+            let step = i64::try_from(number.unsigned_abs()).ok()?;
+            growth.build(builder, carried.initial, span, step)
+        })?;
+        // Behind: initial + iterations · amount.
+        let (behind, after) = build(&|builder| {
+            let iterations = build_trip_count(builder, from, to, step);
+            growth.build(builder, carried.initial, iterations, 1)
+        })?;
+        for (old, new) in [(carried.argument, inside), (carried.result, behind)] {
+            if !function.is_constant(new) && function.values[new].name.is_none() {
+                function.values[new].name = function.values[old].name.take();
+            }
+            self.substitution.replace(old, new);
         }
-        (None, std::cmp::Ordering::Less) => builder.cast(Opcode::Zext, span, index_type),
-        (None, std::cmp::Ordering::Greater) => builder.cast(Opcode::TruncInt, span, index_type),
-    };
-    let product = match factor {
-        Some(1) => span,
-        Some(_) if ty.is_ptr() => span,
-        Some(factor) => {
-            let factor = builder.function.int(index_type, factor);
-            builder.binary(Opcode::Mul, span, factor)
-        }
-        None => builder.binary(Opcode::Mul, span, growth.amount?),
-    };
-    if ty.is_ptr() {
-        let address = builder.offset(initial, product, scale);
-        let (op, _) = builder
-            .function
-            .def_op(address)
-            .expect("the offset just built");
-        builder.function.ops[op].flags = growth.flags.intersection(Flags::INBOUNDS);
-        return Some(address);
+        Some([before, after])
     }
-    let opcode = if growth.factor < 0 && factor.is_none() {
-        Opcode::Sub
-    } else {
-        Opcode::Add
-    };
-    let starts_at_zero = builder.function.int_of(initial) == Some(0) && opcode == Opcode::Add;
-    Some(if starts_at_zero {
-        product
-    } else {
-        builder.binary(opcode, initial, product)
-    })
 }
 
 #[cfg(test)]

@@ -42,7 +42,6 @@ mod speculation;
 mod substitution;
 #[cfg(test)]
 mod testing;
-mod trip_count;
 mod unguard_loops;
 mod whole_parts;
 mod with_function;
@@ -50,7 +49,8 @@ mod written_first;
 
 pub use behaviour::{Behaviour, Behaviours, behaviour_of, is_plain_loop};
 pub use carried::{
-    add_carried, add_yielded, first_carried, first_initial, first_yielded, remove_results, yielded,
+    Carried, add_carried, add_yielded, carried_at, carried_by, first_carried, first_initial,
+    first_yielded, remove_results, yielded,
 };
 pub use check_facts::check_facts;
 pub use conditions::{Comparison, Truth, Truths, comparison, split_conjunction};
@@ -76,6 +76,7 @@ pub use normalise_loops::normalise_loops;
 pub use pipeline::{OptimiseOptions, PASSES, Pass, REORDERING, optimise, optimise_with};
 pub use place_words::place_words;
 pub use promote_stack::promote_stack;
+pub use recurrence::{build_iteration_number, build_trip_count};
 pub use reorder_sums::reorder_sums;
 pub use reroll_loops::reroll_loops;
 pub use restore_branches::restore_branches;
@@ -84,7 +85,6 @@ pub use simplify::simplify;
 pub use skip_zero_terms::skip_zero_terms;
 pub use speculation::{Speculation, speculation};
 pub use substitution::Substitution;
-pub use trip_count::build_trip_count;
 pub use unguard_loops::unguard_loops;
 pub use with_function::with_function;
 

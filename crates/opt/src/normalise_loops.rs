@@ -11,8 +11,8 @@
 //!
 //! The new counter is an `i64` whatever the old one was.
 
+use crate::recurrence::{Step, build_trip_count};
 use crate::substitution::Substitution;
-use crate::trip_count::build_trip_count;
 use crate::with_function::with_function;
 use ferrozyme_ir::{
     Builder, Function, FunctionId, Module, Op, Opcode, Region, Type, Value, ValueData, ValueDef,
@@ -64,32 +64,28 @@ fn normalise(
     let data = &function.ops[op];
     let (from, to, step) = (data.operands[0], data.operands[1], data.operands[2]);
     let (location, body) = (data.location, data.regions[0]);
-    let step = function.int_of(step).filter(|&step| step != 0)?;
+    let number = function
+        .int_of(step)
+        .and_then(|step| i64::try_from(step).ok());
+    let number = number.filter(|&number| number != 0)?;
     let ty = function.ty(from);
-    if ty == Type::I64 && step == 1 && function.int_of(from) == Some(0) {
+    if ty == Type::I64 && number == 1 && function.int_of(from) == Some(0) {
+        return None;
+    }
+    if ty.scalar().bits() > 64 {
         return None;
     }
     let mut builder = Builder::new(function, scratch);
     builder.location = location;
     let trips = build_trip_count(&mut builder, from, to, step);
     let before = std::mem::take(&mut function.regions[scratch].ops);
-    let trips = trips?;
 
     let old = function.regions[body].args[0];
     let counter = replace_counter(function, body);
     let mut builder = Builder::new(function, scratch);
     builder.location = location;
-    let mut value = counter;
-    if ty != Type::I64 {
-        value = builder.cast(Opcode::TruncInt, value, ty);
-    }
-    if step != 1 {
-        let factor = builder.function.int(ty, step);
-        value = builder.binary(Opcode::Mul, value, factor);
-    }
-    if builder.function.int_of(from) != Some(0) {
-        value = builder.binary(Opcode::Add, from, value);
-    }
+    let growth = Step::by(number);
+    let value = growth.build(&mut builder, from, counter, 1)?;
     let mut start = std::mem::take(&mut function.regions[scratch].ops);
     if !start.is_empty() {
         function.values[value].name = function.values[old].name.take();

@@ -10,7 +10,9 @@
 //! point into it. All of this ignores the order of execution, but for what happens where the program stops: nothing that
 //! escapes on the way to a trap is met by pointers from anywhere else.
 
+use crate::carried::carried_at;
 use crate::indices::Indices;
+use crate::recurrence::even_step;
 use crate::symbolic::Symbolic;
 use ferrozyme_ir::entity::packed_option::PackedOption;
 use ferrozyme_ir::entity::{EntitySet, SecondaryMap};
@@ -360,28 +362,16 @@ impl Pointers {
     /// A pointer that a `for` moves by the same distance in each iteration, in terms of the counter.
     fn carried_offset(&self, indices: &Indices, argument: Value, op: Op) -> Option<Symbolic> {
         let function = indices.function();
-        let ValueDef::Argument { region, index } = function.values[argument].def else {
+        let ValueDef::Argument { index, .. } = function.values[argument].def else {
             return None;
         };
-        let index = (index as usize).checked_sub(1)?;
-        let data = &function.ops[op];
-        let initial = *data.operands.get(3 + index)?;
-        let next = indices.yielded(region, index)?;
-        let elapsed = if next == argument {
-            Symbolic::default()
-        } else {
-            let (step, _) = function.def_op(next)?;
-            let moved = &function.ops[step];
-            if moved.opcode != Opcode::Offset
-                || moved.operands[0] != argument
-                || !indices.is_defined_outside(moved.operands[1], op)
-            {
-                return None;
-            }
-            let growth = scaled_index(indices, step)?;
-            indices.scaled_iterations(data, region, &growth)?
-        };
-        self.offset(initial).add(&elapsed)
+        let carried = carried_at(function, op, (index as usize).checked_sub(1)?)?;
+        let initial = self.offset(carried.initial);
+        if carried.next == argument {
+            return Some(initial);
+        }
+        let step = even_step(function, indices.structure(), op, &carried)?;
+        initial.add(&step.elapsed(indices, op)?)
     }
 
     // ---- bases

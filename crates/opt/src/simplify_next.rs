@@ -20,6 +20,7 @@
 //! Parts of the condition that follow from the others are left out.
 
 use crate::conditions::{Comparison, Truth, Truths, comparison, split_conjunction};
+use crate::recurrence::step_of;
 use ferrozyme_ir::entity::EntitySet;
 use ferrozyme_ir::{
     Builder, Flags, Function, IntPredicate, Op, Opcode, Region, Type, Value, all_ops,
@@ -91,20 +92,12 @@ fn implies(function: &Function, known: Comparison, asked: Comparison) -> bool {
         [asked, swapped(asked)].into_iter().any(|(asked, c, d)| {
             use IntPredicate::*;
             // The next number after one that is below a limit does not pass it.
-            let is_next = || is_one_more(function, c, a);
+            let is_next =
+                || step_of(function, a, c).is_some_and(|step| step.constant(function) == Some(1));
             d == b
                 && (c == a && known.implies(asked)
                     || matches!((known, asked), (Slt, Sle) | (Ult, Ule)) && is_next())
         })
-    })
-}
-
-fn is_one_more(function: &Function, value: Value, than: Value) -> bool {
-    function.def_op(value).is_some_and(|(op, _)| {
-        let data = &function.ops[op];
-        data.opcode == Opcode::Add
-            && data.operands[0] == than
-            && function.int_of(data.operands[1]) == Some(1)
     })
 }
 

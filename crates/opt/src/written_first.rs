@@ -127,11 +127,10 @@ impl Aliases<'_> {
     ///
     /// A loop that does not run has written nothing. Where it is the only one the number of bytes says so, since no read fits in there.
     fn extend(&self, written: &mut Written, counted: &Counted, only: bool) -> Option<()> {
-        let indices = self.indices();
         if written.bytes.mentions(counted.counter) {
             return None;
         }
-        let count = indices.trip_count(counted.op)?;
+        let count = counted.trip_count()?;
         let (factor, rest) = written.start.split(counted.counter);
         if factor.mentions(counted.counter) {
             return None;
@@ -142,7 +141,7 @@ impl Aliases<'_> {
             let first = if stride == written.bytes {
                 counted.from.clone()
             } else if stride.scale(-1)? == written.bytes {
-                indices.last_counter(counted.op)?
+                counted.last_counter()?
             } else {
                 return None;
             };

@@ -2,10 +2,10 @@
 
 use super::{Complete, Mirror};
 use crate::step::Step;
-use crate::tape::{Bounds, count_elements, iteration_number, trip_count};
+use crate::tape::{Bounds, count_elements};
 use crate::usage::Usage;
 use ferrozyme_ir::{IntPredicate, Op, Opcode, Type, Value};
-use ferrozyme_opt::{add_carried, first_initial};
+use ferrozyme_opt::{add_carried, build_iteration_number, build_trip_count, first_initial};
 use rustc_hash::FxHashMap;
 
 impl Mirror<'_, '_> {
@@ -196,7 +196,7 @@ impl Mirror<'_, '_> {
         let location = self.b.location;
         let last = self.lookup(last);
         let [from, _, step] = [0, 1, 2].map(|index| self.lookup(data.operands[index]));
-        let number = iteration_number(&mut self.b, last, from, step);
+        let number = build_iteration_number(&mut self.b, last, from, step);
         let zero = self.b.i64(0);
         let took_place = self.b.icmp(IntPredicate::Sge, number, zero);
         let mut types: Vec<Type> = captures.iter().map(|&v| self.adjoint_type(v)).collect();
@@ -267,7 +267,10 @@ impl Mirror<'_, '_> {
             let from = self.lookup(data.operands[0]);
             let to = self.lookup(data.operands[1]);
             let step = self.lookup(data.operands[2]);
-            (trip_count(&mut self.b, from, to, step), Some((from, step)))
+            (
+                build_trip_count(&mut self.b, from, to, step),
+                Some((from, step)),
+            )
         } else {
             (self.lookup(self.forward.augmented.trips[&op].count), None)
         };

@@ -1,12 +1,13 @@
 //! What is saved in each iteration of loops: in arrays where the number of iterations is known before, in records of a buffer that grows elsewhere.
 
 use super::{
-    Bounds, Condition, LoopStorage, NestLoop, Saver, count_elements, iteration_number,
-    limited_product, limited_sum, linear_index, slots_of,
+    Bounds, Condition, LoopStorage, NestLoop, Saver, count_elements, limited_product, limited_sum,
+    linear_index, slots_of,
 };
 use ferrozyme_ir::{
     Alignment, Builder, Effect, IntPredicate, Op, Opcode, Region, Type, Value, ValueDef, all_ops,
 };
+use ferrozyme_opt::build_iteration_number;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// From how deep a chain of operations a bound is computed ahead of its loop.
@@ -111,7 +112,7 @@ impl Saver<'_> {
                 let [from, _, step] = self.bounds(op);
                 let body = self.function.ops[op].regions[0];
                 let counter = self.function.regions[body].args[0];
-                self.build_at_start(body, |b| iteration_number(b, counter, from, step))
+                self.build_at_start(body, |b| build_iteration_number(b, counter, from, step))
             }
             _ => self.trips[&op].number,
         };

@@ -3,6 +3,7 @@
 use super::*;
 use crate::clobbers::Clobbers;
 use crate::hull::Hull;
+use crate::indices::Counted;
 use ferrozyme_ir::{FunctionId, Names, all_ops, parse_module};
 
 struct Program {
@@ -905,10 +906,12 @@ fn trip_counts() {
     let counts: Vec<String> = p
         .all(Opcode::For)
         .into_iter()
-        .map(|op| match aliases.indices().trip_count(op) {
-            Some(count) => count.to_text(&names),
-            None => "unknown".to_owned(),
-        })
+        .map(
+            |op| match aliases.indices().counted(op).and_then(Counted::trip_count) {
+                Some(count) => count.to_text(&names),
+                None => "unknown".to_owned(),
+            },
+        )
         .collect();
     assert_eq!(
         counts,

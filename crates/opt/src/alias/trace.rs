@@ -5,6 +5,7 @@
 
 use super::*;
 use crate::hull::Hull;
+use crate::indices::Counted;
 use ferrozyme_ir::{IntPredicate, Opcode, Scalar, ValueDef, sign_extend};
 
 /// One touch of memory.
@@ -402,9 +403,13 @@ impl<'a, 'm> Tracer<'a, 'm> {
         self.enter(op);
         let indices = self.aliases.indices();
         let claimed = indices
-            .trip_count(op)
+            .counted(op)
+            .and_then(Counted::trip_count)
             .map(|count| self.evaluate(&count).max(0));
-        let last = indices.last_counter(op).map(|last| self.evaluate(&last));
+        let last = indices
+            .counted(op)
+            .and_then(Counted::last_counter)
+            .map(|last| self.evaluate(&last));
         let mut carried: Vec<Datum> = data.operands[3..]
             .iter()
             .map(|&value| self.get(value))

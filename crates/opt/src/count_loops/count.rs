@@ -1,7 +1,7 @@
 //! Builds the trip count of a general loop from the values that it starts with.
 
+use crate::recurrence::{build_trip_count, distance, widen};
 use crate::symbolic::Symbolic;
-use crate::trip_count::build_trip_count;
 use ferrozyme_ir::{Builder, Flags, Opcode, Type, Value};
 
 /// The trip count of a loop that runs at least once, as its values on entry give it.
@@ -84,7 +84,7 @@ pub(super) fn build_count(builder: &mut Builder<'_>, count: &Count) -> Option<Va
             let to = build_limit(builder, to);
             let (from, to) = (widen(builder, from), widen(builder, to));
             if extra == 0 {
-                return Some(distance(builder, from, to, down));
+                return Some(between(builder, from, to, down));
             }
             // From 1 up to and including n is n trips.
             let (low, high) = if down { (to, from) } else { (from, to) };
@@ -95,7 +95,7 @@ pub(super) fn build_count(builder: &mut Builder<'_>, count: &Count) -> Option<Va
                     builder.binary(Opcode::Add, low, less)
                 }
             };
-            Some(distance(builder, low, high, false))
+            Some(distance(builder, low, high))
         }
         &Count::Wrapping {
             from,
@@ -107,7 +107,7 @@ pub(super) fn build_count(builder: &mut Builder<'_>, count: &Count) -> Option<Va
         } => {
             let ty = builder.ty(from);
             let to = build_limit(builder, to);
-            let span = distance(builder, from, to, down);
+            let span = between(builder, from, to, down);
             if ty == Type::I64 && !stops {
                 if extra == 0 {
                     return Some(span);
@@ -125,13 +125,15 @@ pub(super) fn build_count(builder: &mut Builder<'_>, count: &Count) -> Option<Va
         }
         &Count::AtLeastOne { from, to, step } => {
             let to = build_limit(builder, to);
-            let trips = build_trip_count(builder, from, to, step)?;
+            let step = builder.function.int(builder.ty(from), step);
+            let trips = build_trip_count(builder, from, to, step);
             let one = builder.i64(1);
             Some(builder.binary(Opcode::Smax, trips, one))
         }
         &Count::OneMore { from, to, step } => {
             let to = build_limit(builder, to);
-            let trips = build_trip_count(builder, from, to, step)?;
+            let step = builder.function.int(builder.ty(from), step);
+            let trips = build_trip_count(builder, from, to, step);
             let one = builder.i64(1);
             Some(builder.binary(Opcode::Add, trips, one))
         }
@@ -153,7 +155,7 @@ pub(super) fn build_count(builder: &mut Builder<'_>, count: &Count) -> Option<Va
         } => {
             let to = build_limit(builder, to);
             let (from, to) = (widen(builder, from), widen(builder, to));
-            let span = distance(builder, from, to, step < 0);
+            let span = between(builder, from, to, step < 0);
             let by = builder.i64(i64::try_from(step.unsigned_abs()).ok()?);
             let trips = builder.binary(Opcode::Udiv, span, by);
             if let Some((op, _)) = builder.function.def_op(trips) {
@@ -230,7 +232,7 @@ fn count_unsigned(
         }
     };
     let end = builder.binary(Opcode::Umax, to, first);
-    let mut span = distance(builder, from, end, false);
+    let mut span = distance(builder, from, end);
     let one = builder.i64(1);
     let ones = builder.i64(-1);
     if step == 1 && !stops {
@@ -296,20 +298,7 @@ fn build_limit(builder: &mut Builder<'_>, limit: Limit) -> Value {
     sum
 }
 
-fn widen(builder: &mut Builder<'_>, value: Value) -> Value {
-    if builder.ty(value) == Type::I64 {
-        return value;
-    }
-    match builder.function.int_of(value) {
-        Some(constant) => builder.function.int(Type::I64, constant),
-        None => builder.cast(Opcode::Sext, value, Type::I64),
-    }
-}
-
-fn distance(builder: &mut Builder<'_>, from: Value, to: Value, down: bool) -> Value {
+fn between(builder: &mut Builder<'_>, from: Value, to: Value, down: bool) -> Value {
     let (low, high) = if down { (to, from) } else { (from, to) };
-    if builder.function.int_of(low) == Some(0) {
-        return high;
-    }
-    builder.binary(Opcode::Sub, high, low)
+    distance(builder, low, high)
 }
