@@ -63,7 +63,7 @@ impl Activities {
         self.active_classes.contains(&class)
     }
 
-    /// Whether some of the memory of this class may be constant, and its own shadow: see `constants.rs`.
+    /// Whether some of the memory of this class may be constant, and its own shadow: see `shadows/constants.rs`.
     pub fn may_be_constant(&self, class: Class) -> bool {
         self.constants.contains(&class)
     }

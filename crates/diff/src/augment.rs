@@ -1,9 +1,6 @@
 //! The forward sweep of reverse mode: the primal program with its shadows made explicit.
 //!
-//! Every pointer into shadowed memory gets a companion that points to the same place in the shadow: parameters,
-//! allocations, offsets, loaded pointers, results and carried values of regions. What the program stores besides floats
-//! (pointers, integers) is stored to the shadow as well, so that a shadow structure has the shape of its primal.
-//! Memory that the program releases while the reverse sweep still needs it is kept for later.
+//! What has shadows, and how they are made, `shadows.rs` says. Memory that the program releases while the reverse sweep still needs it is kept for later.
 //!
 //! ```text
 //! %p = alloc 8 align 8          %p  = alloc 8 align 8
@@ -27,22 +24,20 @@ use crate::activity::Activities;
 use crate::deferral::{self, ListKey, Manner};
 use crate::error::Error;
 use crate::memory::Cells;
-use crate::objects::{Class, Kind, Objects};
+use crate::objects::{Bytes, Class, Objects};
 use crate::request::Activity;
 use crate::rules::{self, Rule};
 use crate::search::{Search, follows_rules, forget_accesses};
-use crate::shadowing::{self, is_global_its_own_shadow, is_own_shadow, leads_on};
-use crate::statics::{self, stop_without_shadow};
+use crate::shadowing;
+use crate::shadows::{Companions, Derivatives, Mode, Signature, Sweep};
 use crate::step::Step;
 use crate::unions;
-use ferrozyme_ir::entity::packed_option::PackedOption;
-use ferrozyme_ir::entity::{EntitySet, SecondaryMap};
+use ferrozyme_ir::entity::EntitySet;
 use ferrozyme_ir::{
-    Builder, Constant, Function, FunctionId, GlobalId, Layout, MemoryEffect, Module, Op, Opcode,
-    Param, Region, Type, Value, ValueDef,
+    Builder, Function, FunctionId, MemoryEffect, Op, Opcode, Param, Region, Type, Value,
 };
-use ferrozyme_refusal::Refusal;
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// The derivative of a callee, as a call needs it.
@@ -61,68 +56,39 @@ pub(crate) struct CalleeDerivative {
 /// What determines the derivative of a callee.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct SplitKey {
-    /// The callee.
-    pub function: FunctionId,
-    /// What its arguments mean.
-    pub args: Vec<Activity>,
-    /// What its results mean.
-    pub results: Vec<Activity>,
+    /// The callee, and what it is given.
+    pub call: Signature,
     /// Whether the memory behind each argument may change between the sweeps.
     pub overwritten: Vec<bool>,
-    /// What is known of the memory behind each argument, and then of that behind each result.
-    pub layouts: Vec<Option<Layout>>,
-    /// Whether memory that each argument leads to holds floats where at other times it holds pointers or integers.
-    pub unions: Vec<bool>,
-    /// Whether some of the memory that each argument leads to may be constant, and its own shadow.
-    pub constants: Vec<bool>,
     /// Where lists of memory to be released later are.
     pub lists: Lists,
 }
 
 /// Finds or makes derivatives of callees.
-pub(crate) trait Callees {
-    /// The module, for looking things up.
-    fn module(&mut self) -> &mut Module;
-
+pub(crate) trait Callees: Derivatives {
     /// The lists of memory to be released later that the forward sweep of a function uses, and the register of shadows where there is one.
     fn lists(&mut self, function: FunctionId, split: bool) -> Vec<ListKey>;
 
-    /// What a function alone tells of its memory, whoever calls it.
-    fn own_objects(&mut self, function: FunctionId) -> Arc<Objects>;
-
     /// The manners of releasing memory that entries of a list for anything name by their position.
     fn manners(&mut self) -> &[Manner];
-
-    /// Whether pointers that are found in memory may have no shadow, though what they lead to needs one: see `statics.rs`.
-    fn checks_pointers(&mut self) -> bool;
 
     /// The number by which notes about released memory name a layout.
     fn number_of_layout(&mut self, cells: &Cells) -> usize;
 
     /// The derivative of a function.
     fn split(&mut self, key: SplitKey) -> Result<CalleeDerivative, Error>;
-
-    /// The global that stands for the derivatives of a function whose address is taken.
-    fn shadow_of_function(&mut self, function: FunctionId) -> Result<Constant, Error>;
-
-    /// The shadow of a global. To some code floats there may share their place with other things, or what is there may go to such a place.
-    fn shadow_of_global(&mut self, global: GlobalId, in_unions: bool) -> Result<Constant, Error>;
 }
 
 /// What the forward sweep of one function is to be.
-pub(crate) struct Sweep<'a> {
+pub(crate) struct Task<'a> {
     /// What was found out about the primal.
     pub objects: &'a Objects,
     /// What is active there.
     pub activities: &'a Activities,
-    /// What the arguments mean.
-    pub args: &'a [Activity],
-    /// What the results mean.
-    pub results: &'a [Activity],
+    /// The primal, and what it is given.
+    pub call: &'a Signature,
     /// For each call and argument: whether memory behind it may change after the call.
     pub overwritten: &'a FxHashMap<Op, Vec<bool>>,
-    /// For each argument: whether memory that it leads to holds floats where at other times it holds pointers or integers, as the caller knows.
-    pub unions: &'a [bool],
     /// Whether the reverse sweep is another function, which the stack does not live to see.
     pub split: bool,
     /// Where lists of memory to be released later are.
@@ -162,7 +128,7 @@ pub(crate) struct Augmented {
     /// The program. Its parameters are the primal's, each duplicated one followed by its shadow.
     pub function: Function,
     /// The shadow of each pointer that has one.
-    pub shadows: SecondaryMap<Value, PackedOption<Value>>,
+    pub shadows: Companions,
     /// What the reverse sweep does for each operation.
     pub steps: FxHashMap<Op, Step>,
     /// The counter of each general loop that is to be reversed.
@@ -180,10 +146,14 @@ pub(crate) struct Augmented {
 impl Augmented {
     /// The register of shadows, if the derivative keeps one (see `given_memory.rs`).
     pub(crate) fn register(&self) -> Option<Value> {
-        let key = ListKey::Register;
-        let mut pending = self.pending.iter();
-        pending.find(|(other, _)| *other == key).map(|&(_, v)| v)
+        list_of(&self.pending, &ListKey::Register)
     }
+}
+
+/// A list of memory to be released later, or the register of shadows.
+fn list_of(pending: &[(ListKey, Value)], key: &ListKey) -> Option<Value> {
+    let mut pending = pending.iter();
+    pending.find(|(other, _)| other == key).map(|&(_, v)| v)
 }
 
 /// How a general loop counts its iterations.
@@ -199,280 +169,263 @@ pub(crate) struct Trips {
 ///
 /// # Errors
 /// If something active cannot be differentiated.
-pub(crate) fn augment(
-    callees: &mut dyn Callees,
-    function: FunctionId,
-    sweep: &Sweep<'_>,
-) -> Result<Augmented, Error> {
-    let primal = callees.module().functions[function].clone();
-    let mut works = EntitySet::new();
-    let arguments = primal.arguments().to_vec();
-    let has_unions = sweep
-        .objects
-        .classes()
-        .any(|class| sweep.activities.is_active_class(class) && sweep.objects.has_unions(class));
-    let body = primal.body();
-    find_work(callees.module(), &primal, sweep, body, &mut works);
-    let lists = callees.lists(function, sweep.split);
-    let own_objects = callees.own_objects(function);
-    let calculated = match primal.values.keys().any(|v| sweep.activities.is_part(v)) {
-        true => shadowing::find_calculated(&primal, sweep.objects, sweep.activities),
-        false => FxHashSet::default(),
-    };
-    let mut augmenter = Augmenter {
-        callees,
-        sweep,
-        works,
-        lists,
-        own_objects,
-        augmented: Augmented {
-            function: primal,
-            shadows: SecondaryMap::with_default(None.into()),
-            steps: FxHashMap::default(),
-            trips: FxHashMap::default(),
-            pending: Vec::new(),
-            unsteady: EntitySet::new(),
-            has_unions,
-            has_constants: sweep
-                .objects
-                .classes()
-                .any(|class| sweep.activities.may_be_constant(class)),
-        },
-        given: FxHashSet::default(),
-        doubtful: FxHashSet::default(),
-        checked: FxHashSet::default(),
-        calculated,
-        arguments,
-    };
-    augmenter.find_given();
-    let follows_rules = follows_rules(&mut Search::default(), augmenter.callees.module(), function);
-    augmenter.forget_false_facts(follows_rules);
-    augmenter.add_shadow_parameters();
-    augmenter.visit(body)?;
-    augmenter.shadow_returned_constants()?;
-    Ok(augmenter.augmented)
-}
-
-/// Whether an operation or anything within it has a part in the reverse sweep.
-fn find_work(
-    module: &Module,
-    function: &Function,
-    sweep: &Sweep<'_>,
-    region: Region,
-    works: &mut EntitySet<Op>,
-) -> bool {
-    if function.ends_in_trap(region) {
-        return false;
-    }
-    let Sweep {
+pub(crate) fn augment(callees: &mut dyn Callees, task: &Task<'_>) -> Result<Augmented, Error> {
+    let Task {
         objects,
         activities,
+        call,
+        ..
+    } = *task;
+    let primal = callees.module().functions[call.function].clone();
+    let lists = callees.lists(call.function, task.split);
+    let own_objects = callees.own_objects(call.function);
+    let calculated = match primal.values.keys().any(|v| activities.is_part(v)) {
+        true => shadowing::find_calculated(&primal, objects, activities),
+        false => FxHashSet::default(),
+    };
+    let mut mode = Reversible {
+        works: EntitySet::new(),
+        regions: EntitySet::new(),
+        releases: FxHashMap::default(),
+        callees,
+        task,
+        lists,
+        own_objects,
+        steps: FxHashMap::default(),
+        trips: FxHashMap::default(),
+        pending: Vec::new(),
+        unsteady: EntitySet::new(),
+        given: FxHashSet::default(),
+        calculated,
+    };
+    mode.find_work(&primal, primal.body());
+    let mut sweep = Sweep::new(mode, primal, (objects, activities), call, 1);
+    let has_unions = objects
+        .classes()
+        .any(|class| activities.is_active_class(class) && objects.has_unions(class));
+    let has_constants = sweep.has_constants();
+    sweep.find_given();
+    sweep.forget_false_facts(has_unions, has_constants);
+    sweep.add_parameters();
+    sweep.run()?;
+    let Sweep {
+        function,
+        companions,
+        mode,
         ..
     } = sweep;
-    let mut any = false;
-    for &op in &function.regions[region].ops {
-        let data = &function.ops[op];
-        let mut work = match data.opcode {
-            Opcode::Store => {
-                let (value, address) = (data.operands[0], data.operands[1]);
-                let bytes = function.ty(value).bytes();
-                activities.points_to_active(objects, function, address)
-                    && (!function.ty(value).is_ptr()
-                        || objects.union_at(function, address, bytes).is_some())
-            }
-            Opcode::AtomicAdd | Opcode::Copy | Opcode::Move | Opcode::Fill => {
-                activities.points_to_active(objects, function, data.operands[0])
-            }
-            Opcode::Call | Opcode::CallIndirect => {
-                activities.is_active_call(module, function, objects, op)
-            }
-            _ => data
-                .results
-                .iter()
-                .any(|&result| activities.is_active(result)),
-        };
-        for &inner in &data.regions {
-            work |= find_work(module, function, sweep, inner, works);
-        }
-        if work {
-            works.insert(op);
-        }
-        any |= work;
-    }
-    any
+    Ok(Augmented {
+        function,
+        shadows: companions,
+        steps: mode.steps,
+        trips: mode.trips,
+        pending: mode.pending,
+        unsteady: mode.unsteady,
+        has_unions,
+        has_constants,
+    })
 }
 
-pub(crate) struct Augmenter<'a> {
-    pub(crate) callees: &'a mut dyn Callees,
-    pub(crate) sweep: &'a Sweep<'a>,
+/// A mode in which the function is made ready for its reverse sweep.
+pub(crate) struct Reversible<'a> {
+    callees: &'a mut dyn Callees,
+    task: &'a Task<'a>,
     /// Operations with a part in the reverse sweep.
     works: EntitySet<Op>,
+    /// Regions with such operations.
+    regions: EntitySet<Region>,
+    /// Allocations, and what releases them within their region; both ways.
+    releases: FxHashMap<Op, Op>,
     /// The lists that memory is put on to be released later.
     lists: Vec<ListKey>,
     /// What the function alone tells of its memory, by which it is put on lists.
     own_objects: Arc<Objects>,
-    pub(crate) augmented: Augmented,
+    /// As in [`Augmented`].
+    steps: FxHashMap<Op, Step>,
+    trips: FxHashMap<Op, Trips>,
+    pending: Vec<(ListKey, Value)>,
+    unsteady: EntitySet<Op>,
     /// Memory whose shadow comes from outside the derivative, with derivatives in it.
     given: FxHashSet<Class>,
-    /// Pointers that were found where floats are at times.
-    doubtful: FxHashSet<Value>,
-    /// Those of them that are checked, and in which regions.
-    checked: FxHashSet<(Region, Value)>,
     /// Values that somebody does more with than to move them: see [`shadowing::find_calculated`].
     calculated: FxHashSet<Value>,
-    /// The arguments of the primal.
-    arguments: Vec<Value>,
 }
 
-impl Augmenter<'_> {
-    pub(crate) fn function(&mut self) -> &mut Function {
-        &mut self.augmented.function
+impl Reversible<'_> {
+    /// Notes what has a part in the reverse sweep, and gives whether something of the region has.
+    fn find_work(&mut self, function: &Function, region: Region) -> bool {
+        if function.ends_in_trap(region) {
+            return false;
+        }
+        let Task {
+            objects,
+            activities,
+            ..
+        } = *self.task;
+        let ops = &function.regions[region].ops;
+        self.releases
+            .extend(deferral::paired_releases(function, ops));
+        for &op in ops {
+            let data = &function.ops[op];
+            let mut work = match data.opcode {
+                Opcode::Store => {
+                    let (value, address) = (data.operands[0], data.operands[1]);
+                    let bytes = function.ty(value).bytes();
+                    activities.points_to_active(objects, function, address)
+                        && (!function.ty(value).is_ptr()
+                            || objects.union_at(function, address, bytes).is_some())
+                }
+                Opcode::AtomicAdd | Opcode::Copy | Opcode::Move | Opcode::Fill => {
+                    activities.points_to_active(objects, function, data.operands[0])
+                }
+                Opcode::Call | Opcode::CallIndirect => {
+                    activities.is_active_call(self.callees.module(), function, objects, op)
+                }
+                _ => data
+                    .results
+                    .iter()
+                    .any(|&result| activities.is_active(result)),
+            };
+            for &inner in &data.regions {
+                work |= self.find_work(function, inner);
+            }
+            if work {
+                self.works.insert(op);
+                self.regions.insert(region);
+            }
+        }
+        self.regions.contains(region)
+    }
+}
+
+impl Mode for Reversible<'_> {
+    const TANGENTS: bool = false;
+
+    fn session(&self) -> &dyn Derivatives {
+        self.callees
     }
 
-    /// A builder at the end of a region, for code that belongs to `op`.
-    pub(crate) fn builder(&mut self, region: Region, op: Op) -> Builder<'_> {
-        let location = self.augmented.function.ops[op].location;
-        let mut builder = Builder::new(&mut self.augmented.function, region);
-        builder.location = location;
-        builder
+    fn session_mut(&mut self) -> &mut dyn Derivatives {
+        self.callees
     }
 
-    pub(crate) fn error(&mut self, op: Op, refusal: Refusal) -> Error {
-        let module = &*self.callees.module();
-        Error::at(module, &self.augmented.function, op, refusal)
-    }
-
-    pub(crate) fn has_shadow(&self, value: Value) -> bool {
-        let function = &self.augmented.function;
-        self.sweep
-            .activities
-            .has_shadow(self.sweep.objects, function, value)
-            || self.is_union(value)
-    }
-
-    /// Whether an integer may carry a float with a derivative or something else. Its shadow tells: it is zero for a float.
-    pub(crate) fn is_union(&self, value: Value) -> bool {
-        let function = &self.augmented.function;
-        self.sweep.activities.is_active(value)
-            && self.sweep.objects.union_of_value(function, value).is_some()
-    }
-
-    /// Whether an integer may be part of a pointer. Its shadow is the same part of the shadow, wherever the parts are put together again.
-    fn is_part(&self, value: Value) -> bool {
-        let function = &self.augmented.function;
-        self.sweep.objects.is_part_of_union(function, value)
-    }
-
-    fn set_shadow(&mut self, value: Value, shadow: Value) {
-        self.augmented.shadows[value] = shadow.into();
-        if let Some(name) = &self.augmented.function.values[value].name {
-            let name = format!("{name}'");
-            self.function().set_name(shadow, name);
+    /// Numbers are their own shadows, also where floats are at other times.
+    fn companion_of_number(
+        sweep: &mut Sweep<'_, Self>,
+        op: Op,
+        number: Value,
+        _: &[Bytes],
+    ) -> Result<Value, Error> {
+        match sweep.is_union(number) {
+            true => Err(sweep.lost_shadow(op)),
+            false => Ok(number),
         }
     }
 
-    /// The shadow of a pointer; a pointer without one stands for itself, for nothing behind it is active.
-    pub(crate) fn shadow(&mut self, op: Op, value: Value) -> Result<Value, Error> {
-        if let Some(shadow) = self.augmented.shadows[value].expand() {
-            return Ok(shadow);
-        }
-        let ty = self.augmented.function.ty(value);
-        let undefined = || self.augmented.function.constant_of(value) == Some(&Constant::Undef);
-        if ty.is_float() || (ty.is_int() && undefined()) {
-            // Before the reverse sweep the derivative of a float is zero.
-            return Ok(self.function().zero(ty));
-        }
-        let constant = match self.augmented.function.constant_of(value).cloned() {
-            Some(Constant::Global(global)) if self.is_global_its_own_shadow(value, global) => {
-                return Ok(value);
-            }
-            Some(Constant::Global(global)) if self.has_shadow(value) => {
-                let objects = self.sweep.objects;
-                let class = objects.class_of(&self.augmented.function, value);
-                let no_float = |class| {
-                    let mut fields = objects.fields(class);
-                    !fields.any(|field| matches!(field.kind, Kind::Float(_)))
-                };
-                let in_unions =
-                    class.is_some_and(|(class, _)| objects.has_unions(class) || no_float(class));
-                self.callees.shadow_of_global(global, in_unions)?
-            }
-            Some(Constant::Function(function)) if self.has_shadow(value) => {
-                self.callees.shadow_of_function(function)?
-            }
-            Some(_) => return Ok(value),
-            None if self.has_shadow(value)
-                && !self.is_own_shadow(value)
-                && !self.is_constant_argument(value) =>
-            {
-                return Err(self.lost_shadow(op));
-            }
-            None => return Ok(value),
-        };
-        Ok(self.function().constant(Type::PTR, constant))
+    fn check_number(b: &mut Builder<'_>, word: Value, companion: Value) {
+        unions::check_no_float(b, word, companion);
     }
 
-    /// The caller gets a shadow of each pointer that is returned, also of the address of a global or a function, which no operation makes.
-    fn shadow_returned_constants(&mut self) -> Result<(), Error> {
-        let function = &self.augmented.function;
-        let end = function.terminator(function.body());
-        let returned = function.ops[end].operands.clone();
-        if function.ops[end].opcode != Opcode::Return {
-            return Ok(());
+    fn enter(sweep: &mut Sweep<'_, Self>) {
+        if sweep.region == sweep.function.body() {
+            sweep.make_lists();
         }
-        for (&value, &activity) in returned.iter().zip(self.sweep.results) {
-            let is_address = matches!(
-                self.augmented.function.constant_of(value),
-                Some(Constant::Global(_) | Constant::Function(_))
-            );
-            if activity == Activity::Duplicated && is_address {
-                let shadow = self.shadow(end, value)?;
-                self.augmented.shadows[value] = shadow.into();
+    }
+
+    fn moved(sweep: &mut Sweep<'_, Self>, op: Op) {
+        let result = sweep.function.result(op);
+        if sweep.mode.works.contains(op) && sweep.is_union(result) {
+            sweep.add_rule_step(op);
+        }
+    }
+
+    fn leave(sweep: &mut Sweep<'_, Self>, op: Op) {
+        sweep.note_regions(op);
+    }
+
+    fn end(sweep: &mut Sweep<'_, Self>, terminator: Op) -> Result<(), Error> {
+        sweep.check_parts(terminator);
+        // The caller gets a shadow of each pointer that is returned, also of the address of a global or a function, which no operation makes.
+        let returned = sweep.function.ops[terminator].operands.clone();
+        for (&value, &activity) in returned.iter().zip(sweep.results) {
+            if activity == Activity::Duplicated {
+                sweep.shadow(terminator, value)?;
             }
         }
         Ok(())
     }
 
-    /// Whether what a pointer leads to needs no second memory.
-    fn is_own_shadow(&mut self, pointer: Value) -> bool {
-        let objects = self.sweep.objects;
-        let class = objects.class_of(&self.augmented.function, pointer);
-        class.is_some_and(|(class, _)| is_own_shadow(self.callees.module(), objects, class))
+    fn visit(sweep: &mut Sweep<'_, Self>, op: Op) -> Result<(), Error> {
+        match sweep.function.ops[op].opcode {
+            Opcode::Load => sweep.visit_load(op)?,
+            Opcode::Store => sweep.visit_store(op)?,
+            Opcode::AtomicAdd => sweep.visit_atomic_add(op)?,
+            Opcode::Stack | Opcode::Alloc => sweep.visit_allocation(op),
+            Opcode::Free => sweep.visit_free(op),
+            Opcode::Copy | Opcode::Move => sweep.visit_copy(op)?,
+            Opcode::Fill => sweep.visit_fill(op)?,
+            _ => {
+                sweep.keep(op);
+                if sweep.mode.works.contains(op) {
+                    sweep.add_rule_step(op);
+                }
+            }
+        }
+        Ok(())
     }
 
-    /// Whether whoever follows the shadow of a pointer must find a shadow there.
-    fn needs_shadow(&mut self, pointer: Value) -> bool {
-        let objects = self.sweep.objects;
-        let class = objects.class_of(&self.augmented.function, pointer);
-        class.is_some_and(|(class, _)| leads_on(objects, class)) && !self.is_own_shadow(pointer)
+    fn rule(rule: &ferrozyme_ir::Rule) -> Option<FunctionId> {
+        rule.reverse
     }
 
-    fn is_global_its_own_shadow(&mut self, value: Value, global: GlobalId) -> bool {
-        let objects = self.sweep.objects;
-        let class = objects.class_of(&self.augmented.function, value);
-        class.is_some_and(|(class, _)| {
-            is_global_its_own_shadow(self.callees.module(), objects, global, class)
-        })
+    fn visit_call_with_rule(
+        sweep: &mut Sweep<'_, Self>,
+        op: Op,
+        callee: FunctionId,
+        rule: FunctionId,
+    ) -> Result<(), Error> {
+        sweep.visit_call_with_rule(op, callee, rule)
     }
 
-    /// Whether a value is an argument without a shadow: a number, though it is put where addresses are in other cases, or a pointer to numbers, though it
-    /// is where others lead to floats.
-    fn is_constant_argument(&self, value: Value) -> bool {
-        let mut arguments = self.arguments.iter();
-        let position = arguments.position(|&argument| argument == value);
-        position.is_some_and(|index| self.sweep.args.get(index) == Some(&Activity::Const))
+    fn visit_call_with_body(
+        sweep: &mut Sweep<'_, Self>,
+        op: Op,
+        signature: Signature,
+    ) -> Result<(), Error> {
+        sweep.visit_call_with_body(op, signature)
+    }
+
+    fn visit_call_of_table(
+        sweep: &mut Sweep<'_, Self>,
+        op: Op,
+        table: Value,
+        operands: SmallVec<[Value; 4]>,
+    ) -> Result<(), Error> {
+        sweep.visit_call_of_table(op, table, operands)
+    }
+}
+
+impl Sweep<'_, Reversible<'_>> {
+    /// The shadow of a value that has one.
+    fn shadow_of(&self, value: Value) -> Option<Value> {
+        self.companions.get(value).map(|lanes| lanes[0])
+    }
+
+    /// The shadow of a value; one without stands for itself, for nothing behind it is active.
+    fn shadow(&mut self, op: Op, value: Value) -> Result<Value, Error> {
+        Ok(self.companions_of(op, value, &[])?[0])
     }
 
     /// Forgets what is true of the primal but not of the forward sweep, which makes a tape that may hold addresses.
-    fn forget_false_facts(&mut self, follows_rules: bool) {
+    fn forget_false_facts(&mut self, has_unions: bool, has_constants: bool) {
+        let function = self.mode.task.call.function;
+        let follows_rules = follows_rules(&mut Search::default(), self.module(), function);
         let is_own_shadow: Vec<bool> = self
             .arguments
             .iter()
             .map(|&arg| self.is_constant_argument(arg) && self.has_shadow(arg))
             .collect();
-        let has_unions = self.augmented.has_unions;
-        let has_constants = self.augmented.has_constants;
-        let function = self.function();
+        let function = &mut self.function;
         function.facts.memory = MemoryEffect::Any;
         function.facts.willreturn = false;
         for (param, is_own_shadow) in function.params.iter_mut().zip(is_own_shadow) {
@@ -490,226 +443,57 @@ impl Augmenter<'_> {
     }
 
     /// Puts a shadow behind each duplicated parameter, and lists of memory to be released behind all.
-    fn add_shadow_parameters(&mut self) {
-        let body = self.augmented.function.body();
-        let args = self.augmented.function.regions[body].args.clone();
-        let params = std::mem::take(&mut self.function().params);
-        self.function().regions[body].args.clear();
-        for ((arg, param), &activity) in args.into_iter().zip(params).zip(self.sweep.args) {
-            let function = &mut self.augmented.function;
-            let index = function.params.len() as u32;
-            function.values[arg].def = ValueDef::Argument {
-                region: body,
-                index,
-            };
-            function.regions[body].args.push(arg);
-            let shadow_param = shadow_param(&param, self.sweep.lists);
-            function.params.push(param);
-            if activity == Activity::Duplicated {
-                let ty = shadow_param.ty;
-                function.params.push(shadow_param);
-                let shadow = function.add_argument(body, ty);
-                self.set_shadow(arg, shadow);
-            }
+    fn add_parameters(&mut self) {
+        let lists = self.mode.task.lists;
+        for (param, &activity) in std::mem::take(&mut self.function.params)
+            .into_iter()
+            .zip(self.args)
+        {
+            let shadow = (activity == Activity::Duplicated).then(|| shadow_param(&param, lists));
+            self.function.params.push(param);
+            self.function.params.extend(shadow);
         }
-        for key in self.sweep.lists.passed(&self.lists) {
-            let function = &mut self.augmented.function;
-            function.params.push(Type::PTR.into());
-            let list = function.add_argument(body, Type::PTR);
-            function.set_name(list, "pending");
-            self.augmented.pending.push((key, list));
+        self.add_companion_parameters(|activity| activity == Activity::Duplicated);
+        let body = self.function.body();
+        for key in lists.passed(&self.mode.lists) {
+            self.function.params.push(Type::PTR.into());
+            let list = self.function.add_argument(body, Type::PTR);
+            self.function.set_name(list, "pending");
+            self.mode.pending.push((key, list));
         }
     }
 
-    fn visit(&mut self, region: Region) -> Result<(), Error> {
-        if self.augmented.function.ends_in_trap(region) {
-            return Ok(());
-        }
-        let ops = std::mem::take(&mut self.function().regions[region].ops);
-        let is_body = self.augmented.function.body() == region;
-        if is_body && matches!(self.sweep.lists, Lists::Stack | Lists::Heap) {
-            for key in self.lists.clone() {
-                let mut b = Builder::new(&mut self.augmented.function, region);
-                let list = match self.sweep.lists {
-                    Lists::Stack => deferral::new_list(&mut b, &key),
-                    _ => deferral::new_heap_list(&mut b, &key),
-                };
-                b.function.set_name(list, "pending");
-                self.augmented.pending.push((key, list));
-            }
-        }
-        let releases = deferral::paired_releases(&self.augmented.function, &ops);
-        let region_works = ops.iter().any(|&op| self.works.contains(op));
-        for op in ops {
-            self.visit_op(region, op, region_works, &releases)?;
-        }
-        Ok(())
-    }
-
-    fn keep(&mut self, region: Region, op: Op) {
-        self.function().regions[region].ops.push(op);
-    }
-
-    fn visit_op(
-        &mut self,
-        region: Region,
-        op: Op,
-        region_works: bool,
-        releases: &FxHashMap<Op, Op>,
-    ) -> Result<(), Error> {
-        let data = self.augmented.function.ops[op].clone();
-        if self.sweep.activities.needs_numbers(op) {
-            for &operand in &data.operands {
-                if self.is_union(operand) {
-                    let shape = self.shadow(op, operand)?;
-                    unions::check_no_float(&mut self.builder(region, op), operand, shape);
-                }
-            }
-        }
-        self.check_followed(region, op);
-        match data.opcode {
-            // Addresses that integers carry are calculated with as such.
-            Opcode::Offset
-            | Opcode::Add
-            | Opcode::Sub
-            | Opcode::And
-            | Opcode::Or
-            | Opcode::TruncInt
-            | Opcode::Select
-            | Opcode::Ptrtoint
-            | Opcode::Inttoptr
-            | Opcode::Bitcast
-            | Opcode::Splat
-            | Opcode::Insert
-            | Opcode::Extract
-            | Opcode::Shuffle
-                if self.has_shadow(data.results[0]) || self.is_part(data.results[0]) =>
-            {
-                self.keep(region, op);
-                let mut operands = data.operands.clone();
-                // How far an address lies from another is a number, though it may come from where pointers and floats are at other times.
-                let is_moved = data.opcode == Opcode::Offset && self.has_shadow(operands[0]);
-                let carrying = if is_moved { 1 } else { operands.len() };
-                if self.sweep.objects.may_be_hidden(data.results[0])
-                    && self.augmented.shadows[operands[0]].is_none()
-                {
-                    return Err(self.lost_shadow(op));
-                }
-                for operand in &mut operands[..carrying] {
-                    *operand =
-                        match shadowing::is_moved_part(&self.augmented.function, op, *operand) {
-                            true => self.shadow_of_moved(region, op, *operand)?,
-                            false => self.shadow(op, *operand)?,
-                        };
-                }
-                self.repeat_on_shadow(region, op, &operands);
-                if self.works.contains(op) && self.is_union(data.results[0]) {
-                    self.add_rule_step(op);
-                }
-            }
-            Opcode::Load => self.visit_load(region, op)?,
-            Opcode::Store => self.visit_store(region, op)?,
-            Opcode::AtomicAdd => self.visit_atomic_add(region, op)?,
-            Opcode::Stack | Opcode::Alloc => {
-                self.visit_allocation(region, op, region_works, releases)?;
-            }
-            Opcode::Free => self.visit_free(region, op, region_works, releases),
-            Opcode::Copy | Opcode::Move => self.visit_copy(region, op)?,
-            Opcode::Fill => self.visit_fill(region, op)?,
-            Opcode::Call => {
-                self.check_parts(region, op);
-                self.visit_call(region, op)?;
-            }
-            Opcode::Return => {
-                self.check_parts(region, op);
-                self.keep(region, op);
-            }
-            Opcode::CallIndirect => {
-                self.check_parts(region, op);
-                self.visit_indirect_call(region, op)?;
-            }
-            Opcode::If | Opcode::Switch | Opcode::For | Opcode::Loop => {
-                self.visit_structured(region, op)?;
-            }
-            _ => {
-                self.keep(region, op);
-                if self.works.contains(op) {
-                    self.add_rule_step(op);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Stops the program ahead of an operation that goes on with a pointer which was found where floats are at times, and leads to memory without a shadow.
-    fn check_followed(&mut self, region: Region, op: Op) {
-        if self.doubtful.is_empty() {
-            return;
-        }
-        let data = &self.augmented.function.ops[op];
-        for pointer in statics::followed(data, |pointer| self.doubtful.contains(&pointer)) {
-            if self.checked.insert((region, pointer))
-                && let Some(shadow) = self.augmented.shadows[pointer].expand()
-            {
-                stop_without_shadow(&mut self.builder(region, op), pointer, shadow, true);
-            }
-        }
-    }
-
-    fn lost_shadow(&mut self, op: Op) -> Error {
-        self.error(op, Refusal::LostShadow)
-    }
-
-    /// The shadow of what extensions and shifts make of parts of words.
-    fn shadow_of_moved(&mut self, region: Region, op: Op, value: Value) -> Result<Value, Error> {
-        let function = &self.augmented.function;
-        let source = function.def_op(value).map(|(source, _)| source);
-        let (Some(source), None) = (source, self.augmented.shadows[value].expand()) else {
-            return self.shadow(op, value);
+    /// Makes the lists that are this function's own.
+    fn make_lists(&mut self) {
+        let new_list = match self.mode.task.lists {
+            Lists::Stack => deferral::new_list,
+            Lists::Heap => deferral::new_heap_list,
+            Lists::Caller | Lists::Shared => return,
         };
-        let data = function.ops[source].clone();
-        if !shadowing::moves_parts(data.opcode) {
-            return self.shadow(op, value);
+        for key in self.mode.lists.clone() {
+            let mut b = Builder::new(&mut self.function, self.region);
+            let list = new_list(&mut b, &key);
+            b.function.set_name(list, "pending");
+            self.mode.pending.push((key, list));
         }
-        let mut operands = data.operands.clone();
-        operands[0] = self.shadow_of_moved(region, op, operands[0])?;
-        let ty = self.augmented.function.ty(value);
-        let mut b = self.builder(region, op);
-        Ok(b.value(data.opcode, &operands, data.payload, ty))
     }
 
     /// Whoever gets a part of a word by value takes it for a number: its shadow does not come along. What has no derivative needs none.
-    fn check_parts(&mut self, region: Region, op: Op) {
-        let data = &self.augmented.function.ops[op];
-        if data.opcode != Opcode::Return && !self.works.contains(op) {
-            return;
-        }
-        for value in data.operands.clone() {
-            if let Some(shadow) = self.augmented.shadows[value].expand()
+    fn check_parts(&mut self, op: Op) {
+        for value in self.function.ops[op].operands.clone() {
+            if let Some(shadow) = self.shadow_of(value)
                 && self.is_part(value)
             {
-                unions::check_number(&mut self.builder(region, op), value, shadow);
+                unions::check_number(&mut self.builder(op), value, shadow);
             }
         }
     }
 
     fn add_rule_step(&mut self, op: Op) {
-        let opcode = self.augmented.function.ops[op].opcode;
+        let opcode = self.function.ops[op].opcode;
         if matches!(rules::rule(opcode), Rule::Partials(_) | Rule::Linear(_)) {
-            self.augmented.steps.insert(op, Step::Rule);
+            self.mode.steps.insert(op, Step::Rule);
         }
-    }
-
-    /// The same operation on other operands gives the shadow of its result.
-    fn repeat_on_shadow(&mut self, region: Region, op: Op, operands: &[Value]) -> Value {
-        let data = self.augmented.function.ops[op].clone();
-        let mut b = self.builder(region, op);
-        let ty = b.ty(data.results[0]);
-        let shadow = b.value(data.opcode, operands, data.payload, ty);
-        let (copy, _) = b.function.def_op(shadow).expect("just made");
-        b.function.ops[copy].flags = data.flags;
-        self.set_shadow(data.results[0], shadow);
-        shadow
     }
 }
 

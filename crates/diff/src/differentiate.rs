@@ -6,25 +6,25 @@
 
 mod joined;
 
-use crate::activity::{Activities, Giver, Question, analyse_activity};
-use crate::augment::{Augmented, CalleeDerivative, Callees, Lists, SplitKey, Sweep, augment};
+use crate::activity::{Activities, Giver};
+use crate::augment::{Augmented, CalleeDerivative, Callees, Lists, SplitKey, Task, augment};
 use crate::deferral::{self, ListKey, Manner};
 use crate::error::Error;
 use crate::given_memory;
 use crate::globals::{self, Use};
 use crate::memory::Cells;
-use crate::objects::{Known, Objects, ObjectsCache};
+use crate::objects::{Objects, ObjectsCache};
 use crate::overwritten::find_overwritten;
 use crate::plan::{Decision, Plan, Surroundings, plan};
 use crate::request::{Activity, Choices, Request};
 use crate::reverse::{Forward, reverse};
 use crate::rules;
+use crate::shadows::{Derivatives, Signature};
 use crate::statics::{Assumption, assume_constants, keeps_pointers_in_globals};
 use crate::tape::{self, Tape};
 use crate::tape::{pack_tape, unpack_tape};
 use ferrozyme_ir::{
-    Alignment, Builder, Constant, Function, FunctionId, GlobalId, Module, Opcode, Param, Symbol,
-    Type, Value,
+    Builder, Constant, Function, FunctionId, GlobalId, Module, Opcode, Param, Symbol, Type, Value,
 };
 use ferrozyme_opt::alias::Aliases;
 use ferrozyme_refusal::Refusal;
@@ -61,13 +61,8 @@ pub fn differentiate_reverse(module: &mut Module, request: &Request) -> Result<F
 /// If something active in it cannot be differentiated, or the request does not fit the function.
 pub fn differentiate_split(module: &mut Module, request: &Request) -> Result<Split, Error> {
     let key = SplitKey {
-        function: request.function,
-        args: request.args.clone(),
-        results: request.results.clone(),
+        call: Signature::of_request(request),
         overwritten: vec![true; request.args.len()],
-        layouts: vec![None; request.args.len()],
-        unions: request.shapes(),
-        constants: vec![false; request.args.len()],
         lists: Lists::Heap,
     };
     let derivative = assume_constants(module, |module, assumption| {
@@ -94,13 +89,8 @@ pub(crate) struct Study {
 /// If something active in it cannot be differentiated, or the request does not fit the function.
 pub(crate) fn study_reverse(module: &mut Module, request: &Request) -> Result<Study, Error> {
     let key = SplitKey {
-        function: request.function,
-        args: request.args.clone(),
-        results: request.results.clone(),
+        call: Signature::of_request(request),
         overwritten: vec![false; request.args.len()],
-        layouts: vec![None; request.args.len()],
-        unions: request.shapes(),
-        constants: vec![false; request.args.len()],
         lists: Lists::Stack,
     };
     assume_constants(module, |module, assumption| {
@@ -137,19 +127,56 @@ struct Session<'m> {
     choices: Choices,
 }
 
-impl Callees for Session<'_> {
-    fn module(&mut self) -> &mut Module {
+impl Derivatives for Session<'_> {
+    fn module(&self) -> &Module {
         self.module
     }
 
-    fn lists(&mut self, function: FunctionId, split: bool) -> Vec<ListKey> {
-        let mut lists = deferral::lists_of(self.module, &mut self.objects, function, split);
-        lists.extend(self.has_register.then_some(ListKey::Register));
-        lists
+    fn module_mut(&mut self) -> &mut Module {
+        self.module
     }
 
     fn own_objects(&mut self, function: FunctionId) -> Arc<Objects> {
         self.objects.get(self.module, function)
+    }
+
+    fn checks_pointers(&mut self) -> bool {
+        let (module, objects) = (&*self.module, &mut self.objects);
+        *self
+            .checks_pointers
+            .get_or_insert_with(|| keeps_pointers_in_globals(module, objects))
+    }
+
+    fn shadow_of_function(&mut self, function: FunctionId) -> Result<Constant, Error> {
+        self.function_table(function).map(Constant::Global)
+    }
+
+    fn shadow_of_global(
+        &mut self,
+        global: GlobalId,
+        _: usize,
+        in_unions: bool,
+    ) -> Result<Constant, Error> {
+        let data = &self.module.globals[global];
+        let purpose = match in_unions && data.constant && data.bytes.is_some() {
+            true => Use::Tell,
+            false => Use::Add,
+        };
+        let (shadow, slots) =
+            globals::add_shadow_global(self.module, global, &self.suffix, purpose)?;
+        for slot in slots {
+            let table = self.function_table(slot.function)?;
+            globals::fill_slot(self.module, slot, Symbol::Global(table));
+        }
+        Ok(Constant::Global(shadow))
+    }
+}
+
+impl Callees for Session<'_> {
+    fn lists(&mut self, function: FunctionId, split: bool) -> Vec<ListKey> {
+        let mut lists = deferral::lists_of(self.module, &mut self.objects, function, split);
+        lists.extend(self.has_register.then_some(ListKey::Register));
+        lists
     }
 
     fn manners(&mut self) -> &[Manner] {
@@ -166,54 +193,14 @@ impl Callees for Session<'_> {
     }
 
     fn split(&mut self, key: SplitKey) -> Result<CalleeDerivative, Error> {
-        // A recursive call may know more or less of its arguments than the call that is under way; it is served all the same.
         let under_way = self.in_progress.iter().find(|other| {
-            (
-                other.function,
-                &other.args,
-                &other.results,
-                &other.overwritten,
-                (&other.unions, &other.constants),
-                other.lists,
-            ) == (
-                key.function,
-                &key.args,
-                &key.results,
-                &key.overwritten,
-                (&key.unions, &key.constants),
-                key.lists,
-            )
+            other.call.serves(&key.call)
+                && (&other.overwritten, other.lists) == (&key.overwritten, key.lists)
         });
-        if let Some(key) = under_way {
-            return Ok(self.splits[key].clone());
+        match under_way {
+            Some(key) => Ok(self.splits[key].clone()),
+            None => self.split_for(key),
         }
-        self.split_for(key)
-    }
-
-    fn checks_pointers(&mut self) -> bool {
-        let (module, objects) = (&*self.module, &mut self.objects);
-        *self
-            .checks_pointers
-            .get_or_insert_with(|| keeps_pointers_in_globals(module, objects))
-    }
-
-    fn shadow_of_function(&mut self, function: FunctionId) -> Result<Constant, Error> {
-        self.function_table(function).map(Constant::Global)
-    }
-
-    fn shadow_of_global(&mut self, global: GlobalId, in_unions: bool) -> Result<Constant, Error> {
-        let data = &self.module.globals[global];
-        let purpose = match in_unions && data.constant && data.bytes.is_some() {
-            true => Use::Tell,
-            false => Use::Add,
-        };
-        let (shadow, slots) =
-            globals::add_shadow_global(self.module, global, &self.suffix, purpose)?;
-        for slot in slots {
-            let table = self.function_table(slot.function)?;
-            globals::fill_slot(self.module, slot, Symbol::Global(table));
-        }
-        Ok(Constant::Global(shadow))
     }
 }
 
@@ -261,51 +248,30 @@ impl<'m> Session<'m> {
     /// Everything up to the plan.
     fn study(&mut self, key: &SplitKey) -> Result<Study, Error> {
         let split = key.lists != Lists::Stack;
-        let objects = Objects::analyse(
-            self.module,
-            key.function,
-            &mut self.objects,
-            Some(Known {
-                layouts: &key.layouts,
-                unions: &key.unions,
-            }),
-        );
-        let giver = match self.asked == Some(key.function) {
+        let giver = match self.asked == Some(key.call.function) {
             true => Giver::User,
             false => Giver::Call,
         };
-        let activities = analyse_activity(
-            self.module,
-            &objects,
-            &Question {
-                function: key.function,
-                args: &key.args,
-                results: &key.results,
-                giver,
-                constants: &key.constants,
-            },
-            self.assumption,
-        )?;
+        let (module, cache) = (&*self.module, &mut self.objects);
+        let (objects, activities) = key.call.analyse(module, cache, giver, self.assumption)?;
         let overwritten = find_overwritten(
             self.module,
-            &self.module.functions[key.function],
+            &self.module.functions[key.call.function],
             &key.overwritten,
             split,
         );
-        let sweep = Sweep {
+        let task = Task {
             objects: &objects,
             activities: &activities,
-            args: &key.args,
-            results: &key.results,
+            call: &key.call,
             overwritten: &overwritten,
-            unions: &key.unions,
             split,
             lists: key.lists,
         };
-        let augmented = augment(self, key.function, &sweep)?;
+        let augmented = augment(self, &task)?;
         // The flags are about the primal's parameters; shadows lie between them in the forward sweep.
         let mut overwritten = Vec::new();
-        for (&flag, &activity) in key.overwritten.iter().zip(&key.args) {
+        for (&flag, &activity) in key.overwritten.iter().zip(&key.call.args) {
             overwritten.push(flag);
             if activity == Activity::Duplicated {
                 overwritten.push(flag);
@@ -332,13 +298,8 @@ impl<'m> Session<'m> {
             return Err(Error::of(name, Refusal::DuplicatedResult));
         }
         let key = SplitKey {
-            function: request.function,
-            args: request.args.clone(),
-            results: request.results.clone(),
+            call: Signature::of_request(request),
             overwritten: vec![false; request.args.len()],
-            layouts: vec![None; request.args.len()],
-            unions: request.shapes(),
-            constants: vec![false; request.args.len()],
             lists: Lists::Stack,
         };
         let primal_args = self.module.functions[request.function].arguments().to_vec();
@@ -357,7 +318,7 @@ impl<'m> Session<'m> {
         let returned = target.ops[terminator].clone();
         if returned.opcode == Opcode::Return {
             target.regions[body].ops.pop();
-            let seeds = add_seeds(&mut target, &key.results, &returned.operands);
+            let seeds = add_seeds(&mut target, &key.call.results, &returned.operands);
             let gradients = reverse(&forward(&study, &tape), &mut target, None, &seeds, &wanted);
             self.release_lists(&mut target, &study.augmented.pending, false);
             let mut b = Builder::new(&mut target, body);
@@ -372,10 +333,10 @@ impl<'m> Session<'m> {
             }
             b.ret(&values);
         } else {
-            add_seeds(&mut target, &key.results, &[]);
+            add_seeds(&mut target, &key.call.results, &[]);
         }
         let mut position = 0;
-        for (index, &activity) in key.args.iter().enumerate() {
+        for (index, &activity) in key.call.args.iter().enumerate() {
             target.params[position].facts.discarded = request.is_discarded(index);
             position += match activity {
                 Activity::Duplicated => 2,
@@ -385,7 +346,7 @@ impl<'m> Session<'m> {
         target.results = results;
         target.name = self.module.fresh_name(&format!(
             "{}.grad",
-            self.module.functions[key.function].name
+            self.module.functions[key.call.function].name
         ));
         let derivative = self.module.functions.push(target);
         ferrozyme_opt::infer_effects(self.module, derivative);
@@ -397,7 +358,7 @@ impl<'m> Session<'m> {
         if let Some(done) = self.splits.get(&key) {
             return Ok(done.clone());
         }
-        let lists = self.lists(key.function, true);
+        let lists = self.lists(key.call.function, true);
         let derivative = self.declare(&key, lists);
         self.splits.insert(key.clone(), derivative.clone());
         self.in_progress.push(key.clone());
@@ -412,10 +373,10 @@ impl<'m> Session<'m> {
 
     /// Declares both functions, so that recursive calls find them.
     fn declare(&mut self, key: &SplitKey, lists: Vec<ListKey>) -> CalleeDerivative {
-        let primal = &self.module.functions[key.function];
+        let primal = &self.module.functions[key.call.function];
         let name = primal.name.clone();
         let mut params: Vec<Param> = Vec::new();
-        for (param, &activity) in primal.params.iter().zip(&key.args) {
+        for (param, &activity) in primal.params.iter().zip(&key.call.args) {
             params.push(param.ty.into());
             if activity == Activity::Duplicated {
                 params.push(param.ty.into());
@@ -433,15 +394,15 @@ impl<'m> Session<'m> {
                 .collect()
         };
         let mut results = primal.results.clone();
-        results.extend(of(Activity::Duplicated, &primal.results, &key.results));
+        results.extend(of(Activity::Duplicated, &primal.results, &key.call.results));
         results.push(Type::PTR);
         let uses = vec![true; params.len()];
         let mut reverse_params = params.clone();
-        let seeds = of(Activity::Active, &primal.results, &key.results);
+        let seeds = of(Activity::Active, &primal.results, &key.call.results);
         reverse_params.extend(seeds.into_iter().map(Param::from));
         reverse_params.push(Type::PTR.into());
         let arg_types: Vec<Type> = primal.params.iter().map(|param| param.ty).collect();
-        let gradients = of(Activity::Active, &arg_types, &key.args);
+        let gradients = of(Activity::Active, &arg_types, &key.call.args);
         let passed = key.lists.passed(&lists);
         params.extend(passed.iter().map(|_| Param::from(Type::PTR)));
         let augmented_name = self.module.fresh_name(&format!("{name}.augmented"));
@@ -463,7 +424,9 @@ impl<'m> Session<'m> {
     }
 
     fn build_split(&mut self, key: &SplitKey, derivative: &CalleeDerivative) -> Result<(), Error> {
-        let primal_args = self.module.functions[key.function].arguments().to_vec();
+        let primal_args = self.module.functions[key.call.function]
+            .arguments()
+            .to_vec();
         let mut study = self.study(key)?;
         let mut tape = tape::save(&mut study.augmented, &study.plan, false);
         if key.lists == Lists::Heap {
@@ -535,7 +498,7 @@ impl<'m> Session<'m> {
         }
         unpack_tape(&mut target, source, tape, tape_param, &mut known);
         let first_seed = derivative.uses.len();
-        let seeds: Vec<(Value, Value)> = active_values(&key.results, &returned.operands)
+        let seeds: Vec<(Value, Value)> = active_values(&key.call.results, &returned.operands)
             .into_iter()
             .enumerate()
             .map(|(index, value)| (value, target.arguments()[first_seed + index]))
@@ -594,9 +557,10 @@ impl<'m> Session<'m> {
         target.regions[body].ops.pop();
         let packed = pack_tape(&mut target, tape);
         let mut values = returned.operands.to_vec();
-        for (&value, &activity) in returned.operands.iter().zip(&key.results) {
+        for (&value, &activity) in returned.operands.iter().zip(&key.call.results) {
             if activity == Activity::Duplicated {
-                values.push(study.augmented.shadows[value].expand().unwrap_or(value));
+                let shadow = study.augmented.shadows.get(value);
+                values.push(shadow.map_or(value, |lanes| lanes[0]));
             }
         }
         values.push(packed);
@@ -639,30 +603,12 @@ impl<'m> Session<'m> {
         }
         let name = format!("{}.shadow", self.module.functions[function].name);
         let name = self.module.fresh_name(&name);
-        let table = self.module.globals.push(ferrozyme_ir::Global {
-            name,
-            size: 16,
-            align: Alignment::natural(Type::PTR),
-            constant: true,
-            bytes: Some(Vec::new()),
-            relocations: Vec::new(),
-            inactive: false,
-            shared: false,
-            thread_local: false,
-            parts: Vec::new(),
-            layout: None,
-        });
+        let table = self.module.globals.push(globals::zeros(name, 16));
         self.tables.insert(function, table);
-        let usual = Request::usual(self.module, function);
-        let count = usual.args.len();
+        let call = Signature::usual(self.module, function);
         let derivative = self.split_for(SplitKey {
-            function,
-            args: usual.args,
-            results: usual.results,
-            overwritten: vec![true; count],
-            layouts: vec![None; count],
-            unions: vec![false; count],
-            constants: vec![false; count],
+            overwritten: vec![true; call.args.len()],
+            call,
             lists: Lists::Shared,
         })?;
         self.module.globals[table].relocations = vec![
@@ -702,7 +648,7 @@ fn saves_pointers(study: &Study) -> bool {
 /// The arguments whose gradients are results.
 fn gradients_of(function: &Function, key: &SplitKey, primal_args: &[Value]) -> Vec<Value> {
     debug_assert!(primal_args.iter().all(|&arg| function.values.is_valid(arg)));
-    active_values(&key.args, primal_args)
+    active_values(&key.call.args, primal_args)
 }
 
 fn active_values(activities: &[Activity], values: &[Value]) -> Vec<Value> {

@@ -20,30 +20,32 @@
 //! integer transports those of their tangents. A tangent that is zero for certain does not exist, unless a region, a call or
 //! memory needs it.
 //!
-//! - `forward/sweep.rs`: operations and regions of one function,
-//! - `forward/memory.rs`: loads, stores, allocation, and copies,
-//! - `forward/calls.rs`: calls, and rules that users give,
-//! - `forward/companions.rs`: who is whose companion.
+//! What has companions, and how shadows are made, `shadows.rs` says.
+//!
+//! - `forward/sweep.rs`: tangents in one function,
+//! - `forward/memory.rs`: stores, copies and fills,
+//! - `forward/numbers.rs`: parts of words that have to be numbers,
+//! - `forward/calls.rs`: calls, and rules that users give.
 
 mod calls;
-mod companions;
-mod constants;
 mod memory;
 mod numbers;
 mod sweep;
 
 use crate::error::Error;
 use crate::globals::{self, Use};
-use crate::objects::ObjectsCache;
+use crate::objects::{Objects, ObjectsCache};
 use crate::request::{Activity, Request};
 use crate::search::{Search, follows_rules, forget_accesses};
+use crate::shadows::{Derivatives, Signature};
 use crate::statics::{Assumption, assume_constants, keeps_pointers_in_globals};
 use ferrozyme_ir::{
-    Alignment, Constant, Function, FunctionId, Global, GlobalId, Layout, MemoryEffect, Module,
-    Opcode, Param, Symbol, Type, Value, verify_function,
+    Constant, Function, FunctionId, Global, GlobalId, MemoryEffect, Module, Opcode, Param, Symbol,
+    Type, Value, verify_function,
 };
 use ferrozyme_refusal::Refusal;
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// Makes the forward derivative of a function, called `<function>.fwd`.
 ///
@@ -81,6 +83,7 @@ fn make(
         width: request.width,
         objects: ObjectsCache::new(),
         derivatives: Vec::new(),
+        current: 0,
         by_key: FxHashMap::default(),
         by_function: FxHashMap::default(),
         calls_pointers: Search::default(),
@@ -90,14 +93,11 @@ fn make(
         follows_rules: Search::default(),
         layouts_matter: Search::default(),
     };
-    let layouts = vec![None; request.args.len()];
     let key = Key {
-        function: request.function,
-        args: request.args.clone(),
-        results: request.results.clone(),
-        layouts,
-        unions: vec![false; request.args.len()],
-        constants: vec![false; request.args.len()],
+        call: Signature {
+            unions: vec![false; request.args.len()],
+            ..Signature::of_request(request)
+        },
         primal: request.primal,
     };
     let derivative = session.derivative(key, None);
@@ -108,15 +108,8 @@ fn make(
 /// What determines a derivative, besides the width.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Key {
-    function: FunctionId,
-    args: Vec<Activity>,
-    results: Vec<Activity>,
-    /// What the caller knows of the memory behind the arguments.
-    layouts: Vec<Option<Layout>>,
-    /// For each argument: whether words in memory that it leads to are floats at times, and at others something else.
-    unions: Vec<bool>,
-    /// For each argument: whether some of the memory that it leads to may be constant, and its own shadow.
-    constants: Vec<bool>,
+    /// The function, and what it is given.
+    call: Signature,
     /// Whether the results of the function are returned, too.
     primal: bool,
 }
@@ -140,6 +133,8 @@ struct Session<'m> {
     /// In the order in which they are filled. They are not filled one within the other, so that long chains of calls need no
     /// deep stack.
     derivatives: Vec<Derivative>,
+    /// The one that is being filled.
+    current: usize,
     by_key: FxHashMap<Key, usize>,
     by_function: FxHashMap<FunctionId, Vec<usize>>,
     calls_pointers: Search,
@@ -154,6 +149,49 @@ struct Session<'m> {
     layouts_matter: Search,
 }
 
+impl Derivatives for Session<'_> {
+    fn module(&self) -> &Module {
+        self.module
+    }
+
+    fn module_mut(&mut self) -> &mut Module {
+        self.module
+    }
+
+    fn own_objects(&mut self, function: FunctionId) -> Arc<Objects> {
+        self.objects.get(self.module, function)
+    }
+
+    fn checks_pointers(&mut self) -> bool {
+        let (module, objects) = (&*self.module, &mut self.objects);
+        *self
+            .checks_pointers
+            .get_or_insert_with(|| keeps_pointers_in_globals(module, objects))
+    }
+
+    fn shadow_of_function(&mut self, function: FunctionId) -> Result<Constant, Error> {
+        Ok(Constant::Global(self.function_table(function)))
+    }
+
+    fn shadow_of_global(
+        &mut self,
+        global: GlobalId,
+        lane: usize,
+        _: bool,
+    ) -> Result<Constant, Error> {
+        let suffix = match self.width {
+            1 => self.suffix.clone(),
+            _ => format!("{lane}.{}", self.suffix),
+        };
+        let (shadow, slots) = globals::add_shadow_global(self.module, global, &suffix, Use::Read)?;
+        for slot in slots {
+            let table = self.function_table(slot.function);
+            globals::fill_slot(self.module, slot, Symbol::Global(table));
+        }
+        Ok(Constant::Global(shadow))
+    }
+}
+
 impl Session<'_> {
     fn width(&self) -> usize {
         self.width as usize
@@ -164,13 +202,13 @@ impl Session<'_> {
         if let Some(&index) = self.by_key.get(&key) {
             return self.derivatives[index].id;
         }
-        let follows_rules = follows_rules(&mut self.follows_rules, self.module, key.function);
-        let other_code = follows_rules || self.calls_pointers(key.function);
+        let follows_rules = follows_rules(&mut self.follows_rules, self.module, key.call.function);
+        let other_code = follows_rules || self.calls_pointers(key.call.function);
         let checks_pointers = self.checks_pointers();
-        let primal = &self.module.functions[key.function];
+        let primal = &self.module.functions[key.call.function];
         let width = self.width();
         let mut params = Vec::new();
-        for (param, &activity) in primal.params.iter().zip(&key.args) {
+        for (param, &activity) in primal.params.iter().zip(&key.call.args) {
             params.push(param.clone());
             if activity != Activity::Const {
                 params.extend(std::iter::repeat_n(companion_param(param), width));
@@ -180,7 +218,7 @@ impl Session<'_> {
         if key.primal {
             results.extend(&primal.results);
         }
-        for (&ty, &activity) in primal.results.iter().zip(&key.results) {
+        for (&ty, &activity) in primal.results.iter().zip(&key.call.results) {
             if activity != Activity::Const {
                 results.extend(std::iter::repeat_n(ty, width));
             }
@@ -202,36 +240,31 @@ impl Session<'_> {
         let index = self.derivatives.len();
         self.by_key.insert(key.clone(), index);
         self.by_function
-            .entry(key.function)
+            .entry(key.call.function)
             .or_default()
             .push(index);
         self.derivatives.push(Derivative { key, id, caller });
         id
     }
 
-    /// The derivative of a callee as one call needs it, which derivative number `caller` makes.
-    fn derivative_for_call(&mut self, mut key: Key, caller: usize) -> FunctionId {
-        if !self.do_layouts_matter(key.function) {
-            key.layouts.fill(None);
+    /// The derivative of a callee as one call of the derivative that is being filled needs it.
+    fn derivative_for_call(&mut self, mut key: Key) -> FunctionId {
+        let caller = self.current;
+        if !self.do_layouts_matter(key.call.function) {
+            key.call.layouts.fill(None);
         }
         if let Some(&index) = self.by_key.get(&key) {
             return self.derivatives[index].id;
         }
-        // A recursive call may know more or less of its arguments than the call around it; it is served all the same, for
-        // all calls of a recursion were analysed together.
         let alike: Vec<usize> = self
             .by_function
-            .get(&key.function)
+            .get(&key.call.function)
             .into_iter()
             .flatten()
             .copied()
             .filter(|&index| {
                 let other = &self.derivatives[index].key;
-                other.primal
-                    && other.args == key.args
-                    && other.results == key.results
-                    && other.unions == key.unions
-                    && other.constants == key.constants
+                other.primal && other.call.serves(&key.call)
             })
             .collect();
         let mut around = (!alike.is_empty()).then_some(caller);
@@ -266,10 +299,11 @@ impl Session<'_> {
     }
 
     fn fill(&mut self, index: usize) -> Result<(), Error> {
+        self.current = index;
         let Derivative { key, id, .. } = &self.derivatives[index];
         let (key, id) = (key.clone(), *id);
-        let primal = &self.module.functions[key.function];
-        let rule = self.module.rules.get(&key.function);
+        let primal = &self.module.functions[key.call.function];
+        let rule = self.module.rules.get(&key.call.function);
         let filled = if let Some(rule) = rule.and_then(|rule| rule.forward) {
             calls::wrap_rule(self, &key, id, rule)?
         } else if primal.facts.inactive && index > 0 {
@@ -290,7 +324,7 @@ impl Session<'_> {
             let Derivative {
                 key, caller: next, ..
             } = &self.derivatives[index];
-            error = error.called_from(&self.module.functions[key.function].name, None);
+            error = error.called_from(&self.module.functions[key.call.function].name, None);
             caller = *next;
         }
         error
@@ -299,7 +333,7 @@ impl Session<'_> {
     /// The table that stands for a function's derivative where its address is used: one pointer to it.
     ///
     /// All floats and pointers of the function have tangents there, since nobody knows who calls it.
-    fn function_table(&mut self, function: FunctionId, caller: usize) -> GlobalId {
+    fn function_table(&mut self, function: FunctionId) -> GlobalId {
         let name = format!(
             "{}.forward.{}.shadow",
             self.module.functions[function].name, self.width
@@ -314,22 +348,11 @@ impl Session<'_> {
                 return table;
             }
         }
-        let primal = &self.module.functions[function];
-        let args: Vec<Activity> = primal.params.iter().map(|p| usual_activity(p.ty)).collect();
         let key = Key {
-            function,
-            layouts: vec![None; args.len()],
-            unions: vec![false; args.len()],
-            constants: vec![false; args.len()],
-            args,
-            results: primal
-                .results
-                .iter()
-                .map(|&ty| usual_activity(ty))
-                .collect(),
+            call: Signature::usual(self.module, function),
             primal: true,
         };
-        let derivative = self.derivative(key, Some(caller));
+        let derivative = self.derivative(key, Some(self.current));
         let relocations = vec![(0, Symbol::Function(derivative))];
         match found {
             Some(table) => {
@@ -337,45 +360,10 @@ impl Session<'_> {
                 table
             }
             None => self.module.globals.push(Global {
-                name,
-                size: Type::PTR.bytes(),
-                align: Alignment::natural(Type::PTR),
-                constant: true,
-                bytes: Some(Vec::new()),
                 relocations,
-                inactive: false,
-                shared: false,
-                thread_local: false,
-                parts: Vec::new(),
-                layout: None,
+                ..globals::zeros(name, Type::PTR.bytes())
             }),
         }
-    }
-
-    /// The shadow of a global in one direction.
-    fn shadow_of_global(
-        &mut self,
-        global: GlobalId,
-        lane: usize,
-        caller: usize,
-    ) -> Result<Constant, Error> {
-        let suffix = match self.width {
-            1 => self.suffix.clone(),
-            _ => format!("{lane}.{}", self.suffix),
-        };
-        let (shadow, slots) = globals::add_shadow_global(self.module, global, &suffix, Use::Read)?;
-        for slot in slots {
-            let table = self.function_table(slot.function, caller);
-            globals::fill_slot(self.module, slot, Symbol::Global(table));
-        }
-        Ok(Constant::Global(shadow))
-    }
-
-    fn checks_pointers(&mut self) -> bool {
-        let (module, objects) = (&*self.module, &mut self.objects);
-        *self
-            .checks_pointers
-            .get_or_insert_with(|| keeps_pointers_in_globals(module, objects))
     }
 
     /// Whether a function may run code behind a pointer, of whose derivative the facts about the function say nothing.

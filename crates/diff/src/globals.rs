@@ -17,7 +17,7 @@
 //! A shadow is known by its name, so that every derivative in a module uses the same one.
 
 use crate::error::Error;
-use ferrozyme_ir::{FunctionId, Global, GlobalId, Module, Scalar, Symbol};
+use ferrozyme_ir::{Alignment, FunctionId, Global, GlobalId, Module, Scalar, Symbol, Type};
 use ferrozyme_refusal::Refusal;
 
 /// The address of a function in a shadow that is to become the address of the function's own shadow.
@@ -104,6 +104,23 @@ pub(crate) fn add_shadow_global(
         module.globals[shadow].relocations = relocations;
     }
     Ok((shadow, slots))
+}
+
+/// A constant global of zeros, as aligned as a pointer.
+pub(crate) fn zeros(name: impl Into<String>, size: u64) -> Global {
+    Global {
+        name: name.into(),
+        size,
+        align: Alignment::natural(Type::PTR),
+        constant: true,
+        bytes: Some(Vec::new()),
+        relocations: Vec::new(),
+        inactive: false,
+        shared: false,
+        thread_local: false,
+        parts: Vec::new(),
+        layout: None,
+    }
 }
 
 /// Puts the shadow of a function where its address is.

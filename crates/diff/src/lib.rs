@@ -3,7 +3,7 @@
 mod activity;
 mod at_once;
 mod augment;
-mod constants;
+
 mod deferral;
 mod differentiate;
 mod error;
@@ -23,6 +23,7 @@ mod reverse;
 pub mod rules;
 mod search;
 mod shadowing;
+mod shadows;
 mod statics;
 mod step;
 mod tape;

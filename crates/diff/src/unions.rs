@@ -18,7 +18,6 @@
 //!
 //! Floats are those of eight bytes, at addresses that eight divides. What is moved in another manner must be numbers; if not, the program stops.
 
-use crate::constants::either;
 use crate::memory;
 use ferrozyme_ir::{Alignment, Builder, FloatPredicate, IntPredicate, Op, Opcode, Type, Value};
 use ferrozyme_refusal::Refusal;
@@ -48,6 +47,24 @@ pub(crate) fn is_float(b: &mut Builder<'_>, shape: Value) -> Value {
     let rest = b.binary(Opcode::And, shape, sign);
     let rest = b.binary(Opcode::Xor, shape, rest);
     b.icmp(IntPredicate::Eq, rest, zero)
+}
+
+/// Does the one or the other.
+pub(crate) fn either(
+    b: &mut Builder<'_>,
+    condition: Value,
+    then: impl FnOnce(&mut Builder<'_>),
+    otherwise: impl FnOnce(&mut Builder<'_>),
+) {
+    let (_, then_region, else_region) = b.if_else(condition, &[]);
+    b.inside(then_region, |b| {
+        then(b);
+        b.yields(&[]);
+    });
+    b.inside(else_region, |b| {
+        otherwise(b);
+        b.yields(&[]);
+    });
 }
 
 /// Does something if a condition holds.
@@ -205,7 +222,7 @@ pub fn put_shapes(b: &mut Builder<'_>, floats: Value, shadow: Value, bytes: Valu
     });
 }
 
-/// What stands in a shadow of forward mode for a word of constant memory that may be a float or an address: see `forward/constants.rs`.
+/// What stands in a shadow of forward mode for a word of constant memory that may be a float or an address: see `shadows/constants.rs`.
 pub(crate) fn mark(b: &mut Builder<'_>, ty: Type) -> Value {
     let mark = b.function.int(Type::I64, MARK);
     match ty.is_ptr() {

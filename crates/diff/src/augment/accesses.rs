@@ -1,97 +1,81 @@
 //! Loads, stores and atomic additions.
 
-use super::Augmenter;
+use super::Reversible;
 use crate::error::Error;
 use crate::objects::{Kind, ValueKind};
 use crate::rules;
-use crate::statics::stop_without_shadow;
+use crate::shadows::Sweep;
 use crate::step::{Step, Stored};
 use crate::unions;
-use ferrozyme_ir::{Constant, Op, Opcode, Payload, Region, Type, Value};
+use ferrozyme_ir::{Constant, Op, Opcode, Payload, Type, Value};
 use ferrozyme_refusal::Refusal;
 
-impl Augmenter<'_> {
-    pub(super) fn visit_load(&mut self, region: Region, op: Op) -> Result<(), Error> {
-        let data = self.augmented.function.ops[op].clone();
-        self.keep(region, op);
+impl Sweep<'_, Reversible<'_>> {
+    pub(super) fn visit_load(&mut self, op: Op) -> Result<(), Error> {
+        let data = self.function.ops[op].clone();
+        self.keep(op);
         let result = data.results[0];
-        let ty = self.augmented.function.ty(result);
+        let ty = self.function.ty(result);
         // What is read as a float is one, whatever the shadow says.
         let union = ty != Type::F64 && self.meets_union(op, data.operands[0], ty.bytes())?;
         if self.is_plain(data.operands[0]) && self.is_union(result) {
             // A float for certain.
-            let shape = unions::shape_of_float(&mut self.builder(region, op), result);
-            self.augmented.shadows[result] = shape.into();
-        } else if self.has_shadow(result) || self.is_part(result) {
-            let address = self.shadow(op, data.operands[0])?;
-            let shape = self.repeat_on_shadow(region, op, &[address]);
-            let is_pointer = self.augmented.function.ty(result) == Type::PTR;
-            let in_union = self.is_in_union(data.operands[0]);
-            let is_checked = in_union || self.callees.checks_pointers();
-            if is_pointer && is_checked && self.needs_shadow(result) {
-                if in_union {
-                    self.doubtful.insert(result);
-                } else {
-                    let b = &mut self.builder(region, op);
-                    stop_without_shadow(b, result, shape, false);
-                }
-            }
-            if union {
-                let (load, _) = self.augmented.function.def_op(shape).expect("just made");
-                self.augmented.unsteady.insert(load);
+            let shape = unions::shape_of_float(&mut self.builder(op), result);
+            self.set_companions(result, &[shape]);
+        } else if self.has_companions(result) {
+            self.load_companions(op)?;
+            if union && let Some(shape) = self.shadow_of(result) {
+                let (load, _) = self.function.def_op(shape).expect("just made");
+                self.mode.unsteady.insert(load);
             }
         }
-        if self.sweep.activities.is_part(result) {
-            return self.check_number(region, op);
+        if self.activities.is_part(result) {
+            return self.check_part(op);
         }
-        if self.works.contains(op) {
+        if self.mode.works.contains(op) {
             let shadow = self.shadow(op, data.operands[0])?;
-            let shadow = self.shadow_to_add_to(region, op, data.operands[0], shadow);
-            let shape = self.augmented.shadows[result].expand();
+            let shadow = self.shadow_to_add_to(op, data.operands[0], shadow);
+            let shape = self.shadow_of(result);
             let shape = shape.filter(|_| self.is_union(result));
-            let step = Step::Load { shadow, shape };
-            self.augmented.steps.insert(op, step);
+            self.mode.steps.insert(op, Step::Load { shadow, shape });
         }
         Ok(())
     }
 
     /// A part of a word must be part of a number, or of an address if it is only moved: then its shadow goes the same way.
-    fn check_number(&mut self, region: Region, op: Op) -> Result<(), Error> {
-        let data = self.augmented.function.ops[op].clone();
+    fn check_part(&mut self, op: Op) -> Result<(), Error> {
+        let data = self.function.ops[op].clone();
         let (result, address) = (data.results[0], data.operands[0]);
-        let is_moved = !self.calculated.contains(&result);
+        let is_moved = !self.mode.calculated.contains(&result);
         let shadow = self.shadow(op, address)?;
-        let mut b = self.builder(region, op);
+        let mut b = self.builder(op);
         let ty = b.ty(result);
         let found = b.value(Opcode::Load, &[shadow], data.payload, ty);
         match is_moved {
             true => unions::check_no_part_of_float(&mut b, result, found),
             false => unions::check_number(&mut b, result, found),
         }
-        let (load, _) = self.augmented.function.def_op(found).expect("just made");
-        self.augmented.unsteady.insert(load);
+        let (load, _) = self.function.def_op(found).expect("just made");
+        self.mode.unsteady.insert(load);
         Ok(())
     }
 
-    pub(super) fn visit_store(&mut self, region: Region, op: Op) -> Result<(), Error> {
-        let data = self.augmented.function.ops[op].clone();
-        self.keep(region, op);
+    pub(super) fn visit_store(&mut self, op: Op) -> Result<(), Error> {
+        let data = self.function.ops[op].clone();
+        self.keep(op);
         let (value, address) = (data.operands[0], data.operands[1]);
         if !self.has_shadow(address) {
             return Ok(());
         }
         let shadow = self.shadow(op, address)?;
-        let ty = self.augmented.function.ty(value);
+        let ty = self.function.ty(value);
         let what = self.stored_kind(address, value);
-        let is_zero = matches!(
-            self.augmented.function.constant_of(value),
-            Some(Constant::Bits(0))
-        );
-        let active = self.works.contains(op);
+        let is_zero = matches!(self.function.constant_of(value), Some(Constant::Bits(0)));
+        let active = self.mode.works.contains(op);
         if self.meets_union(op, address, ty.bytes())? {
-            return self.visit_store_of_union(region, op, shadow);
+            return self.visit_store_of_union(op, shadow);
         }
-        let shadow = self.shadow_to_write(region, op, address, value, shadow)?;
+        let shadow = self.shadow_to_write(op, value, (address, shadow))?;
         if active && !is_zero && matches!(what, ValueKind::Unknown) {
             return Err(self.error(op, Refusal::UnknownLayout));
         }
@@ -100,7 +84,7 @@ impl Augmenter<'_> {
             let Payload::Align(align) = data.payload else {
                 unreachable!("a verified store has an alignment")
             };
-            self.builder(region, op).store(to_shadow, shadow, align);
+            self.builder(op).store(to_shadow, shadow, align);
         }
         let float = ty.is_float()
             || matches!(what, ValueKind::CarriesFloat(_))
@@ -109,47 +93,47 @@ impl Augmenter<'_> {
         if active && float && rules::derivative_type(ty).is_some() {
             let stored = Stored::Float;
             let step = Step::Store { shadow, stored };
-            self.augmented.steps.insert(op, step);
+            self.mode.steps.insert(op, step);
         }
         Ok(())
     }
 
     /// A store to where floats are at times, and at others something else: the shadow of a float is zero from now on.
-    fn visit_store_of_union(&mut self, region: Region, op: Op, shadow: Value) -> Result<(), Error> {
-        let data = self.augmented.function.ops[op].clone();
+    fn visit_store_of_union(&mut self, op: Op, shadow: Value) -> Result<(), Error> {
+        let data = self.function.ops[op].clone();
         let (value, address) = (data.operands[0], data.operands[1]);
-        let ty = self.augmented.function.ty(value);
+        let ty = self.function.ty(value);
         let is_float =
             ty.is_float() || matches!(self.stored_kind(address, value), ValueKind::CarriesFloat(_));
         let shape = match is_float {
-            true => unions::shape_of_float(&mut self.builder(region, op), value),
+            true => unions::shape_of_float(&mut self.builder(op), value),
             false => self.shadow(op, value)?,
         };
         if ty == Type::PTR && self.may_be_mistaken(op, value)? {
-            unions::check_no_float(&mut self.builder(region, op), value, shape);
+            unions::check_no_float(&mut self.builder(op), value, shape);
         }
-        let shadow = self.shadow_to_write(region, op, address, value, shadow)?;
+        let shadow = self.shadow_to_write(op, value, (address, shadow))?;
         let Payload::Align(align) = data.payload else {
             unreachable!("a verified store has an alignment")
         };
-        let store = self.builder(region, op).store(shape, shadow, align);
-        self.augmented.unsteady.insert(store);
-        if self.works.contains(op) {
+        let store = self.builder(op).store(shape, shadow, align);
+        self.mode.unsteady.insert(store);
+        if self.mode.works.contains(op) {
             let stored = match is_float {
                 true => Stored::Float,
                 false if self.is_union(value) => Stored::Word(shape),
                 false => Stored::Other,
             };
             let step = Step::Store { shadow, stored };
-            self.augmented.steps.insert(op, step);
+            self.mode.steps.insert(op, step);
         }
         Ok(())
     }
 
     /// Whether a pointer may be a float that was read as a pointer: from where there are floats at times, or by somebody else.
     fn may_be_mistaken(&mut self, op: Op, pointer: Value) -> Result<bool, Error> {
-        let function = &self.augmented.function;
-        if !self.works.contains(op) || function.is_constant(pointer) {
+        let function = &self.function;
+        if !self.mode.works.contains(op) || function.is_constant(pointer) {
             return Ok(false);
         }
         let Some((source, _)) = function.def_op(pointer) else {
@@ -168,15 +152,15 @@ impl Augmenter<'_> {
 
     /// What a stored integer is, by what is known of the memory.
     fn stored_kind(&self, address: Value, value: Value) -> ValueKind {
-        let function = &self.augmented.function;
+        let function = &self.function;
         let ty = function.ty(value);
         if !ty.is_int() {
             return ValueKind::Integer;
         }
-        let Some((class, offset)) = self.sweep.objects.class_of(function, address) else {
+        let Some((class, offset)) = self.objects.class_of(function, address) else {
             return ValueKind::Unknown;
         };
-        match self.sweep.objects.kind_of_access(class, offset, ty.bytes()) {
+        match self.objects.kind_of_access(class, offset, ty.bytes()) {
             Kind::Float(scalar) => ValueKind::CarriesFloat(scalar),
             Kind::Integer | Kind::Padding => ValueKind::Integer,
             Kind::Pointer(place) => ValueKind::CarriesPointer(place),
@@ -184,16 +168,27 @@ impl Augmenter<'_> {
         }
     }
 
-    pub(super) fn visit_atomic_add(&mut self, region: Region, op: Op) -> Result<(), Error> {
-        let data = self.augmented.function.ops[op].clone();
-        self.keep(region, op);
-        if !self.works.contains(op) || !self.augmented.function.ty(data.operands[1]).is_float() {
+    /// The shadow to which something that belongs to a stored value is written.
+    fn shadow_to_write(
+        &mut self,
+        op: Op,
+        value: Value,
+        (address, shadow): (Value, Value),
+    ) -> Result<Value, Error> {
+        let stored = self.shadow(op, value)?;
+        Ok(self.shadows_to_write(op, (value, &[stored]), (address, &[shadow]))[0])
+    }
+
+    pub(super) fn visit_atomic_add(&mut self, op: Op) -> Result<(), Error> {
+        let data = self.function.ops[op].clone();
+        self.keep(op);
+        if !self.mode.works.contains(op) || !self.function.ty(data.operands[1]).is_float() {
             return Ok(());
         }
         let shadow = self.shadow(op, data.operands[0])?;
         let (address, value) = (data.operands[0], data.operands[1]);
-        let shadow = self.shadow_to_write(region, op, address, value, shadow)?;
-        self.augmented.steps.insert(op, Step::AtomicAdd { shadow });
+        let shadow = self.shadow_to_write(op, value, (address, shadow))?;
+        self.mode.steps.insert(op, Step::AtomicAdd { shadow });
         Ok(())
     }
 }

@@ -1,31 +1,32 @@
 //! Copies and fills of memory.
 
-use super::Augmenter;
+use super::Reversible;
 use crate::error::Error;
 use crate::memory::{self, Cells};
+use crate::shadows::Sweep;
 use crate::step::{Copied, Step};
 use crate::unions;
-use ferrozyme_ir::{Constant, Op, Opcode, Region, Value};
-use ferrozyme_refusal::{Refusal, UnknownBytes};
+use ferrozyme_ir::{Constant, Op, Opcode, Value};
+use ferrozyme_refusal::Refusal;
 
-impl Augmenter<'_> {
-    pub(super) fn visit_copy(&mut self, region: Region, op: Op) -> Result<(), Error> {
-        let data = self.augmented.function.ops[op].clone();
-        self.keep(region, op);
+impl Sweep<'_, Reversible<'_>> {
+    pub(super) fn visit_copy(&mut self, op: Op) -> Result<(), Error> {
+        let data = self.function.ops[op].clone();
+        self.keep(op);
         let [to, from, bytes] = data.operands[..] else {
             unreachable!("a verified copy has three operands")
         };
-        if !self.has_shadow(to) || self.augmented.function.int_of(bytes) == Some(0) {
+        if !self.has_shadow(to) || self.function.int_of(bytes) == Some(0) {
             return Ok(());
         }
         let to_shadow = self.shadow(op, to)?;
         let from_shadow = self.shadow(op, from)?;
-        let bytes = self.bytes_to_copy(region, op, (to, to_shadow), (from, from_shadow));
+        let bytes = self.bytes_to_write(op, (to, to_shadow), Some((from, from_shadow)), bytes);
         let overlapping = data.opcode == Opcode::Move;
-        let active = self.works.contains(op);
+        let active = self.mode.works.contains(op);
         if !active {
             // No float here has a derivative: the shadow's floats are zero, and the whole can be copied.
-            let mut b = self.builder(region, op);
+            let mut b = self.builder(op);
             b.op(
                 data.opcode,
                 &[to_shadow, from_shadow, bytes],
@@ -34,24 +35,20 @@ impl Augmenter<'_> {
             );
             return Ok(());
         }
-        let from_active = self.sweep.activities.points_to_active(
-            self.sweep.objects,
-            &self.augmented.function,
-            from,
-        );
+        let from_active = self.points_to_active(from);
         if self.is_union_behind(to) || self.is_union_behind(from) {
             let shadows = (to_shadow, from_shadow);
-            return self.visit_copy_of_unions(region, op, shadows, bytes, from_active);
+            return self.visit_copy_of_unions(op, shadows, bytes, from_active);
         }
         let cells = self.cells(op, to, Some(from))?;
         if cells.has_unions() {
             let shadows = (to_shadow, from_shadow);
-            return self.visit_copy_of_unions(region, op, shadows, bytes, from_active);
+            return self.visit_copy_of_unions(op, shadows, bytes, from_active);
         }
-        let mut b = self.builder(region, op);
+        let mut b = self.builder(op);
         memory::copy_other_fields(&mut b, &cells, to_shadow, from_shadow, bytes, overlapping);
         if cells.has_floats() {
-            let constant = self.is_constant_behind(region, op, from, from_shadow);
+            let constant = self.is_constant_behind(op, from, from_shadow);
             let step = Step::Copy {
                 to: to_shadow,
                 from: from_active.then_some(from_shadow),
@@ -59,7 +56,7 @@ impl Augmenter<'_> {
                 copied: Copied::Cells { cells, overlapping },
                 constant,
             };
-            self.augmented.steps.insert(op, step);
+            self.mode.steps.insert(op, step);
         }
         Ok(())
     }
@@ -67,31 +64,25 @@ impl Augmenter<'_> {
     /// A copy where floats share their place with something else: the shadow is copied in the same manner (see `unions.rs`).
     fn visit_copy_of_unions(
         &mut self,
-        region: Region,
         op: Op,
         (to_shadow, from_shadow): (Value, Value),
         bytes: Value,
         from_active: bool,
     ) -> Result<(), Error> {
-        let data = self.augmented.function.ops[op].clone();
+        let data = self.function.ops[op].clone();
         let (to, from) = (data.operands[0], data.operands[1]);
         self.refuse_other_floats(op, to)?;
         self.refuse_other_floats(op, from)?;
-        let constant = self.is_constant_behind(region, op, from, from_shadow);
+        let constant = self.is_constant_behind(op, from, from_shadow);
         let mut shape = None;
         if self.is_plain(to) || self.is_plain(from) {
             if from_active {
                 // The reverse sweep gives back whole words only.
-                unions::stop_if_in_parts(
-                    &mut self.builder(region, op),
-                    to_shadow,
-                    from_shadow,
-                    bytes,
-                );
+                unions::stop_if_in_parts(&mut self.builder(op), to_shadow, from_shadow, bytes);
             }
             if !self.is_plain(to) {
                 self.refuse_given(op, to)?;
-                let mut b = self.builder(region, op);
+                let mut b = self.builder(op);
                 unions::put_shapes_of_floats(&mut b, to, to_shadow, bytes);
             }
             if !self.is_plain(from) {
@@ -100,20 +91,20 @@ impl Augmenter<'_> {
         } else {
             self.refuse_given(op, to)?;
             self.refuse_given(op, from)?;
-            let mut b = self.builder(region, op);
+            let mut b = self.builder(op);
             for read in unions::check_parts(&mut b, to_shadow, to, from_shadow, bytes) {
-                self.augmented.unsteady.insert(read);
+                self.mode.unsteady.insert(read);
             }
             if from_active {
-                let mut b = self.builder(region, op);
+                let mut b = self.builder(op);
                 let (copy, read) = unions::copy_of(&mut b, from_shadow, bytes);
-                self.augmented.unsteady.insert(read);
+                self.mode.unsteady.insert(read);
                 shape = Some(copy);
             }
-            let mut b = self.builder(region, op);
+            let mut b = self.builder(op);
             let operands = [to_shadow, from_shadow, bytes];
             let copied = b.op(data.opcode, &operands, data.payload, &[]);
-            self.augmented.unsteady.insert(copied);
+            self.mode.unsteady.insert(copied);
         }
         let step = Step::Copy {
             to: to_shadow,
@@ -122,23 +113,21 @@ impl Augmenter<'_> {
             copied: Copied::Words { shape },
             constant,
         };
-        self.augmented.steps.insert(op, step);
+        self.mode.steps.insert(op, step);
         Ok(())
     }
 
     /// Whether the caller knows that any word behind a pointer may be a float at times, and at others something else.
     fn is_union_behind(&self, pointer: Value) -> bool {
-        self.sweep
-            .objects
-            .class_of(&self.augmented.function, pointer)
-            .is_some_and(|(class, _)| self.sweep.objects.is_union(class))
+        let class = self.class(pointer);
+        class.is_some_and(|class| self.objects.is_union(class))
     }
 
     /// Where words are moved that may be anything, floats of other types than those of eight bytes would not be recognised.
-    fn refuse_other_floats(&mut self, op: Op, pointer: Value) -> Result<(), Error> {
-        let objects = self.sweep.objects;
+    fn refuse_other_floats(&self, op: Op, pointer: Value) -> Result<(), Error> {
+        let objects = self.objects;
         let other = objects
-            .class_of(&self.augmented.function, pointer)
+            .class_of(&self.function, pointer)
             .is_some_and(|(class, _)| {
                 objects
                     .fields(class)
@@ -150,9 +139,9 @@ impl Augmenter<'_> {
         }
     }
 
-    pub(super) fn visit_fill(&mut self, region: Region, op: Op) -> Result<(), Error> {
-        let data = self.augmented.function.ops[op].clone();
-        self.keep(region, op);
+    pub(super) fn visit_fill(&mut self, op: Op) -> Result<(), Error> {
+        let data = self.function.ops[op].clone();
+        self.keep(op);
         let [to, byte, bytes] = data.operands[..] else {
             unreachable!("a verified fill has three operands")
         };
@@ -160,31 +149,25 @@ impl Augmenter<'_> {
             return Ok(());
         }
         let to_shadow = self.shadow(op, to)?;
-        let bytes = self.bytes_to_fill(region, op, to, to_shadow, bytes);
-        if !self.works.contains(op) {
-            let mut b = self.builder(region, op);
+        let bytes = self.bytes_to_write(op, (to, to_shadow), None, bytes);
+        if !self.mode.works.contains(op) {
+            let mut b = self.builder(op);
             b.op(Opcode::Fill, &[to_shadow, byte, bytes], data.payload, &[]);
             return Ok(());
         }
         if self.is_union_behind(to) {
-            return self.visit_fill_of_unions(region, op, to_shadow, bytes);
+            return self.visit_fill_of_unions(op, to_shadow, bytes);
         }
-        let zero = matches!(
-            self.augmented.function.constant_of(byte),
-            Some(Constant::Bits(0))
-        );
+        let zero = matches!(self.function.constant_of(byte), Some(Constant::Bits(0)));
         let cells = if zero {
-            self.cells_of(
-                op,
-                Cells::of_zeros(self.sweep.objects, &self.augmented.function, to),
-            )?
+            self.cells_of(op, Cells::of_zeros(self.objects, &self.function, to))?
         } else {
             self.cells(op, to, None)?
         };
         if cells.has_unions() {
-            return self.visit_fill_of_unions(region, op, to_shadow, bytes);
+            return self.visit_fill_of_unions(op, to_shadow, bytes);
         }
-        let mut b = self.builder(region, op);
+        let mut b = self.builder(op);
         memory::fill_other_fields(&mut b, &cells, to_shadow, byte, bytes);
         if cells.has_floats() {
             let step = Step::Fill {
@@ -192,51 +175,28 @@ impl Augmenter<'_> {
                 bytes,
                 cells: Some(cells),
             };
-            self.augmented.steps.insert(op, step);
+            self.mode.steps.insert(op, step);
         }
         Ok(())
     }
 
     /// Numbers are their own shadows.
-    fn visit_fill_of_unions(
-        &mut self,
-        region: Region,
-        op: Op,
-        shadow: Value,
-        bytes: Value,
-    ) -> Result<(), Error> {
-        let data = self.augmented.function.ops[op].clone();
+    fn visit_fill_of_unions(&mut self, op: Op, shadow: Value, bytes: Value) -> Result<(), Error> {
+        let data = self.function.ops[op].clone();
         let (to, byte) = (data.operands[0], data.operands[1]);
         if self.is_plain(to) {
             return Err(self.error(op, Refusal::UnionFilled));
         }
         self.refuse_given(op, to)?;
-        let mut b = self.builder(region, op);
+        let mut b = self.builder(op);
         let filled = b.op(Opcode::Fill, &[shadow, byte, bytes], data.payload, &[]);
-        self.augmented.unsteady.insert(filled);
+        self.mode.unsteady.insert(filled);
         let step = Step::Fill {
             to: shadow,
             bytes,
             cells: None,
         };
-        self.augmented.steps.insert(op, step);
+        self.mode.steps.insert(op, step);
         Ok(())
-    }
-
-    /// What the bytes from a pointer on are, to which something is copied.
-    fn cells(&mut self, op: Op, to: Value, from: Option<Value>) -> Result<Cells, Error> {
-        let bytes = self.augmented.function.ops[op].operands[2];
-        let cells = Cells::at(
-            self.sweep.objects,
-            &self.augmented.function,
-            to,
-            from,
-            bytes,
-        );
-        self.cells_of(op, cells)
-    }
-
-    fn cells_of(&mut self, op: Op, cells: Result<Cells, UnknownBytes>) -> Result<Cells, Error> {
-        cells.map_err(|what| self.error(op, Refusal::UnknownBytes { what }))
     }
 }

@@ -1,26 +1,23 @@
 //! Memory whose shadow comes from outside the derivative, and memory in which floats share their place with something else.
 
-use super::{Augmenter, Sweep};
+use super::{Reversible, Task};
 use crate::activity::reachable_from;
 use crate::error::Error;
 use crate::objects::{Class, Contradiction, Kind, Source};
 use crate::request::Activity;
+use crate::shadows::Sweep;
 use ferrozyme_ir::{Op, Opcode, Value};
 use ferrozyme_refusal::Refusal;
 
-impl Augmenter<'_> {
+impl Sweep<'_, Reversible<'_>> {
     /// Notes the memory whose shadow comes from outside the derivative, and what the caller knows of that of arguments.
     pub(super) fn find_given(&mut self) {
-        let Sweep {
-            objects,
-            args,
-            unions,
-            ..
-        } = *self.sweep;
+        let Task { objects, call, .. } = *self.mode.task;
+        let (args, unions) = (&call.args, &call.unions);
         for class in objects.classes() {
             if objects.has_unknown_origin(class) {
                 // Whoever made it knows nothing of shadows.
-                self.given.insert(class);
+                self.mode.given.insert(class);
             }
             for source in objects.sources(class) {
                 let given = match source {
@@ -37,9 +34,9 @@ impl Augmenter<'_> {
                 }
                 match objects.is_plain(class) {
                     true => {
-                        self.given.insert(class);
+                        self.mode.given.insert(class);
                     }
-                    false => self.given.extend(reachable_from(objects, class)),
+                    false => self.mode.given.extend(reachable_from(objects, class)),
                 }
             }
         }
@@ -47,18 +44,13 @@ impl Augmenter<'_> {
 
     /// Whether an access meets floats where at other times pointers or numbers are. Then the shadow's floats are zero in the forward sweep, and what
     /// is found there says what the bytes are.
-    pub(super) fn meets_union(
-        &mut self,
-        op: Op,
-        address: Value,
-        bytes: u64,
-    ) -> Result<bool, Error> {
-        let function = &self.augmented.function;
-        let objects = self.sweep.objects;
+    pub(super) fn meets_union(&self, op: Op, address: Value, bytes: u64) -> Result<bool, Error> {
+        let function = &self.function;
+        let objects = self.objects;
         let Some((class, offset)) = objects.class_of(function, address) else {
             return Ok(false);
         };
-        if !self.sweep.activities.is_active_class(class) {
+        if !self.activities.is_active_class(class) {
             return Ok(false);
         }
         if objects.is_plain(class) {
@@ -70,7 +62,7 @@ impl Augmenter<'_> {
         }
         // Floats of which the bits are looked at elsewhere, and nothing else: as far as this function goes.
         let is_float = matches!(kind, Kind::Conflict(Contradiction::FloatAndInteger(_)))
-            && self.given.contains(&class)
+            && self.mode.given.contains(&class)
             && !self.is_passed_on(class);
         if is_float {
             return Ok(false);
@@ -79,39 +71,9 @@ impl Augmenter<'_> {
         Ok(true)
     }
 
-    /// Whether memory from outside is described as nothing but floats.
-    pub(super) fn is_plain(&self, address: Value) -> bool {
-        self.sweep
-            .objects
-            .class_of(&self.augmented.function, address)
-            .is_some_and(|(class, _)| self.sweep.objects.is_plain(class))
-    }
-
-    /// Whether memory that an argument leads to holds floats where at other times it holds pointers or integers.
-    pub(super) fn leads_to_union(&self, value: Value) -> bool {
-        let objects = self.sweep.objects;
-        let Some((class, _)) = objects.class_of(&self.augmented.function, value) else {
-            return false;
-        };
-        reachable_from(objects, class).into_iter().any(|class| {
-            self.sweep.activities.is_active_class(class)
-                && !objects.is_plain(class)
-                && objects.has_unions(class)
-        })
-    }
-
-    /// Whether floats share their place with other things in the memory behind a pointer.
-    pub(super) fn is_in_union(&self, pointer: Value) -> bool {
-        let objects = self.sweep.objects;
-        let class = objects.class_of(&self.augmented.function, pointer);
-        class.is_some_and(|(class, _)| {
-            self.sweep.activities.is_active_class(class) && objects.has_unions(class)
-        })
-    }
-
     fn is_passed_on(&self, class: Class) -> bool {
-        let function = &self.augmented.function;
-        let objects = self.sweep.objects;
+        let function = &self.function;
+        let objects = self.objects;
         let leads_there = |value: &Value| {
             objects
                 .class_of(function, *value)
@@ -125,18 +87,20 @@ impl Augmenter<'_> {
 
     /// Where pointers and floats share their place, floats of the shadow must be zero in the forward sweep. Nobody knows what they are in memory
     /// that comes from outside.
-    pub(super) fn refuse_given(&mut self, op: Op, address: Value) -> Result<(), Error> {
-        let objects = self.sweep.objects;
+    pub(super) fn refuse_given(&self, op: Op, address: Value) -> Result<(), Error> {
+        let objects = self.objects;
         let given = objects
-            .class_of(&self.augmented.function, address)
-            .is_some_and(|(class, _)| self.given.contains(&class) && objects.is_handled(class));
+            .class_of(&self.function, address)
+            .is_some_and(|(class, _)| {
+                self.mode.given.contains(&class) && objects.is_handled(class)
+            });
         match given {
             true => self.refuse_given_memory(op),
             false => Ok(()),
         }
     }
 
-    pub(super) fn refuse_given_memory(&mut self, op: Op) -> Result<(), Error> {
+    pub(super) fn refuse_given_memory(&self, op: Op) -> Result<(), Error> {
         Err(self.error(op, Refusal::UnionOfCaller))
     }
 }

@@ -2,35 +2,28 @@
 //!
 //! What the reverse sweep still needs is released after it (see `deferral.rs`), and what memory of the caller's had in its shadow is not lost with it (see `given_memory.rs`).
 
-use super::{Augmenter, Lists};
+use super::{Lists, Reversible, list_of};
 use crate::deferral::{self, ListKey, Manner};
-use crate::error::Error;
 use crate::given_memory::{self, Action};
 use crate::memory::{self, Released};
+use crate::shadows::Sweep;
 use crate::step::Step;
 use crate::unions;
-use ferrozyme_ir::{Alignment, Builder, IntPredicate, Op, Opcode, Payload, Region, Type, Value};
+use ferrozyme_ir::{Alignment, Builder, IntPredicate, Op, Opcode, Payload, Type, Value};
 use ferrozyme_refusal::Refusal;
-use rustc_hash::FxHashMap;
 
-impl Augmenter<'_> {
-    pub(super) fn visit_allocation(
-        &mut self,
-        region: Region,
-        op: Op,
-        region_works: bool,
-        releases: &FxHashMap<Op, Op>,
-    ) -> Result<(), Error> {
-        let result = self.augmented.function.result(op);
+impl Sweep<'_, Reversible<'_>> {
+    pub(super) fn visit_allocation(&mut self, op: Op) {
+        let result = self.function.result(op);
         let shadowed = self.has_shadow(result);
-        let on_stack = self.augmented.function.ops[op].opcode == Opcode::Stack;
-        let to_heap = on_stack && self.sweep.split && shadowed;
+        let on_stack = self.function.ops[op].opcode == Opcode::Stack;
+        let to_heap = on_stack && self.mode.task.split && shadowed;
         if to_heap {
             // The reverse sweep runs after this function has returned.
-            let Payload::Align(align) = self.augmented.function.ops[op].payload else {
+            let Payload::Align(align) = self.function.ops[op].payload else {
                 unreachable!("a verified stack operation has an alignment")
             };
-            let data = &mut self.function().ops[op];
+            let data = &mut self.function.ops[op];
             data.opcode = Opcode::Alloc;
             data.payload = Payload::Alloc {
                 align,
@@ -38,55 +31,55 @@ impl Augmenter<'_> {
                 family: "".into(),
             };
         }
-        self.keep(region, op);
-        self.set_to_zero(region, op);
+        self.keep(op);
+        self.set_to_zero(op);
         let mut pointers = vec![result];
         if shadowed {
-            let shadow = self.allocate_shadow(region, op);
-            self.set_shadow(result, shadow);
+            let shadow = self.allocate_shadows(op)[0];
             pointers.push(shadow);
-            if let Some(register) = self.augmented.register()
+            if let Some(register) = list_of(&self.mode.pending, &ListKey::Register)
                 && !on_stack
             {
-                let add = Action::Add.function(self.callees.module());
-                let mut b = self.builder(region, op);
+                let add = Action::Add.function(self.module_mut());
+                let mut b = self.builder(op);
                 b.call(add, &[register, shadow], &[]);
             }
         }
-        let release = releases.get(&op);
-        let (manner, size) = match release.map(|release| &self.augmented.function.ops[*release]) {
+        let release = self.mode.releases.get(&op);
+        let (manner, size) = match release.map(|release| &self.function.ops[*release]) {
             // It is told what the allocation asked for, which is at hand in the reverse sweep.
             Some(release) => (
                 Manner::of(release),
-                (release.operands.len() > 1).then(|| self.augmented.function.ops[op].operands[0]),
+                (release.operands.len() > 1).then(|| self.function.ops[op].operands[0]),
             ),
             None => (Manner::own(), None),
         };
-        let is_reversed = region_works || region == self.augmented.function.body();
+        let is_released = release.is_some();
+        let region_works = self.mode.regions.contains(self.region);
+        let is_reversed = region_works || self.region == self.function.body();
         if to_heap && !is_reversed {
-            self.defer(region, op, &manner, size, &pointers);
-        } else if to_heap || (region_works && release.is_some()) {
+            self.defer(op, &manner, size, &pointers);
+        } else if to_heap || (region_works && is_released) {
             let step = Step::Release {
                 pointers,
                 size,
                 manner,
             };
-            self.augmented.steps.insert(op, step);
+            self.mode.steps.insert(op, step);
         }
-        Ok(())
     }
 
     /// Where floats share their place with other things, what was never set must look like a number, which is the same as its shadow: padding is moved along in parts of words.
-    fn set_to_zero(&mut self, region: Region, op: Op) {
-        let data = &self.augmented.function.ops[op];
+    fn set_to_zero(&mut self, op: Op) {
+        let data = &self.function.ops[op];
         let (result, size) = (data.results[0], data.operands[0]);
         if !self.is_in_union(result) {
             return;
         }
-        match &mut self.function().ops[op].payload {
+        match &mut self.function.ops[op].payload {
             Payload::Alloc { zeroed, .. } => *zeroed = true,
             _ => {
-                let mut b = self.builder(region, op);
+                let mut b = self.builder(op);
                 let zero = b.zero(Type::I8);
                 b.fill(result, zero, size, Alignment::ONE);
             }
@@ -94,38 +87,31 @@ impl Augmenter<'_> {
     }
 
     /// Puts off the release of memory until the reverse sweep is over.
-    fn defer(
-        &mut self,
-        region: Region,
-        op: Op,
-        manner: &Manner,
-        size: Option<Value>,
-        pointers: &[Value],
-    ) {
-        let shared = self.sweep.lists == Lists::Shared;
+    fn defer(&mut self, op: Op, manner: &Manner, size: Option<Value>, pointers: &[Value]) {
+        let shared = self.mode.task.lists == Lists::Shared;
         let mut words = Vec::new();
         let key = if shared {
-            let number = self.callees.manners().iter().position(|m| m == manner);
+            let number = self.mode.callees.manners().iter().position(|m| m == manner);
             let number = number.expect("the manners are all that the module knows");
-            let zero = self.function().int(Type::I64, 0);
+            let zero = self.function.int(Type::I64, 0);
             words.push(size.unwrap_or(zero));
-            words.push(self.function().int(Type::I64, number as i128));
+            words.push(self.function.int(Type::I64, number as i128));
             ListKey::Shared
         } else {
             words.extend(size);
-            let function = &self.augmented.function;
-            ListKey::of(&self.own_objects, function, pointers[0], manner)
+            let function = &self.function;
+            ListKey::of(&self.mode.own_objects, function, pointers[0], manner)
         };
         let list = self.list(&key);
-        let defer = deferral::defer_function(self.callees.module(), &key);
+        let defer = deferral::defer_function(self.module_mut(), &key);
         let call = |b: &mut Builder<'_>, pointer: Value| {
             let mut args = vec![list, pointer];
             args.extend(&words);
             b.call(defer, &args, &[]);
         };
-        let function = &self.augmented.function;
-        let is_apart = memory::has_shadow_apart(self.sweep.objects, function, pointers[0]);
-        let mut b = self.builder(region, op);
+        let function = &self.function;
+        let is_apart = memory::has_shadow_apart(self.objects, function, pointers[0]);
+        let mut b = self.builder(op);
         call(&mut b, pointers[0]);
         for &shadow in &pointers[1..] {
             let pair = (pointers[0], shadow);
@@ -135,54 +121,22 @@ impl Augmenter<'_> {
 
     /// A list of memory to be released later.
     pub(super) fn list(&self, key: &ListKey) -> Value {
-        self.augmented
-            .pending
-            .iter()
-            .find(|(other, _)| other == key)
-            .map(|(_, list)| *list)
+        list_of(&self.mode.pending, key)
             .expect("a function's lists include all that it and its callees use")
     }
 
-    /// Memory like that of an allocation, all zeros.
-    fn allocate_shadow(&mut self, region: Region, op: Op) -> Value {
-        let data = self.augmented.function.ops[op].clone();
-        let mut b = self.builder(region, op);
-        match data.payload {
-            Payload::Alloc { align, family, .. } => {
-                let payload = Payload::Alloc {
-                    align,
-                    zeroed: true,
-                    family,
-                };
-                b.value(Opcode::Alloc, &data.operands, payload, Type::PTR)
-            }
-            Payload::Align(align) => {
-                let shadow = b.stack(data.operands[0], align);
-                let zero = b.zero(Type::I8);
-                b.fill(shadow, zero, data.operands[0], align);
-                shadow
-            }
-            _ => unreachable!("a verified allocation has an alignment"),
-        }
-    }
-
-    pub(super) fn visit_free(
-        &mut self,
-        region: Region,
-        op: Op,
-        region_works: bool,
-        releases: &FxHashMap<Op, Op>,
-    ) {
-        let data = self.augmented.function.ops[op].clone();
-        if let Some(made) = releases.get(&op) {
-            let made_here = self.augmented.function.result(*made);
-            match (region_works, self.augmented.shadows[made_here].expand()) {
+    pub(super) fn visit_free(&mut self, op: Op) {
+        let data = self.function.ops[op].clone();
+        if let Some(made) = self.mode.releases.get(&op) {
+            let made_here = self.function.result(*made);
+            let region_works = self.mode.regions.contains(self.region);
+            match (region_works, self.shadow_of(made_here)) {
                 // The reverse of the allocation releases it.
                 (true, _) => {}
-                (false, None) => self.keep(region, op),
+                (false, None) => self.keep(op),
                 (false, Some(shadow)) => {
-                    self.keep(region, op);
-                    let mut b = self.builder(region, op);
+                    self.keep(op);
+                    let mut b = self.builder(op);
                     Manner::of(&data).release(&mut b, shadow, data.operands.get(1).copied());
                 }
             }
@@ -190,38 +144,31 @@ impl Augmenter<'_> {
         }
         let (address, size) = (data.operands[0], data.operands.get(1).copied());
         let mut pointers = vec![address];
-        if let Some(shadow) = self.augmented.shadows[address].expand() {
+        if let Some(shadow) = self.shadow_of(address) {
             pointers.push(shadow);
-            self.note_release(region, op, (address, shadow), size, releases);
+            self.note_release(op, (address, shadow), size);
         }
-        self.defer(region, op, &Manner::of(&data), size, &pointers);
+        self.defer(op, &Manner::of(&data), size, &pointers);
     }
 
     /// Notes that memory is released that the caller may have given, and where its contents have gone.
-    fn note_release(
-        &mut self,
-        region: Region,
-        op: Op,
-        (address, shadow): (Value, Value),
-        size: Option<Value>,
-        releases: &FxHashMap<Op, Op>,
-    ) {
-        let Some(register) = self.augmented.register() else {
+    fn note_release(&mut self, op: Op, (address, shadow): (Value, Value), size: Option<Value>) {
+        let Some(register) = list_of(&self.mode.pending, &ListKey::Register) else {
             return;
         };
-        let objects = self.sweep.objects;
-        let function = &self.augmented.function;
+        let objects = self.objects;
+        let function = &self.function;
         let Some((class, _)) = objects.class_of(function, address) else {
             return;
         };
-        if objects.is_made_here(class) || !self.sweep.activities.is_active_class(class) {
+        if objects.is_made_here(class) || !self.activities.is_active_class(class) {
             return;
         }
         let cells = match Released::at(objects, function, address) {
             Released::NoFloats => return,
             Released::Unclear => {
-                let is_given = Action::IsGiven.function(self.callees.module());
-                let mut b = self.builder(region, op);
+                let is_given = Action::IsGiven.function(self.module_mut());
+                let mut b = self.builder(op);
                 let differs = b.icmp(IntPredicate::Ne, shadow, address);
                 unions::when(&mut b, differs, |b| {
                     let given = b.call(is_given, &[register, shadow], &[Type::I1]);
@@ -232,14 +179,14 @@ impl Augmenter<'_> {
             }
             Released::Floats(cells) => cells,
         };
-        let successor = size.and_then(|size| self.successor_of(region, address, size, releases));
-        let number = self.callees.number_of_layout(&cells);
-        let manner = Manner::of(&self.augmented.function.ops[op]);
+        let successor = size.and_then(|size| self.successor_of(address, size));
+        let number = self.mode.callees.number_of_layout(&cells);
+        let manner = Manner::of(&self.function.ops[op]);
         let measure = (size.is_none() && manner.is_of_c())
-            .then(|| given_memory::measure_function(self.callees.module()));
+            .then(|| given_memory::measure_function(self.module_mut()));
         let [is_given, remove, note] = [Action::IsGiven, Action::Remove, Action::Note]
-            .map(|action| action.function(self.callees.module()));
-        let mut b = self.builder(region, op);
+            .map(|action| action.function(self.module_mut()));
+        let mut b = self.builder(op);
         let differs = b.icmp(IntPredicate::Ne, shadow, address);
         unions::when(&mut b, differs, |b| {
             let given = b.call(is_given, &[register, shadow], &[Type::I1]);
@@ -274,15 +221,9 @@ impl Augmenter<'_> {
     ///
     /// Resizing allocates, copies as much as there was and is, and releases. That tells it from a copy of the contents for other purposes, which copies what is in memory and not
     /// what it has room for. New memory that is released in the same list of operations takes nobody's place.
-    fn successor_of(
-        &self,
-        region: Region,
-        address: Value,
-        size: Value,
-        releases: &FxHashMap<Op, Op>,
-    ) -> Option<(Value, Value)> {
-        let function = &self.augmented.function;
-        let ops = &function.regions[region].ops;
+    fn successor_of(&self, address: Value, size: Value) -> Option<(Value, Value)> {
+        let function = &self.function;
+        let ops = &function.regions[self.region].ops;
         let copy = ops.iter().rev().find(|&&op| {
             let data = &function.ops[op];
             data.opcode == Opcode::Copy && data.operands[1] == address
@@ -292,7 +233,7 @@ impl Augmenter<'_> {
         };
         let (made, _) = function.def_op(to)?;
         let is_made_here = function.ops[made].opcode == Opcode::Alloc && ops.contains(&made);
-        if !is_made_here || releases.contains_key(&made) {
+        if !is_made_here || self.mode.releases.contains_key(&made) {
             return None;
         }
         let new_size = function.ops[made].operands[0];
@@ -303,7 +244,7 @@ impl Augmenter<'_> {
                 && data.operands.contains(&new_size)
         });
         let is_all = bytes == size && !function.is_constant(size);
-        let shadow = self.augmented.shadows[to].expand()?;
+        let shadow = self.shadow_of(to)?;
         (is_smaller_of_both || is_all).then_some((shadow, bytes))
     }
 }

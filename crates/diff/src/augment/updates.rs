@@ -11,26 +11,27 @@
 //! The adjoint of the result goes to what replaced the value last, and to nothing else. So the reverse sweep need not know of each
 //! iteration whether it replaced the value, only which one was the last: one number instead of one for each iteration.
 
-use super::Augmenter;
+use super::Reversible;
+use crate::shadows::Sweep;
 use crate::step::Step;
 use ferrozyme_ir::{Builder, Function, Op, Opcode, Type, Value, for_each_op};
 use ferrozyme_opt::{add_carried, first_carried, first_yielded};
 
-impl Augmenter<'_> {
+impl Sweep<'_, Reversible<'_>> {
     /// Makes a loop that is reversed remember when it last replaced each of the values that it carries in this way.
     pub(super) fn remember_updates(&mut self, op: Op, number: Option<Value>) {
-        let data = self.augmented.function.ops[op].clone();
+        let data = self.function.ops[op].clone();
         let body = data.regions[0];
         let first = first_carried(data.opcode);
-        let end = self.augmented.function.terminator(body);
-        if self.augmented.function.ops[end].opcode == Opcode::Trap {
+        let end = self.function.terminator(body);
+        if self.function.ops[end].opcode == Opcode::Trap {
             return;
         }
-        let skip = first_yielded(self.augmented.function.ops[end].opcode);
+        let skip = first_yielded(self.function.ops[end].opcode);
         for index in 0..data.results.len() {
-            let carried = self.augmented.function.regions[body].args[first + index];
-            let next = self.augmented.function.ops[end].operands[skip + index];
-            if self.sweep.activities.is_active(next)
+            let carried = self.function.regions[body].args[first + index];
+            let next = self.function.ops[end].operands[skip + index];
+            if self.activities.is_active(next)
                 && let Some((update, replaced_if)) = self.is_update(op, end, carried, next)
             {
                 self.remember_update(op, end, update, replaced_if, number);
@@ -40,7 +41,7 @@ impl Augmenter<'_> {
 
     /// Whether a loop does nothing with a value but replace it: by which operation, and where its condition is what.
     fn is_update(&self, op: Op, end: Op, carried: Value, next: Value) -> Option<(Op, bool)> {
-        let function = &self.augmented.function;
+        let function = &self.function;
         let body = function.ops[op].regions[0];
         let (update, _) = function.def_op(next)?;
         let data = &function.ops[update];
@@ -63,7 +64,7 @@ impl Augmenter<'_> {
             let operands = &function.ops[user].operands;
             let carries = operands.contains(&carried) && user != update;
             let results = &function.ops[user].results;
-            let active = results.iter().any(|&v| self.sweep.activities.is_active(v));
+            let active = results.iter().any(|&v| self.activities.is_active(v));
             let ends = matches!(
                 function.ops[user].opcode,
                 Opcode::Store | Opcode::Call | Opcode::CallIndirect | Opcode::Yield | Opcode::Again
@@ -84,28 +85,28 @@ impl Augmenter<'_> {
         replaced_if: bool,
         number: Option<Value>,
     ) {
-        let data = self.augmented.function.ops[op].clone();
+        let data = self.function.ops[op].clone();
         let body = data.regions[0];
         // A number that no iteration has.
         let (number, before) = match number {
-            Some(number) => (number, self.function().int(Type::I64, -1)),
+            Some(number) => (number, self.function.int(Type::I64, -1)),
             None => {
-                let counter = self.augmented.function.regions[body].args[0];
-                let ty = self.augmented.function.ty(counter);
+                let counter = self.function.regions[body].args[0];
+                let ty = self.function.ty(counter);
                 let constant =
                     |function: &Function, index: usize| function.int_of(data.operands[index]);
-                let function = &self.augmented.function;
+                let function = &self.function;
                 match (constant(function, 0), constant(function, 2)) {
                     (Some(from), Some(step)) => {
-                        (counter, self.function().int(ty, from.wrapping_sub(step)))
+                        (counter, self.function.int(ty, from.wrapping_sub(step)))
                     }
                     _ => return,
                 }
             }
         };
-        let condition = self.augmented.function.ops[update].operands[0];
-        let (at, last) = add_carried(self.function(), op, before);
-        let mut b = Builder::new(&mut self.augmented.function, body);
+        let condition = self.function.ops[update].operands[0];
+        let (at, last) = add_carried(&mut self.function, op, before);
+        let mut b = Builder::new(&mut self.function, body);
         b.location = data.location;
         let popped = b.function.regions[body].ops.pop();
         debug_assert_eq!(popped, Some(end));
@@ -115,14 +116,13 @@ impl Augmenter<'_> {
         };
         b.function.ops[end].operands.push(now);
         b.function.regions[body].ops.push(end);
-        self.augmented.function.set_name(last, "last");
+        self.function.set_name(last, "last");
         let step = Step::Update {
-            replacement: self.augmented.function.ops[update].operands
-                [if replaced_if { 1 } else { 2 }],
-            kept: self.augmented.function.ops[update].operands[if replaced_if { 2 } else { 1 }],
+            replacement: self.function.ops[update].operands[if replaced_if { 1 } else { 2 }],
+            kept: self.function.ops[update].operands[if replaced_if { 2 } else { 1 }],
             number,
             last,
         };
-        self.augmented.steps.insert(update, step);
+        self.mode.steps.insert(update, step);
     }
 }

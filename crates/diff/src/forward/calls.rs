@@ -9,174 +9,60 @@
 //!
 //! The shadow of a function pointer leads to a table that holds the address of the derivative.
 
-use super::companions::Lanes;
-use super::sweep::Sweep;
+use super::sweep::Tangents;
 use super::{Key, Session, usual_activity};
-use crate::activity::reachable_from;
-use crate::constants::may_be_constant_code;
 use crate::error::Error;
-use crate::given_code::stop_without_table;
 use crate::request::Activity;
-use crate::shadowing;
+use crate::shadows::{Lanes, Signature, Sweep};
 use ferrozyme_ir::{
-    Alignment, Builder, Constant, Function, FunctionId, Layout, Module, Op, Opcode, Payload,
-    Region, Type, Value,
+    Alignment, Builder, Constant, Function, FunctionId, Module, Op, Opcode, Payload, Region, Type,
+    Value,
 };
 use ferrozyme_refusal::Refusal;
 use smallvec::SmallVec;
 
-impl Sweep<'_, '_> {
-    fn is_active_call(&self, op: Op) -> bool {
-        shadowing::is_active_call(
-            self.module(),
-            &self.module().functions[self.key.function],
-            &self.objects,
-            &self.activities,
-            &self.shadowed,
-            op,
-        )
-    }
-
-    fn activity_of(&self, value: Value) -> Activity {
-        // A pointer that leads nowhere is its own shadow, and the callee may choose between it and others.
-        let nowhere = || self.objects.class_of(&self.function, value).is_none();
-        if self.has_shadow(value) || self.function.ty(value) == Type::PTR && nowhere() {
-            Activity::Duplicated
-        } else if self.has_companions(value) {
-            Activity::Active
-        } else {
-            Activity::Const
-        }
-    }
-
-    /// Whether words in memory that a pointer leads to are floats at times, and at others something else.
-    fn leads_to_union(&self, value: Value) -> bool {
-        let Some((class, _)) = self.objects.class_of(&self.function, value) else {
-            return false;
-        };
-        let reached = reachable_from(&self.objects, class).into_iter();
-        reached
-            .filter(|&class| self.activities.is_active_class(class))
-            .any(|class| self.objects.has_unions(class))
-    }
-
-    fn layout_of(&self, value: Value) -> Option<Layout> {
-        let (class, offset) = self.objects.class_of(&self.function, value)?;
-        self.objects.layout_of(class, offset)
-    }
-
-    pub(super) fn visit_call(&mut self, region: Region, op: Op) -> Result<(), Error> {
+impl Sweep<'_, Tangents<'_, '_>> {
+    pub(super) fn visit_call_with_body(&mut self, op: Op, call: Signature) -> Result<(), Error> {
         let data = self.function.ops[op].clone();
-        let Payload::Callee(callee) = data.payload else {
-            unreachable!("a verified call has a callee")
-        };
-        if !self.is_active_call(op) {
-            self.keep(region, op);
-            return Ok(());
-        }
-        let rule = self
-            .module()
-            .rules
-            .get(&callee)
-            .and_then(|rule| rule.forward);
-        if let Some(rule) = rule {
-            return self.visit_call_with_rule(region, op, callee, rule);
-        }
-        let mut args: Vec<Activity> = data.operands.iter().map(|&v| self.activity_of(v)).collect();
-        self.check_number_arguments(region, op, callee, &mut args);
-        let key = Key {
-            function: callee,
-            args,
-            results: data.results.iter().map(|&v| self.activity_of(v)).collect(),
-            layouts: data
-                .operands
-                .iter()
-                .chain(&data.results)
-                .map(|&v| self.layout_of(v))
-                .collect(),
-            constants: data
-                .operands
-                .iter()
-                .map(|&v| self.leads_to_constants(v))
-                .collect(),
-            unions: data
-                .operands
-                .iter()
-                .map(|&v| self.leads_to_union(v))
-                .collect(),
-            primal: true,
-        };
-        if self.module().functions[callee].body.is_none() {
-            let refusal = Refusal::NoRule {
-                callee: self.module().functions[callee].name.clone(),
-                forward: true,
-            };
-            return Err(self.error(op, refusal));
-        }
-        let mut operands = SmallVec::new();
-        for (&arg, &activity) in data.operands.iter().zip(&key.args) {
-            operands.push(arg);
-            if activity != Activity::Const {
-                let parts = self.objects.parts_of_value(arg);
-                let lanes = self.companions_of(region, op, arg, &parts)?;
-                operands.extend(match self.function.ty(arg).is_ptr() {
-                    true => self.without_marks(region, op, arg, lanes),
-                    false => lanes,
-                });
-            }
-        }
-        let results = key.results.clone();
-        let derivative = self.session.derivative_for_call(key, self.index);
-        self.function.ops[op].payload = Payload::Callee(derivative);
+        let has_companions = |index: usize, _| call.args[index] != Activity::Const;
+        let operands = self.arguments_with_companions(op, &data.operands, has_companions)?;
         self.function.ops[op].operands = operands;
-        for (&result, &activity) in data.results.iter().zip(&results) {
+        for (&result, &activity) in data.results.iter().zip(&call.results) {
             if activity != Activity::Const {
                 self.add_companion_results(op, result);
             }
         }
-        self.keep(region, op);
+        let key = Key { call, primal: true };
+        let derivative = self.mode.session.derivative_for_call(key);
+        self.function.ops[op].payload = Payload::Callee(derivative);
+        self.keep(op);
         Ok(())
     }
 
-    fn visit_call_with_rule(
+    pub(super) fn visit_call_with_rule(
         &mut self,
-        region: Region,
         op: Op,
         callee: FunctionId,
         rule: FunctionId,
     ) -> Result<(), Error> {
         let data = self.function.ops[op].clone();
-        self.check_no_transport(op, &data.operands, &data.results)?;
-        self.refuse_constants(op, &data.operands)?;
         if self.width() > 1
             && let Err(refusal) = check_repeatable(self.module(), callee)
         {
             return Err(self.error(op, refusal));
         }
-        let mut mask = 0u64;
         let mut companions: Vec<Option<Lanes>> = Vec::new();
-        for (index, &arg) in data.operands.iter().enumerate() {
-            let ty = self.function.ty(arg);
-            if self.activity_of(arg) != Activity::Const {
-                mask |= 1u64.wrapping_shl(index as u32);
-            }
-            companions.push(if usual_activity(ty) == Activity::Const {
-                None
-            } else {
-                Some(self.companions_of(region, op, arg, &[])?)
+        for &arg in &data.operands {
+            companions.push(match Self::has_usual_companions(self.function.ty(arg)) {
+                true => Some(self.companions_of(op, arg, &[])?),
+                false => None,
             });
         }
-        self.keep(region, op);
-        let width = self.width();
-        let results = call_rule(
-            &mut self.function,
-            region,
-            op,
-            rule,
-            &companions,
-            mask,
-            width,
-        );
+        let mask = self.mask_of(&data.operands);
+        self.keep(op);
+        let (region, width) = (self.region, self.width());
+        let function = &mut self.function;
+        let results = call_rule(function, region, op, rule, &companions, mask, width);
         for (&result, lanes) in data.results.iter().zip(results) {
             if let Some(lanes) = lanes
                 && self.has_companions(result)
@@ -187,74 +73,17 @@ impl Sweep<'_, '_> {
         Ok(())
     }
 
-    /// Rules and code behind pointers know tangents of floats and shadows of pointers, but none of integers.
-    fn check_no_transport(
-        &self,
+    pub(super) fn visit_call_of_table(
+        &mut self,
         op: Op,
-        operands: &[Value],
-        results: &[Value],
-    ) -> Result<(), Error> {
-        let transports = |&value: &Value| {
-            self.function.ty(value).is_int() && self.activity_of(value) != Activity::Const
-        };
-        if operands.iter().chain(results).any(transports) {
-            return Err(self.error(op, Refusal::FloatAsInteger));
-        }
-        Ok(())
-    }
-
-    /// A call through a pointer, whose shadow leads to a table with the address of the derivative.
-    pub(super) fn visit_indirect_call(&mut self, region: Region, op: Op) -> Result<(), Error> {
-        if !self.is_active_call(op) {
-            self.keep(region, op);
-            return Ok(());
-        }
-        let data = self.function.ops[op].clone();
-        let (target, args) = (data.operands[0], &data.operands[1..]);
-        self.check_no_transport(op, args, &data.results)?;
-        self.refuse_constants(op, args)?;
-        if args.iter().any(|&arg| self.leads_to_union(arg)) {
-            return Err(self.error(op, Refusal::UnionToPointer));
-        }
-        let known = matches!(
-            self.function.constant_of(target),
-            Some(Constant::Function(_))
-        );
-        if !known && !self.has_shadow(target) {
-            return Err(self.error(op, Refusal::NoTable));
-        }
-        let (objects, activities) = (&self.objects, &self.activities);
-        if !known && may_be_constant_code(objects, activities, &self.function, target) {
-            return Err(self.error(op, Refusal::ConstantCode));
-        }
-        let table = self.shadows_to_follow(region, op, target)?[0];
-        let mut operands: SmallVec<[Value; 4]> = SmallVec::new();
-        for &arg in args {
-            operands.push(arg);
-            if usual_activity(self.function.ty(arg)) != Activity::Const {
-                operands.extend(self.companions_of(region, op, arg, &[])?);
-            }
-        }
-        let mut b = self.builder(region, op);
-        if !known {
-            stop_without_table(&mut b, target, table);
-        }
+        table: Value,
+        mut operands: SmallVec<[Value; 4]>,
+    ) {
+        let mut b = self.builder(op);
         let derivative = b.load(Type::PTR, table, Alignment::natural(Type::PTR));
         operands.insert(0, derivative);
         self.function.ops[op].operands = operands;
-        for &result in &data.results {
-            if usual_activity(self.function.ty(result)) != Activity::Const {
-                self.add_companion_results(op, result);
-            }
-        }
-        let types: Vec<Type> = self.function.ops[op]
-            .results
-            .iter()
-            .map(|&result| self.function.ty(result))
-            .collect();
-        self.function.ops[op].payload = Payload::Results(types.into());
-        self.keep(region, op);
-        Ok(())
+        self.add_usual_companion_results(op);
     }
 }
 
@@ -268,13 +97,13 @@ pub(super) fn wrap_rule(
     let module = &*session.module;
     let width = session.width();
     if width > 1 {
-        check_repeatable(module, key.function)
-            .map_err(|refusal| Error::of(&module.functions[key.function].name, refusal))?;
+        check_repeatable(module, key.call.function)
+            .map_err(|refusal| Error::of(&module.functions[key.call.function].name, refusal))?;
     }
     let mut wrapper = Wrapper::new(session, key, id);
     let mut mask = 0u64;
-    for index in 0..key.args.len() {
-        if key.args[index] != Activity::Const {
+    for index in 0..key.call.args.len() {
+        if key.call.args[index] != Activity::Const {
             mask |= 1u64.wrapping_shl(index as u32);
         }
         let ty = wrapper.function.ty(wrapper.args[index]);
@@ -289,7 +118,7 @@ pub(super) fn wrap_rule(
         }
     }
     let region = wrapper.function.body();
-    let op = wrapper.call_primal(key.function);
+    let op = wrapper.call_primal(key.call.function);
     let tangents = call_rule(
         &mut wrapper.function,
         region,
@@ -308,11 +137,11 @@ pub(super) fn wrap_inactive(
     key: &Key,
     id: FunctionId,
 ) -> Result<Function, Error> {
-    let primal = &session.module.functions[key.function];
+    let primal = &session.module.functions[key.call.function];
     let gives_shadow = primal
         .results
         .iter()
-        .zip(&key.results)
+        .zip(&key.call.results)
         .any(|(ty, &activity)| activity != Activity::Const && !ty.is_float());
     if gives_shadow {
         let function = primal.name.clone();
@@ -322,7 +151,7 @@ pub(super) fn wrap_inactive(
         ));
     }
     let mut wrapper = Wrapper::new(session, key, id);
-    let op = wrapper.call_primal(key.function);
+    let op = wrapper.call_primal(key.call.function);
     let width = session.width();
     let zeros: Vec<Option<Lanes>> = primal
         .results
@@ -356,14 +185,14 @@ impl Wrapper {
         function.facts = declared.facts.clone();
         let mut values = function.arguments().to_vec().into_iter();
         let (mut args, mut companions) = (Vec::new(), Vec::new());
-        for activity in &key.args {
+        for activity in &key.call.args {
             args.extend(values.next());
             companions.push(
                 (*activity != Activity::Const)
                     .then(|| values.by_ref().take(session.width()).collect()),
             );
         }
-        let results = session.module.functions[key.function].results.clone();
+        let results = session.module.functions[key.call.function].results.clone();
         Wrapper {
             function,
             args,
@@ -382,7 +211,7 @@ impl Wrapper {
         if key.primal {
             returned.extend(&self.function.ops[op].results[..self.results.len()]);
         }
-        for (lanes, &activity) in tangents.iter().zip(&key.results) {
+        for (lanes, &activity) in tangents.iter().zip(&key.call.results) {
             if activity == Activity::Const {
                 continue;
             }

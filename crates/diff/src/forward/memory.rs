@@ -3,83 +3,34 @@
 //! Floats of a shadow are tangents. Pointers there lead to shadows; integers are those of the primal, so that a shadow
 //! structure has the shape of its primal. Derivative code never looks at them.
 
-use super::companions::Lanes;
-use super::sweep::Sweep;
+use super::sweep::Tangents;
 use crate::error::Error;
 use crate::memory::{self, Cells};
 use crate::objects::Kind;
-use crate::statics::{self, stop_without_shadow};
-use ferrozyme_ir::{Alignment, Constant, Op, Opcode, Payload, Region, Type, Value};
-use ferrozyme_refusal::Refusal;
+use crate::shadows::{Lanes, Sweep};
+use crate::unions;
+use ferrozyme_ir::{Alignment, Builder, Constant, IntPredicate, Op, Opcode, Type, Value};
 
-impl Sweep<'_, '_> {
+impl Sweep<'_, Tangents<'_, '_>> {
     /// The tangent of a loaded float is loaded from the shadow, as is the shadow of a loaded pointer.
-    pub(super) fn visit_load(&mut self, region: Region, op: Op) -> Result<(), Error> {
-        self.keep(region, op);
+    pub(super) fn visit_load(&mut self, op: Op) -> Result<(), Error> {
+        self.keep(op);
         let data = self.function.ops[op].clone();
         let (result, address) = (data.results[0], data.operands[0]);
         if !self.has_companions(result) {
             return Ok(());
         }
-        if !self.has_shadow(address) && self.is_part_of_number(result) {
-            return Ok(());
-        }
-        if !self.has_shadow(address) || self.is_union_of_others(result, address) {
+        if self.is_union_of_others(result, address) {
             return Err(self.lost_shadow(op));
         }
-        let ty = self.function.ty(result);
-        let shadows = self.shadows_to_follow(region, op, address)?;
-        let mut b = self.builder(region, op);
-        let lanes: Lanes = shadows
-            .iter()
-            .map(|&shadow| b.value(Opcode::Load, &[shadow], data.payload.clone(), ty))
-            .collect();
-        let lanes = self.tangents_unless_constant(region, op, address, &shadows, lanes);
-        let needs_shadow = ty == Type::PTR && self.needs_shadow(result);
-        if needs_shadow && self.is_in_union(address) {
-            self.doubtful.insert(result);
-        } else if needs_shadow && self.session.checks_pointers() {
-            let mut b = self.builder(region, op);
-            for &shadow in &lanes {
-                stop_without_shadow(&mut b, result, shadow, false);
-            }
-        }
-        self.set_companions(result, &lanes);
-        self.check_part(region, op, &shadows);
+        let shadows = self.load_companions(op)?;
+        self.check_part(op, &shadows);
         Ok(())
     }
 
-    /// Stops the program ahead of an operation that goes on with a pointer which was found where floats are at times, and leads to memory without a shadow.
-    pub(super) fn check_followed(&mut self, region: Region, op: Op) {
-        if self.doubtful.is_empty() {
-            return;
-        }
-        let data = &self.function.ops[op];
-        for pointer in statics::followed(data, |pointer| self.doubtful.contains(&pointer)) {
-            let lanes = self.companions.get(pointer).map(Lanes::from_slice);
-            if let Some(lanes) = lanes
-                && self.checked.insert((region, pointer))
-            {
-                self.session.may_stop = true;
-                let mut b = self.builder(region, op);
-                for shadow in lanes {
-                    stop_without_shadow(&mut b, pointer, shadow, true);
-                }
-            }
-        }
-    }
-
-    /// Whether a pointer leads to where words are floats with derivatives at times, and at others something else.
-    fn is_in_union(&self, pointer: Value) -> bool {
-        let class = self.objects.class_of(&self.function, pointer);
-        class.is_some_and(|(class, _)| {
-            self.activities.is_active_class(class) && self.objects.has_unions(class)
-        })
-    }
-
     /// What is stored to the shadow: tangents of floats (zeros, where they have none), shadows of pointers, integers as they are.
-    pub(super) fn visit_store(&mut self, region: Region, op: Op) -> Result<(), Error> {
-        self.keep(region, op);
+    pub(super) fn visit_store(&mut self, op: Op) -> Result<(), Error> {
+        self.keep(op);
         let data = self.function.ops[op].clone();
         let (value, address) = (data.operands[0], data.operands[1]);
         let ty = self.function.ty(value);
@@ -101,10 +52,10 @@ impl Sweep<'_, '_> {
             }
             _ => Default::default(),
         };
-        let lanes = self.companions_of(region, op, value, &parts)?;
-        let shadows = self.shadows_to_follow(region, op, address)?;
-        let shadows = self.shadows_to_write(region, op, (value, &lanes), (address, &shadows));
-        let mut b = self.builder(region, op);
+        let lanes = self.companions_of(op, value, &parts)?;
+        let shadows = self.shadows_to_follow(op, address)?;
+        let shadows = self.shadows_to_write(op, (value, &lanes), (address, &shadows));
+        let mut b = self.builder(op);
         for (&lane, &shadow) in lanes.iter().zip(&shadows) {
             b.op(Opcode::Store, &[lane, shadow], data.payload.clone(), &[]);
         }
@@ -112,8 +63,8 @@ impl Sweep<'_, '_> {
     }
 
     /// Adds the tangent to the shadow; what was there is the tangent of the old value. Sums of integers have no part in this.
-    pub(super) fn visit_atomic_add(&mut self, region: Region, op: Op) -> Result<(), Error> {
-        self.keep(region, op);
+    pub(super) fn visit_atomic_add(&mut self, op: Op) -> Result<(), Error> {
+        self.keep(op);
         let data = self.function.ops[op].clone();
         let (address, value, old) = (data.operands[0], data.operands[1], data.results[0]);
         let ty = self.function.ty(value);
@@ -121,10 +72,10 @@ impl Sweep<'_, '_> {
         if !ty.is_float() || !self.points_to_active(address) || !wanted {
             return Ok(());
         }
-        let tangents = self.companions_of(region, op, value, &[])?;
-        let shadows = self.shadows_to_follow(region, op, address)?;
-        let shadows = self.shadows_to_write(region, op, (value, &tangents), (address, &shadows));
-        let mut b = self.builder(region, op);
+        let tangents = self.companions_of(op, value, &[])?;
+        let shadows = self.shadows_to_follow(op, address)?;
+        let shadows = self.shadows_to_write(op, (value, &tangents), (address, &shadows));
+        let mut b = self.builder(op);
         let lanes: Lanes = shadows
             .iter()
             .zip(&tangents)
@@ -140,49 +91,25 @@ impl Sweep<'_, '_> {
     }
 
     /// A shadow is as large as its primal and starts as zeros.
-    pub(super) fn visit_allocation(&mut self, region: Region, op: Op) -> Result<(), Error> {
-        self.keep(region, op);
-        let data = self.function.ops[op].clone();
-        let result = data.results[0];
-        if !self.has_shadow(result) {
-            return Ok(());
+    pub(super) fn visit_allocation(&mut self, op: Op) -> Result<(), Error> {
+        self.keep(op);
+        if self.has_shadow(self.function.result(op)) {
+            self.allocate_shadows(op);
         }
-        let width = self.width();
-        let mut b = self.builder(region, op);
-        let lanes: Lanes = (0..width)
-            .map(|_| match &data.payload {
-                Payload::Alloc { align, family, .. } => {
-                    let payload = Payload::Alloc {
-                        align: *align,
-                        zeroed: true,
-                        family: family.clone(),
-                    };
-                    b.value(Opcode::Alloc, &data.operands, payload, Type::PTR)
-                }
-                payload => {
-                    let shadow = b.value(data.opcode, &data.operands, payload.clone(), Type::PTR);
-                    let zero = b.zero(Type::I8);
-                    let operands = [shadow, zero, data.operands[0]];
-                    b.op(Opcode::Fill, &operands, payload.clone(), &[]);
-                    shadow
-                }
-            })
-            .collect();
-        self.set_companions(result, &lanes);
         Ok(())
     }
 
     /// Shadows are released with their primal.
-    pub(super) fn visit_free(&mut self, region: Region, op: Op) -> Result<(), Error> {
-        self.keep(region, op);
+    pub(super) fn visit_free(&mut self, op: Op) -> Result<(), Error> {
+        self.keep(op);
         let data = self.function.ops[op].clone();
         let address = data.operands[0];
         if !self.has_shadow(address) {
             return Ok(());
         }
-        let shadows = self.shadows_to_follow(region, op, address)?;
-        let is_apart = memory::has_shadow_apart(&self.objects, &self.function, address);
-        let mut b = self.builder(region, op);
+        let shadows = self.shadows_to_follow(op, address)?;
+        let is_apart = memory::has_shadow_apart(self.objects, &self.function, address);
+        let mut b = self.builder(op);
         for shadow in shadows {
             let mut operands = data.operands.clone();
             operands[0] = shadow;
@@ -194,29 +121,29 @@ impl Sweep<'_, '_> {
     }
 
     /// Shadows are copied as their primals are. What comes from memory without a shadow has zero tangents.
-    pub(super) fn visit_copy(&mut self, region: Region, op: Op) -> Result<(), Error> {
-        self.keep(region, op);
+    pub(super) fn visit_copy(&mut self, op: Op) -> Result<(), Error> {
+        self.keep(op);
         let data = self.function.ops[op].clone();
         let (to, from, bytes) = (data.operands[0], data.operands[1], data.operands[2]);
         if !self.has_shadow(to) {
             return Ok(());
         }
-        let to_shadows = self.shadows_to_follow(region, op, to)?;
+        let to_shadows = self.shadows_to_follow(op, to)?;
         if self.has_shadow(from) {
-            let from_shadows = self.shadows_to_follow(region, op, from)?;
+            let from_shadows = self.shadows_to_follow(op, from)?;
             let cells = match self.may_be_constant(from) {
                 true => Some(self.cells(op, to, Some(from))?),
                 false => None,
             };
             for (&to_shadow, &shadow) in to_shadows.iter().zip(&from_shadows) {
                 let from = (from, shadow);
-                let bytes = self.bytes_to_write(region, op, (to, to_shadow), Some(from), bytes);
+                let bytes = self.bytes_to_write(op, (to, to_shadow), Some(from), bytes);
                 if let Some(cells) = &cells {
-                    self.copy_unless_constant(region, op, cells, to_shadow, from, bytes);
+                    self.copy_unless_constant(op, cells, to_shadow, from, bytes);
                     continue;
                 }
                 let operands = [to_shadow, shadow, bytes];
-                let mut b = self.builder(region, op);
+                let mut b = self.builder(op);
                 b.op(data.opcode, &operands, data.payload.clone(), &[]);
             }
             return Ok(());
@@ -231,35 +158,30 @@ impl Sweep<'_, '_> {
             if leads_on {
                 return Err(self.lost_shadow(op));
             }
-            self.fill_with_zeros(region, op, (to, &to_shadows), bytes);
+            self.fill_with_zeros(op, (to, &to_shadows), bytes);
             return Ok(());
         }
         for &shadow in &to_shadows {
-            let bytes = self.bytes_to_write(region, op, (to, shadow), None, bytes);
-            let mut b = self.builder(region, op);
-            // A shadow and a primal never overlap.
-            memory::copy_other_fields(&mut b, &cells, shadow, from, bytes, false);
-            if cells.has_floats() {
-                memory::zero_floats(&mut b, &cells, shadow, bytes);
-            }
+            let bytes = self.bytes_to_write(op, (to, shadow), None, bytes);
+            copy_without_floats(&mut self.builder(op), &cells, shadow, from, bytes);
         }
         Ok(())
     }
 
     /// Filled floats have zero tangents; the rest of a shadow is filled as its primal is.
-    pub(super) fn visit_fill(&mut self, region: Region, op: Op) -> Result<(), Error> {
-        self.keep(region, op);
+    pub(super) fn visit_fill(&mut self, op: Op) -> Result<(), Error> {
+        self.keep(op);
         let data = self.function.ops[op].clone();
         let (to, byte, bytes) = (data.operands[0], data.operands[1], data.operands[2]);
         if !self.has_shadow(to) {
             return Ok(());
         }
-        let shadows = self.shadows_to_follow(region, op, to)?;
+        let shadows = self.shadows_to_follow(op, to)?;
         let zeros = self.function.constant_of(byte) == Some(&Constant::Bits(0));
         if zeros {
             for &shadow in &shadows {
-                let bytes = self.bytes_to_write(region, op, (to, shadow), None, bytes);
-                let mut b = self.builder(region, op);
+                let bytes = self.bytes_to_write(op, (to, shadow), None, bytes);
+                let mut b = self.builder(op);
                 b.op(
                     Opcode::Fill,
                     &[shadow, byte, bytes],
@@ -271,12 +193,12 @@ impl Sweep<'_, '_> {
         }
         let cells = self.cells(op, to, None)?;
         if cells.has_unions() {
-            self.fill_with_zeros(region, op, (to, &shadows), bytes);
+            self.fill_with_zeros(op, (to, &shadows), bytes);
             return Ok(());
         }
         for &shadow in &shadows {
-            let bytes = self.bytes_to_write(region, op, (to, shadow), None, bytes);
-            let mut b = self.builder(region, op);
+            let bytes = self.bytes_to_write(op, (to, shadow), None, bytes);
+            let mut b = self.builder(op);
             memory::fill_other_fields(&mut b, &cells, shadow, byte, bytes);
             if cells.has_floats() {
                 memory::zero_floats(&mut b, &cells, shadow, bytes);
@@ -296,25 +218,54 @@ impl Sweep<'_, '_> {
                 || self.objects.is_part_of_union(&self.function, value))
     }
 
-    fn fill_with_zeros(
-        &mut self,
-        region: Region,
-        op: Op,
-        (to, shadows): (Value, &[Value]),
-        bytes: Value,
-    ) {
+    fn fill_with_zeros(&mut self, op: Op, (to, shadows): (Value, &[Value]), bytes: Value) {
         for &shadow in shadows {
-            let bytes = self.bytes_to_write(region, op, (to, shadow), None, bytes);
-            let mut b = self.builder(region, op);
+            let bytes = self.bytes_to_write(op, (to, shadow), None, bytes);
+            let mut b = self.builder(op);
             let zero = b.zero(Type::I8);
             b.fill(shadow, zero, bytes, Alignment::ONE);
         }
     }
 
-    /// What the bytes from a pointer on are.
-    fn cells(&self, op: Op, to: Value, from: Option<Value>) -> Result<Cells, Error> {
-        let bytes = self.function.ops[op].operands[2];
-        Cells::at(&self.objects, &self.function, to, from, bytes)
-            .map_err(|what| self.error(op, Refusal::UnknownBytes { what }))
+    /// Copies a shadow, of which nothing but the floats is copied from constant memory: they are zero.
+    fn copy_unless_constant(
+        &mut self,
+        op: Op,
+        cells: &Cells,
+        to_shadow: Value,
+        (from, from_shadow): (Value, Value),
+        bytes: Value,
+    ) {
+        let data = self.function.ops[op].clone();
+        self.looks_at_addresses |= cells.has_unions();
+        let mut b = self.builder(op);
+        let constant = b.icmp(IntPredicate::Eq, from, from_shadow);
+        unions::either(
+            &mut b,
+            constant,
+            |b| match cells.has_unions() {
+                true => unions::put_marks(b, to_shadow, bytes),
+                false => copy_without_floats(b, cells, to_shadow, from, bytes),
+            },
+            |b| {
+                let operands = [to_shadow, from_shadow, bytes];
+                b.op(data.opcode, &operands, data.payload, &[]);
+            },
+        );
+    }
+}
+
+/// Copies memory without derivatives to a shadow: its floats are zero there.
+fn copy_without_floats(
+    b: &mut Builder<'_>,
+    cells: &Cells,
+    shadow: Value,
+    from: Value,
+    bytes: Value,
+) {
+    // A shadow and a primal never overlap.
+    memory::copy_other_fields(b, cells, shadow, from, bytes, false);
+    if cells.has_floats() {
+        memory::zero_floats(b, cells, shadow, bytes);
     }
 }

@@ -3,76 +3,24 @@
 //! A word is checked where it is calculated with. Of a part of one all of the word is looked at, where it is read: half of a tangent may be zero. Parts that are only moved are not checked, and
 //! move their part of the tangent along.
 
-use super::companions::Lanes;
-use super::sweep::Sweep;
+use super::sweep::Tangents;
 use crate::activity::flows;
-use crate::objects::ValueKind;
-use crate::request::Activity;
+use crate::shadows::Sweep;
 use crate::unions;
-use ferrozyme_ir::{FunctionId, IntPredicate, Op, Opcode, Region, Value, returning_ops};
+use ferrozyme_ir::{IntPredicate, Op, Opcode, Value, returning_ops};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-impl Sweep<'_, '_> {
-    /// Ahead of an operation: stops the program where a word that it calculates with is a float with a tangent. What has no companions is none.
-    pub(super) fn check_numbers(&mut self, region: Region, op: Op) {
-        if !self.activities.needs_numbers(op) {
-            return;
-        }
-        for word in self.function.ops[op].operands.clone() {
-            self.check_number(region, op, word);
-        }
-    }
-
-    /// Ahead of a call: words that the callee calculates with are numbers, and have no companions there.
-    pub(super) fn check_number_arguments(
-        &mut self,
-        region: Region,
-        op: Op,
-        callee: FunctionId,
-        activities: &mut [Activity],
-    ) {
-        let arguments = self.function.ops[op].operands.clone();
-        let is_word = |&value: &Value| self.objects.union_of_value(&self.function, value).is_some();
-        let words: Vec<bool> = arguments.iter().map(is_word).collect();
-        if !words.contains(&true) {
-            return;
-        }
-        let objects = self.session.objects.get(self.session.module, callee);
-        for (index, &argument) in arguments.iter().enumerate() {
-            let function = &self.session.module.functions[callee];
-            let param = function.body.and_then(|_| function.arguments().get(index));
-            let calculates = param
-                .is_some_and(|&param| objects.kind_of_value(function, param) == ValueKind::Integer);
-            if calculates && words[index] && activities[index] != Activity::Const {
-                self.check_number(region, op, argument);
-                activities[index] = Activity::Const;
-            }
-        }
-    }
-
-    fn check_number(&mut self, region: Region, op: Op, word: Value) {
-        let is_union = self.objects.union_of_value(&self.function, word).is_some();
-        let Some(lanes) = self.companions.get(word).filter(|_| is_union) else {
-            return;
-        };
-        let lanes = Lanes::from_slice(lanes);
-        self.session.may_stop = true;
-        let mut b = self.builder(region, op);
-        for tangent in lanes {
-            unions::check_no_tangent(&mut b, word, tangent);
-        }
-    }
-
+impl Sweep<'_, Tangents<'_, '_>> {
     /// Behind a load: stops the program where what was read is part of a float with a tangent, and is calculated with.
-    pub(super) fn check_part(&mut self, region: Region, op: Op, shadows: &[Value]) {
-        if !self.calculated_parts.contains(&op) {
+    pub(super) fn check_part(&mut self, op: Op, shadows: &[Value]) {
+        if !self.mode.calculated_parts.contains(&op) {
             return;
         }
         let address = self.function.ops[op].operands[0];
-        self.session.may_stop = true;
-        self.session.looks_at_addresses = true;
+        self.may_stop = true;
+        self.looks_at_addresses = true;
         let may_be_constant = self.may_be_constant(address);
-        let mut b = self.builder(region, op);
+        let mut b = self.builder(op);
         for &shadow in shadows {
             match may_be_constant {
                 false => unions::check_part_of_number(&mut b, address, shadow),

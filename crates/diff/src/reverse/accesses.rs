@@ -1,7 +1,6 @@
 //! What becomes of adjoints at loads, stores and copies.
 
 use super::{Mirror, alignment};
-use crate::constants;
 use crate::memory;
 use crate::step::{Copied, Stored};
 use crate::unions;
@@ -101,7 +100,7 @@ impl Mirror<'_, '_> {
                 };
                 let constant = self.lookup(constant);
                 let forget = |b: &mut Builder<'_>| memory::zero_floats(b, cells, to, bytes);
-                constants::either(&mut self.b, constant, forget, return_floats);
+                unions::either(&mut self.b, constant, forget, return_floats);
             }
         }
     }

@@ -5,10 +5,10 @@ use ferrozyme_ir::{Function, Value};
 use smallvec::SmallVec;
 
 /// One value for each direction.
-pub(super) type Lanes = SmallVec<[Value; 4]>;
+pub(crate) type Lanes = SmallVec<[Value; 4]>;
 
 /// The companions of the values of a function.
-pub(super) struct Companions {
+pub(crate) struct Companions {
     width: usize,
     /// Where the companions of a value start in `lanes`, counted from 1; 0 where it has none.
     starts: SecondaryMap<Value, u32>,
@@ -16,7 +16,7 @@ pub(super) struct Companions {
 }
 
 impl Companions {
-    pub(super) fn new(width: usize) -> Companions {
+    pub(crate) fn new(width: usize) -> Companions {
         Companions {
             width,
             starts: SecondaryMap::new(),
@@ -24,14 +24,19 @@ impl Companions {
         }
     }
 
+    /// How many companions a value has, if any.
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+
     /// The companions of a value. A float without them has the tangent zero.
-    pub(super) fn get(&self, value: Value) -> Option<&[Value]> {
+    pub(crate) fn get(&self, value: Value) -> Option<&[Value]> {
         let start = (self.starts[value] as usize).checked_sub(1)?;
         Some(&self.lanes[start..start + self.width])
     }
 
     /// Gives a value its companions, and gives those names: `x'`, or `x'0`, `x'1` and so on.
-    pub(super) fn set(&mut self, function: &mut Function, value: Value, lanes: &[Value]) {
+    pub(crate) fn set(&mut self, function: &mut Function, value: Value, lanes: &[Value]) {
         debug_assert_eq!(lanes.len(), self.width);
         self.starts[value] = self.lanes.len() as u32 + 1;
         self.lanes.extend_from_slice(lanes);

@@ -1,0 +1,514 @@
+//! The one transformation that adds shadows to a program, for both modes of differentiation.
+//!
+//! The primal is copied; its values, operations and regions keep their ids, so that what the analyses found out applies to the copy. Each pointer into shadowed memory gets a
+//! *companion* that points to the same place in the shadow, for each direction that is differentiated in: parameters, allocations, offsets, loaded pointers, results and carried values of regions.
+//! What the program stores besides floats is stored to the shadow as well, so that a shadow structure has the shape of its primal.
+//!
+//! ```text
+//! %p = load ptr %x align 8                         %p  = load ptr %x align 8
+//! %r = if %c -> (ptr) {                            %p' = load ptr %x' align 8
+//!   yield %p                                 →     %r, %r' = if %c -> (ptr, ptr) {
+//! } else { yield %q }                                yield %p, %p'
+//!                                                  } else { yield %q, %q' }
+//! ```
+//!
+//! A [`Mode`] says what is done with them: forward mode keeps the tangents of floats beside them, and in their shadows (`forward.rs`); reverse mode notes a step of the reverse sweep for each operation
+//! (`augment.rs`), during whose forward sweep floats of shadows are zero.
+//!
+//! Assumes: the module verifies. Regions that end in `trap` stay as they are: nobody sees a derivative from there.
+//!
+//! - `shadows/values.rs`: which values have companions, and how they come by them,
+//! - `shadows/memory.rs`: loads, allocation, copies and fills as far as both modes do the same,
+//! - `shadows/constants.rs`: memory with derivatives, and memory of constant arguments, behind one pointer,
+//! - `shadows/calls.rs`: what a call needs of the derivative of its callee,
+//! - `shadows/companions.rs`: who is whose companion.
+
+mod calls;
+mod companions;
+mod constants;
+mod memory;
+mod values;
+
+pub(crate) use calls::{Signature, floats_among};
+pub(crate) use companions::{Companions, Lanes};
+
+use crate::activity::Activities;
+use crate::error::Error;
+use crate::objects::{Bytes, Objects};
+use crate::request::Activity;
+use crate::shadowing;
+use crate::statics::{self, stop_without_shadow};
+use ferrozyme_ir::{
+    Builder, Constant, Function, FunctionId, GlobalId, Module, Op, OpData, Opcode, Region, Value,
+    ValueDef,
+};
+use ferrozyme_opt::{first_carried, first_yielded};
+use ferrozyme_refusal::Refusal;
+use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Who makes the derivatives of one request.
+pub(crate) trait Derivatives {
+    /// The module.
+    fn module(&self) -> &Module;
+
+    /// The module, for adding to it.
+    fn module_mut(&mut self) -> &mut Module;
+
+    /// What a function alone tells of its memory, whoever calls it.
+    fn own_objects(&mut self, function: FunctionId) -> Arc<Objects>;
+
+    /// Whether pointers that are found in memory may have no shadow, though what they lead to needs one: see `statics.rs`.
+    fn checks_pointers(&mut self) -> bool;
+
+    /// The table that stands for the derivatives of a function whose address is taken.
+    fn shadow_of_function(&mut self, function: FunctionId) -> Result<Constant, Error>;
+
+    /// The shadow of a global in one direction. To some code floats there may share their place with other things, or what is there may go to such a place.
+    fn shadow_of_global(
+        &mut self,
+        global: GlobalId,
+        lane: usize,
+        in_unions: bool,
+    ) -> Result<Constant, Error>;
+}
+
+/// What is done with shadows.
+pub(crate) trait Mode: Sized {
+    /// Whether floats have companions, their tangents. If not, floats of shadows are zero, and integers that may be floats have a companion that tells which they are: see `unions.rs`.
+    const TANGENTS: bool;
+
+    fn session(&self) -> &dyn Derivatives;
+    fn session_mut(&mut self) -> &mut dyn Derivatives;
+
+    /// The companion of an integer that has none and carries no address. `parts` says what its bytes are where it goes.
+    fn companion_of_number(
+        sweep: &mut Sweep<'_, Self>,
+        op: Op,
+        number: Value,
+        parts: &[Bytes],
+    ) -> Result<Value, Error>;
+
+    /// Stops the program if a word that is calculated with is a float with a derivative.
+    fn check_number(b: &mut Builder<'_>, word: Value, companion: Value);
+
+    /// Ahead of the operations of a region.
+    fn enter(_: &mut Sweep<'_, Self>) {}
+
+    /// Behind an operation that was repeated on companions.
+    fn moved(_: &mut Sweep<'_, Self>, _: Op) {}
+
+    /// Behind the regions of an operation.
+    fn leave(_: &mut Sweep<'_, Self>, _: Op) {}
+
+    /// At the end of the function.
+    fn end(sweep: &mut Sweep<'_, Self>, terminator: Op) -> Result<(), Error>;
+
+    /// Accesses to memory, and operations that do more than to move values.
+    fn visit(sweep: &mut Sweep<'_, Self>, op: Op) -> Result<(), Error>;
+
+    /// That part of a user's rule by which a call is differentiated.
+    fn rule(rule: &ferrozyme_ir::Rule) -> Option<FunctionId>;
+
+    /// A call of a function with that.
+    fn visit_call_with_rule(
+        sweep: &mut Sweep<'_, Self>,
+        op: Op,
+        callee: FunctionId,
+        rule: FunctionId,
+    ) -> Result<(), Error>;
+
+    /// A call of a function with a body.
+    fn visit_call_with_body(
+        sweep: &mut Sweep<'_, Self>,
+        op: Op,
+        signature: Signature,
+    ) -> Result<(), Error>;
+
+    /// A call through a pointer, given its table of derivatives, and the arguments with their companions.
+    fn visit_call_of_table(
+        sweep: &mut Sweep<'_, Self>,
+        op: Op,
+        table: Value,
+        operands: SmallVec<[Value; 4]>,
+    ) -> Result<(), Error>;
+}
+
+/// A function on its way to its derivative.
+pub(crate) struct Sweep<'a, M> {
+    pub mode: M,
+    /// What was found out about the primal.
+    pub objects: &'a Objects,
+    /// What is active there.
+    pub activities: &'a Activities,
+    /// What the arguments mean.
+    pub args: &'a [Activity],
+    /// What the results mean.
+    pub results: &'a [Activity],
+    /// The arguments of the primal.
+    pub arguments: Vec<Value>,
+    /// The primal, with more and more of its shadows.
+    pub function: Function,
+    pub companions: Companions,
+    /// Where operations are added now.
+    pub region: Region,
+    /// Pointers that were found where floats are at times, and may have no shadow.
+    doubtful: FxHashSet<Value>,
+    /// Where that was checked.
+    checked: FxHashSet<(Region, Value)>,
+    /// Whether the program may stop where the primal does not.
+    pub may_stop: bool,
+    /// Whether addresses are looked at as numbers where the primal does not.
+    pub looks_at_addresses: bool,
+}
+
+impl<'a, M: Mode> Sweep<'a, M> {
+    pub(crate) fn new(
+        mode: M,
+        function: Function,
+        (objects, activities): (&'a Objects, &'a Activities),
+        call: &'a Signature,
+        directions: usize,
+    ) -> Sweep<'a, M> {
+        Sweep {
+            mode,
+            objects,
+            activities,
+            args: &call.args,
+            results: &call.results,
+            arguments: function.arguments().to_vec(),
+            companions: Companions::new(directions),
+            region: function.body(),
+            function,
+            doubtful: FxHashSet::default(),
+            checked: FxHashSet::default(),
+            may_stop: false,
+            looks_at_addresses: false,
+        }
+    }
+
+    /// Visits all of the function, whose parameters have their companions.
+    pub(crate) fn run(&mut self) -> Result<(), Error> {
+        self.visit(self.function.body(), |sweep, terminator| {
+            M::end(sweep, terminator)
+        })
+    }
+
+    pub(crate) fn module(&self) -> &Module {
+        self.mode.session().module()
+    }
+
+    pub(crate) fn module_mut(&mut self) -> &mut Module {
+        self.mode.session_mut().module_mut()
+    }
+
+    /// In how many directions shadows lie.
+    pub(crate) fn width(&self) -> usize {
+        self.companions.width()
+    }
+
+    /// A builder where operations are added now, for code that belongs to `op`.
+    pub(crate) fn builder(&mut self, op: Op) -> Builder<'_> {
+        let location = self.function.ops[op].location;
+        let mut builder = Builder::new(&mut self.function, self.region);
+        builder.location = location;
+        builder
+    }
+
+    /// Puts an operation of the primal where it was.
+    pub(crate) fn keep(&mut self, op: Op) {
+        self.function.regions[self.region].ops.push(op);
+    }
+
+    pub(crate) fn error(&self, op: Op, refusal: Refusal) -> Error {
+        let module = self.module();
+        // By its own name, not by that of its derivative.
+        Error::at(
+            module,
+            &module.functions[self.objects.function()],
+            op,
+            refusal,
+        )
+    }
+
+    pub(crate) fn lost_shadow(&self, op: Op) -> Error {
+        self.error(op, Refusal::LostShadow)
+    }
+
+    /// Puts companions behind each parameter that `has_companions`. Gives what the parameters are now.
+    pub(crate) fn add_companion_parameters(&mut self, has_companions: impl Fn(Activity) -> bool) {
+        let body = self.function.body();
+        let arguments = std::mem::take(&mut self.function.regions[body].args);
+        for (argument, &activity) in arguments.into_iter().zip(self.args) {
+            let index = self.function.regions[body].args.len() as u32;
+            self.function.values[argument].def = ValueDef::Argument {
+                region: body,
+                index,
+            };
+            self.function.regions[body].args.push(argument);
+            if has_companions(activity) {
+                self.add_companion_arguments(body, argument);
+            }
+        }
+    }
+
+    fn add_companion_arguments(&mut self, region: Region, argument: Value) {
+        let ty = self.function.ty(argument);
+        let lanes: Lanes = (0..self.width())
+            .map(|_| self.function.add_argument(region, ty))
+            .collect();
+        self.set_companions(argument, &lanes);
+    }
+
+    /// One new result of an operation for each direction, as companions of a value of the same type.
+    pub(crate) fn add_companion_results(&mut self, op: Op, value: Value) {
+        let ty = self.function.ty(value);
+        let lanes: Lanes = (0..self.width())
+            .map(|_| self.function.add_result(op, ty))
+            .collect();
+        self.set_companions(value, &lanes);
+    }
+
+    /// Visits the operations of a region, and hands companions on at its end.
+    fn visit(
+        &mut self,
+        region: Region,
+        end: impl FnOnce(&mut Self, Op) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        if self.function.ends_in_trap(region) {
+            return Ok(());
+        }
+        let outside = std::mem::replace(&mut self.region, region);
+        let mut ops = std::mem::take(&mut self.function.regions[region].ops);
+        let terminator = ops.pop().expect("a region ends in a terminator");
+        M::enter(self);
+        for op in ops {
+            self.visit_op(op)?;
+        }
+        self.check_followed(terminator);
+        end(self, terminator)?;
+        self.keep(terminator);
+        self.region = outside;
+        Ok(())
+    }
+
+    fn visit_op(&mut self, op: Op) -> Result<(), Error> {
+        if self.activities.needs_numbers(op) {
+            for word in self.function.ops[op].operands.clone() {
+                self.check_number(op, word);
+            }
+        }
+        self.check_followed(op);
+        match self.function.ops[op].opcode {
+            Opcode::Call => self.visit_call(op),
+            Opcode::CallIndirect => self.visit_indirect_call(op),
+            Opcode::If | Opcode::Switch | Opcode::For | Opcode::Loop => self.visit_structured(op),
+            _ => match self.moved_operands(op) {
+                Some(moved) => self.visit_move(op, moved),
+                None => M::visit(self, op),
+            },
+        }
+    }
+
+    /// The operands by whose companions an operation gives those of its result, if it only moves what has companions.
+    fn moved_operands(&self, op: Op) -> Option<Range<usize>> {
+        let OpData {
+            opcode,
+            operands,
+            results,
+            ..
+        } = &self.function.ops[op];
+        let &result = results.first()?;
+        // Sums and the like of floats have rules.
+        let moves = || self.has_companions(result) && !self.function.ty(result).is_float();
+        match opcode {
+            // How far an address lies from another is a number, though it may come from where pointers and floats are at other times.
+            Opcode::Offset if self.has_shadow(result) => match self.has_shadow(operands[0]) {
+                true => Some(0..1),
+                false => Some(0..operands.len()),
+            },
+            Opcode::Bitcast if self.has_companions(result) => Some(0..1),
+            Opcode::Ptrtoint | Opcode::Inttoptr | Opcode::Splat | Opcode::Extract if moves() => {
+                Some(0..1)
+            }
+            Opcode::Insert | Opcode::Shuffle if moves() => Some(0..2),
+            Opcode::Select if moves() => Some(1..3),
+            // Addresses that integers carry are calculated with as such.
+            Opcode::Add | Opcode::Sub | Opcode::And | Opcode::Or | Opcode::TruncInt => {
+                let moves = self.has_shadow(result) || self.is_part(result);
+                let is_shape = !M::TANGENTS && self.is_union(result);
+                (moves || is_shape).then_some(0..operands.len())
+            }
+            _ => None,
+        }
+    }
+
+    /// The same operation on companions of the operands `moved` gives those of its result.
+    fn visit_move(&mut self, op: Op, moved: Range<usize>) -> Result<(), Error> {
+        self.keep(op);
+        let data = self.function.ops[op].clone();
+        let result = data.results[0];
+        let ty = self.function.ty(result);
+        let from = &data.operands[moved.clone()];
+        let carries = |&operand: &Value| {
+            let ty = self.function.ty(operand);
+            let is_shape = !M::TANGENTS && ty.is_float();
+            ty.is_ptr() || is_shape || self.has_companions_now(operand)
+        };
+        let is_hidden =
+            self.objects.may_be_hidden(result) && self.companions.get(from[0]).is_none();
+        // Where no operand has companions, the result has none.
+        if is_hidden || !from.iter().any(carries) {
+            return Ok(());
+        }
+        let mut columns: SmallVec<[Lanes; 2]> = SmallVec::new();
+        for &operand in from {
+            if shadowing::is_moved_part(&self.function, op, operand)
+                && let Some(lanes) = self.companions_of_part(op, operand)
+            {
+                columns.push(lanes);
+                continue;
+            }
+            let alike = match self.function.ty(operand) == ty {
+                true => result,
+                false => operand,
+            };
+            let parts = self.objects.parts_of_value(alike);
+            let lanes = self.companions_of(op, operand, &parts)?;
+            let calculates = matches!(
+                data.opcode,
+                Opcode::Offset | Opcode::Add | Opcode::Sub | Opcode::And | Opcode::Or
+            );
+            columns.push(match calculates {
+                true => self.without_marks(op, operand, lanes),
+                false => lanes,
+            });
+        }
+        let mut lanes = Lanes::new();
+        for lane in 0..self.width() {
+            let mut operands = data.operands.clone();
+            for (operand, column) in operands[moved.clone()].iter_mut().zip(&columns) {
+                *operand = column[lane];
+            }
+            lanes.push(self.repeat(op, &operands));
+        }
+        self.set_companions(result, &lanes);
+        M::moved(self, op);
+        Ok(())
+    }
+
+    /// The same operation on other operands.
+    fn repeat(&mut self, op: Op, operands: &[Value]) -> Value {
+        let data = self.function.ops[op].clone();
+        let ty = self.function.ty(data.results[0]);
+        let copy = self
+            .builder(op)
+            .op(data.opcode, operands, data.payload, &[ty]);
+        self.function.ops[copy].flags = data.flags;
+        self.function.result(copy)
+    }
+
+    /// Whether a value has companions, or is made of a part of a word that has.
+    fn has_companions_now(&self, value: Value) -> bool {
+        let moved = self
+            .function
+            .def_op(value)
+            .map(|(op, _)| &self.function.ops[op]);
+        let moved = moved.filter(|data| shadowing::moves_parts(data.opcode));
+        self.companions.get(value).is_some()
+            || moved.is_some_and(|data| self.has_companions_now(data.operands[0]))
+    }
+
+    /// The companions of what extensions and shifts make of a part of a word: what they make of those of the part.
+    fn companions_of_part(&mut self, op: Op, value: Value) -> Option<Lanes> {
+        if let Some(lanes) = self.companions.get(value) {
+            return Some(Lanes::from_slice(lanes));
+        }
+        let (source, _) = self.function.def_op(value)?;
+        let data = self.function.ops[source].clone();
+        if !shadowing::moves_parts(data.opcode) {
+            return None;
+        }
+        let parts = self.companions_of_part(op, data.operands[0])?;
+        let ty = self.function.ty(value);
+        let mut b = self.builder(op);
+        let moved = parts.iter().map(|&part| {
+            let mut operands = data.operands.clone();
+            operands[0] = part;
+            b.value(data.opcode, &operands, data.payload.clone(), ty)
+        });
+        Some(moved.collect())
+    }
+
+    /// Gives values that flow into and out of regions company by their companions.
+    fn visit_structured(&mut self, op: Op) -> Result<(), Error> {
+        let data = self.function.ops[op].clone();
+        let is_loop = matches!(data.opcode, Opcode::For | Opcode::Loop);
+        let (first_arg, first_initial) = match data.opcode {
+            Opcode::For => (first_carried(data.opcode), 3),
+            opcode => (first_carried(opcode), 0),
+        };
+        let carried: SmallVec<[Value; 8]> = match is_loop {
+            true => SmallVec::from_slice(&self.function.regions[data.regions[0]].args[first_arg..]),
+            false => SmallVec::new(),
+        };
+        // An integer may carry an address into the loop, and none out of it.
+        let positions: SmallVec<[usize; 8]> = (0..data.results.len())
+            .filter(|&position| {
+                let carried = carried.get(position);
+                self.has_companions(data.results[position])
+                    || carried.is_some_and(|&carried| self.has_companions(carried))
+            })
+            .collect();
+        if is_loop {
+            // The body must know the companions of carried values before it is visited.
+            for &position in &positions {
+                let initial = data.operands[first_initial + position];
+                let parts = self.objects.parts_of_value(carried[position]);
+                let lanes = self.companions_of(op, initial, &parts)?;
+                self.function.ops[op].operands.extend(lanes);
+                self.add_companion_arguments(data.regions[0], carried[position]);
+            }
+        }
+        for &inner in &data.regions {
+            self.visit(inner, |sweep, terminator| {
+                let skip = first_yielded(sweep.function.ops[terminator].opcode);
+                for &position in &positions {
+                    let value = sweep.function.ops[terminator].operands[skip + position];
+                    let parts = sweep.objects.parts_of_value(data.results[position]);
+                    let lanes = sweep.companions_of(terminator, value, &parts)?;
+                    sweep.function.ops[terminator].operands.extend(lanes);
+                }
+                Ok(())
+            })?;
+        }
+        for &position in &positions {
+            self.add_companion_results(op, data.results[position]);
+        }
+        M::leave(self, op);
+        self.keep(op);
+        Ok(())
+    }
+
+    /// Stops the program ahead of an operation that goes on with a pointer which was found where floats are at times, and leads to memory without a shadow.
+    fn check_followed(&mut self, op: Op) {
+        if self.doubtful.is_empty() {
+            return;
+        }
+        let data = &self.function.ops[op];
+        for pointer in statics::followed(data, |pointer| self.doubtful.contains(&pointer)) {
+            let lanes = self.companions.get(pointer).map(Lanes::from_slice);
+            if let Some(lanes) = lanes
+                && self.checked.insert((self.region, pointer))
+            {
+                self.may_stop = true;
+                let mut b = self.builder(op);
+                for shadow in lanes {
+                    stop_without_shadow(&mut b, pointer, shadow, true);
+                }
+            }
+        }
+    }
+}

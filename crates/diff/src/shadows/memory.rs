@@ -1,0 +1,110 @@
+//! What both modes do alike where memory is made, read and written.
+
+use super::{Lanes, Mode, Sweep};
+use crate::activity::reachable_from;
+use crate::error::Error;
+use crate::memory::Cells;
+use crate::statics::stop_without_shadow;
+use ferrozyme_ir::{Op, Opcode, Payload, Type, Value};
+use ferrozyme_refusal::{Refusal, UnknownBytes};
+
+impl<M: Mode> Sweep<'_, M> {
+    /// Whether floats share their place with other things in the memory behind a pointer.
+    pub(crate) fn is_in_union(&self, pointer: Value) -> bool {
+        self.class(pointer).is_some_and(|class| {
+            self.activities.is_active_class(class) && self.objects.has_unions(class)
+        })
+    }
+
+    /// Whether memory from outside is described as nothing but floats.
+    pub(crate) fn is_plain(&self, address: Value) -> bool {
+        let class = self.class(address);
+        class.is_some_and(|class| self.objects.is_plain(class))
+    }
+
+    /// Whether memory that a pointer leads to holds floats where at other times it holds pointers or integers.
+    pub(crate) fn leads_to_union(&self, pointer: Value) -> bool {
+        let objects = self.objects;
+        let has_unions = |class| {
+            self.activities.is_active_class(class)
+                && !objects.is_plain(class)
+                && objects.has_unions(class)
+        };
+        self.class(pointer)
+            .is_some_and(|class| reachable_from(objects, class).into_iter().any(has_unions))
+    }
+
+    /// Loads the companions of what an operation loads, and gives where the shadows are.
+    pub(crate) fn load_companions(&mut self, op: Op) -> Result<Lanes, Error> {
+        let data = &self.function.ops[op];
+        let (result, address) = (data.results[0], data.operands[0]);
+        if !self.has_shadow(address) {
+            // What is part of something with companions comes from where there are some.
+            let is_part_of_number =
+                self.is_part(result) && !self.is_active(result) && !self.activities.is_part(result);
+            return match is_part_of_number {
+                true => Ok(Lanes::new()),
+                false => Err(self.lost_shadow(op)),
+            };
+        }
+        let shadows = self.shadows_to_follow(op, address)?;
+        let lanes = shadows
+            .iter()
+            .map(|&shadow| self.repeat(op, &[shadow]))
+            .collect();
+        let lanes = self.tangents_unless_constant(op, address, &shadows, lanes);
+        if self.function.ty(result) == Type::PTR && self.needs_shadow(result) {
+            if self.is_in_union(address) {
+                self.doubtful.insert(result);
+            } else if self.mode.session_mut().checks_pointers() {
+                let mut b = self.builder(op);
+                for &shadow in &lanes {
+                    stop_without_shadow(&mut b, result, shadow, false);
+                }
+            }
+        }
+        self.set_companions(result, &lanes);
+        Ok(shadows)
+    }
+
+    /// Memory like that of an allocation, all zeros, in each direction.
+    pub(crate) fn allocate_shadows(&mut self, op: Op) -> Lanes {
+        let data = self.function.ops[op].clone();
+        let width = self.width();
+        let mut b = self.builder(op);
+        let mut allocate = |_| match &data.payload {
+            Payload::Alloc { align, family, .. } => {
+                let payload = Payload::Alloc {
+                    align: *align,
+                    zeroed: true,
+                    family: family.clone(),
+                };
+                b.value(Opcode::Alloc, &data.operands, payload, Type::PTR)
+            }
+            Payload::Align(align) => {
+                let shadow = b.stack(data.operands[0], *align);
+                let zero = b.zero(Type::I8);
+                b.fill(shadow, zero, data.operands[0], *align);
+                shadow
+            }
+            _ => unreachable!("a verified allocation has an alignment"),
+        };
+        let lanes: Lanes = (0..width).map(&mut allocate).collect();
+        self.set_companions(data.results[0], &lanes);
+        lanes
+    }
+
+    /// What the bytes from a pointer on are, to which something is copied.
+    pub(crate) fn cells(&self, op: Op, to: Value, from: Option<Value>) -> Result<Cells, Error> {
+        let bytes = self.function.ops[op].operands[2];
+        self.cells_of(op, Cells::at(self.objects, &self.function, to, from, bytes))
+    }
+
+    pub(crate) fn cells_of(
+        &self,
+        op: Op,
+        cells: Result<Cells, UnknownBytes>,
+    ) -> Result<Cells, Error> {
+        cells.map_err(|what| self.error(op, Refusal::UnknownBytes { what }))
+    }
+}
