@@ -15,7 +15,7 @@
 //! ```
 
 use crate::facts::Alignment;
-use crate::function::{OpData, Payload, Region, Value};
+use crate::function::{Function, Op, OpData, Payload, Region, Value};
 use crate::module::FunctionId;
 use crate::opcode::{FloatPredicate, Form, IntPredicate, Opcode, with_shapes};
 use crate::types::Type;
@@ -201,6 +201,35 @@ macro_rules! operands {
 #[cold]
 fn has_none(opcode: Opcode, name: &str) -> ! {
     panic!("bug: {opcode} has no operand that is called {name}")
+}
+
+impl Function {
+    /// An operation with its operands by name.
+    pub fn view(&self, op: Op) -> OpView<'_> {
+        self.ops[op].view()
+    }
+
+    /// The operation that a value is a result of, if any, with its operands by name.
+    pub fn definition(&self, value: Value) -> Option<OpView<'_>> {
+        self.def_op(value).map(|(op, _)| self.view(op))
+    }
+
+    /// The arguments of a loop's body that hold the carried values: all but the counter of a `for`.
+    pub fn carried(&self, op: Op) -> &[Value] {
+        match self.view(op) {
+            OpView::For { body, .. } => &self.regions[body].args[1..],
+            OpView::Loop { body, .. } => &self.regions[body].args,
+            _ => panic!("bug: {} carries nothing", self.ops[op].opcode),
+        }
+    }
+
+    /// The counter of a `for`: the first argument of its body.
+    pub fn counter(&self, op: Op) -> Value {
+        match self.view(op) {
+            OpView::For { body, .. } => self.regions[body].args[0],
+            _ => panic!("bug: {} has no counter", self.ops[op].opcode),
+        }
+    }
 }
 
 impl OpData {

@@ -26,7 +26,7 @@ use crate::inequalities::{Inequalities, inequalities_at};
 use crate::pointers::{Object, Pointers, is_constant_object, object_kind};
 use crate::symbolic::Symbolic;
 use ferrozyme_ir::{
-    Function, MemoryEffect, Module, Op, Opcode, Payload, Region, Structure, Type, Value,
+    Function, MemoryEffect, Module, Op, OpView, Opcode, Payload, Region, Structure, Type, Value,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -121,14 +121,18 @@ impl<'m> Aliases<'m> {
     pub fn reads(&self, op: Op) -> Footprint {
         let function = self.function();
         let data = &function.ops[op];
-        match data.opcode {
-            Opcode::Load => self.scalar(data.operands[0], function.ty(data.results[0]).bytes()),
-            Opcode::AtomicAdd => {
-                self.scalar(data.operands[0], function.ty(data.operands[1]).bytes())
+        match data.view() {
+            OpView::Load { address, .. } => {
+                self.scalar(address, function.ty(data.results[0]).bytes())
             }
-            Opcode::Copy | Opcode::Move => self.stretch(data.operands[1], data.operands[2]),
-            Opcode::Call | Opcode::CallIndirect => self.call(op, false),
-            Opcode::Trap => self.trap(op),
+            OpView::AtomicAdd { address, value, .. } => {
+                self.scalar(address, function.ty(value).bytes())
+            }
+            OpView::Copy { source, size, .. } | OpView::Move { source, size, .. } => {
+                self.stretch(source, size)
+            }
+            OpView::Call { .. } | OpView::CallIndirect { .. } => self.call(op, false),
+            OpView::Trap { .. } => self.trap(op),
             _ => Footprint::default(),
         }
     }
@@ -136,20 +140,24 @@ impl<'m> Aliases<'m> {
     /// What an operation writes or releases itself, without its regions.
     pub fn writes(&self, op: Op) -> Footprint {
         let function = self.function();
-        let data = &function.ops[op];
-        match data.opcode {
-            Opcode::Store => self.scalar(data.operands[1], function.ty(data.operands[0]).bytes()),
-            Opcode::AtomicAdd => {
-                self.scalar(data.operands[0], function.ty(data.operands[1]).bytes())
+        match function.view(op) {
+            OpView::Store { value, address, .. } | OpView::AtomicAdd { address, value, .. } => {
+                self.scalar(address, function.ty(value).bytes())
             }
-            Opcode::Copy | Opcode::Move | Opcode::Fill => {
-                self.stretch(data.operands[0], data.operands[2])
+            OpView::Copy {
+                destination, size, ..
             }
-            Opcode::Free => Footprint {
-                accesses: smallvec::smallvec![self.access(data.operands[0], None)],
+            | OpView::Move {
+                destination, size, ..
+            }
+            | OpView::Fill {
+                destination, size, ..
+            } => self.stretch(destination, size),
+            OpView::Free { address, .. } => Footprint {
+                accesses: smallvec::smallvec![self.access(address, None)],
                 elsewhere: false,
             },
-            Opcode::Call | Opcode::CallIndirect => self.call(op, true),
+            OpView::Call { .. } | OpView::CallIndirect { .. } => self.call(op, true),
             _ => Footprint::default(),
         }
     }

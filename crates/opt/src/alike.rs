@@ -66,7 +66,6 @@ impl<'a> Likeness<'a> {
         a.payload == b.payload
             && result == other_result
             && a.operands.len() == b.operands.len()
-            && (0..a.operands.len())
-                .all(|index| self.holds(a.operands[index], b.operands[index], reads))
+            && std::iter::zip(&a.operands, &b.operands).all(|(&a, &b)| self.holds(a, b, reads))
     }
 }

@@ -42,7 +42,7 @@ pub fn carried_at(function: &Function, op: Op, place: usize) -> Option<Carried> 
 
 /// Where in the operands of a loop the initial values of its carried values begin: behind the bounds of a `for`.
 pub fn first_initial(opcode: Opcode) -> usize {
-    if opcode == Opcode::For { 3 } else { 0 }
+    opcode.operand_names().len()
 }
 
 /// Where in a loop body's arguments the carried values begin: behind the counter of a `for`.
@@ -52,13 +52,13 @@ pub fn first_carried(opcode: Opcode) -> usize {
 
 /// Where in a terminator's operands the yielded values begin: behind the condition of `again`.
 pub fn first_yielded(opcode: Opcode) -> usize {
-    if opcode == Opcode::Again { 1 } else { 0 }
+    opcode.operand_names().len()
 }
 
 /// What a region gives for each result of the operation that holds it; none if it ends in a trap.
 pub fn yielded(function: &Function, region: Region) -> Option<&[Value]> {
     let data = &function.ops[function.terminator(region)];
-    (data.opcode != Opcode::Trap).then(|| &data.operands[first_yielded(data.opcode)..])
+    (data.opcode != Opcode::Trap).then(|| data.values())
 }
 
 /// Removes the results of a structured operation for which `keep` says no. Nothing may use them any more, save the

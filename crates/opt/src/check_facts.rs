@@ -14,7 +14,7 @@
 
 use crate::alias::Aliases;
 use crate::infer_effects::Effects;
-use ferrozyme_ir::{FunctionId, Module, Opcode, Payload, Type, Value, all_ops};
+use ferrozyme_ir::{FunctionId, Module, OpView, Type, Value, all_ops};
 
 /// What functions of a module declare and their bodies do not keep: whose it is, and a sentence.
 pub fn check_facts(module: &Module) -> Vec<(FunctionId, String)> {
@@ -74,23 +74,33 @@ fn touched_parameters(module: &Module, aliases: &Aliases<'_>, writes: bool) -> V
     let function = aliases.function();
     let mut touched = vec![false; function.params.len()];
     for op in all_ops(function) {
-        let data = &function.ops[op];
-        let through: Vec<Value> = match (data.opcode, &data.payload) {
-            (Opcode::Load, _) if !writes => vec![data.operands[0]],
-            (Opcode::Store, _) if writes => vec![data.operands[1]],
-            (Opcode::Fill | Opcode::Free, _) if writes => vec![data.operands[0]],
-            (Opcode::AtomicAdd, _) => vec![data.operands[0]],
-            (Opcode::Copy | Opcode::Move, _) => vec![data.operands[usize::from(!writes)]],
-            (Opcode::Call, &Payload::Callee(callee)) => {
+        let through: Vec<Value> = match function.view(op) {
+            OpView::Load { address, .. } if !writes => vec![address],
+            OpView::Store { address, .. } | OpView::Free { address, .. } if writes => vec![address],
+            OpView::Fill { destination, .. } if writes => vec![destination],
+            OpView::AtomicAdd { address, .. } => vec![address],
+            OpView::Copy {
+                destination,
+                source,
+                ..
+            }
+            | OpView::Move {
+                destination,
+                source,
+                ..
+            } => {
+                vec![if writes { destination } else { source }]
+            }
+            OpView::Call { arguments, callee } => {
                 let params = &module.functions[callee].params;
-                let given = data.operands.iter().zip(params);
+                let given = arguments.iter().zip(params);
                 let touching = given.filter(|(_, param)| match writes {
                     true => !param.facts.readonly,
                     false => !param.facts.writeonly,
                 });
                 touching.map(|(&operand, _)| operand).collect()
             }
-            (Opcode::CallIndirect, _) => data.operands[1..].to_vec(),
+            OpView::CallIndirect { arguments, .. } => arguments.to_vec(),
             _ => continue,
         };
         for pointer in through {

@@ -1,6 +1,6 @@
 //! What a condition says of its parts where it holds, or where it does not.
 
-use ferrozyme_ir::{Function, IntPredicate, Opcode, Payload, Value};
+use ferrozyme_ir::{Function, IntPredicate, OpView, Opcode, Value};
 use smallvec::SmallVec;
 
 /// A condition, and whether it holds.
@@ -21,23 +21,28 @@ pub fn split_conjunction(function: &Function, truth: Truth) -> Truths {
 
 fn split_into(function: &Function, (condition, wanted): Truth, found: &mut Truths, depth: usize) {
     let constant = |value: Value| function.int_of(value).map(|bit| bit != 0);
-    let parts = function.def_op(condition).and_then(|(op, _)| {
-        let data = &function.ops[op];
-        let operand = |index: usize| data.operands[index];
-        match data.opcode {
-            _ if depth == 0 => None,
-            Opcode::Xor if constant(operand(1)) == Some(true) => Some((operand(0), None, !wanted)),
-            Opcode::And if wanted => Some((operand(0), Some(operand(1)), true)),
-            Opcode::Or if !wanted => Some((operand(0), Some(operand(1)), false)),
-            Opcode::Select if wanted && constant(operand(2)) == Some(false) => {
-                Some((operand(0), Some(operand(1)), true))
-            }
-            Opcode::Select if !wanted && constant(operand(1)) == Some(true) => {
-                Some((operand(0), Some(operand(2)), false))
-            }
-            _ => None,
+    let parts = match function.definition(condition) {
+        _ if depth == 0 => None,
+        Some(OpView::Binary(Opcode::Xor, a, b)) if constant(b) == Some(true) => {
+            Some((a, None, !wanted))
         }
-    });
+        Some(OpView::Binary(Opcode::And, a, b)) if wanted => Some((a, Some(b), true)),
+        Some(OpView::Binary(Opcode::Or, a, b)) if !wanted => Some((a, Some(b), false)),
+        Some(OpView::Select {
+            condition,
+            then,
+            otherwise,
+        }) => {
+            if wanted && constant(otherwise) == Some(false) {
+                Some((condition, Some(then), true))
+            } else if !wanted && constant(then) == Some(true) {
+                Some((condition, Some(otherwise), false))
+            } else {
+                None
+            }
+        }
+        _ => None,
+    };
     match parts {
         Some((first, second, wanted)) => {
             split_into(function, (first, wanted), found, depth - 1);
@@ -54,14 +59,12 @@ pub type Comparison = (IntPredicate, Value, Value);
 
 /// The comparison that holds where a condition is as wanted.
 pub fn comparison(function: &Function, (condition, wanted): Truth) -> Option<Comparison> {
-    let (op, _) = function.def_op(condition)?;
-    let data = &function.ops[op];
-    let Payload::IntPredicate(predicate) = data.payload else {
+    let OpView::Icmp(predicate, a, b) = function.definition(condition)? else {
         return None;
     };
     let predicate = match wanted {
         true => predicate,
         false => predicate.negated(),
     };
-    Some((predicate, data.operands[0], data.operands[1]))
+    Some((predicate, a, b))
 }

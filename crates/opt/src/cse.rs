@@ -101,11 +101,10 @@ struct Merger<'m> {
 
 impl Merger<'_> {
     fn visit(&mut self, function: &mut Function, region: Region) {
-        let mut ops = std::mem::take(&mut function.regions[region].ops);
         // Each key was absent when it was entered here, so leaving the region means removing it.
         let mut entered: Vec<Key> = Vec::new();
         let mut entered_branches: Vec<Vec<Line>> = Vec::new();
-        ops.retain(|&op| {
+        function.retain_ops(region, |function, op| {
             self.substitution.apply(function, op);
             for inner in function.ops[op].regions.clone() {
                 self.visit(function, inner);
@@ -137,7 +136,6 @@ impl Merger<'_> {
         for lines in entered_branches {
             self.branches.remove(&lines);
         }
-        function.regions[region].ops = ops;
     }
 
     fn is_mergeable(&self, function: &Function, op: Op) -> bool {

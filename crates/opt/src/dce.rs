@@ -16,12 +16,12 @@
 //! ([`private_memory`](crate::private_memory)) are needed only where something needed reads it.
 
 use crate::behaviour::behaviour_of;
-use crate::carried::{first_carried, first_initial, first_yielded, remove_results};
+use crate::carried::{first_carried, remove_results, yielded};
 use crate::private_memory::PrivateMemory;
 use crate::with_function::with_function;
 use ferrozyme_ir::entity::EntitySet;
 use ferrozyme_ir::{
-    Function, FunctionId, Module, Op, Opcode, Region, Structure, Value, ValueDef, all_ops,
+    Function, FunctionId, Module, Op, OpView, Opcode, Region, Structure, Value, ValueDef, all_ops,
 };
 use rustc_hash::FxHashMap;
 
@@ -70,19 +70,19 @@ impl<'f> Marker<'f> {
         };
         let mut roots = Vec::new();
         for op in all_ops(function) {
-            let data = &function.ops[op];
-            let released = (data.opcode == Opcode::Free)
-                .then(|| function.def_op(data.operands[0]))
-                .flatten()
-                .filter(|&(def, _)| function.ops[def].opcode == Opcode::Alloc);
-            if let Some((alloc, _)) = released {
+            if let OpView::Free { address, .. } = function.view(op)
+                && let Some((alloc, _)) = function.def_op(address)
+                && function.ops[alloc].opcode == Opcode::Alloc
+            {
                 marker.releases.entry(alloc).or_default().push(op);
                 continue;
             }
             if marker.private.is_write(op) {
                 continue;
             }
-            if data.opcode == Opcode::Return || !behaviour_of(module, function, op).is_removable() {
+            if function.ops[op].opcode == Opcode::Return
+                || !behaviour_of(module, function, op).is_removable()
+            {
                 roots.push(op);
             }
         }
@@ -120,8 +120,11 @@ impl<'f> Marker<'f> {
             match data.opcode {
                 // The yielded values are needed only where the results are.
                 Opcode::Yield => {}
-                Opcode::Again => self.need_value(data.operands[0]),
-                Opcode::For => (0..3).for_each(|index| self.need_value(data.operands[index])),
+                Opcode::Again => self.need_value(data.condition()),
+                Opcode::For => data
+                    .bounds()
+                    .into_iter()
+                    .for_each(|bound| self.need_value(bound)),
                 Opcode::Loop => {}
                 _ => {
                     for &operand in &data.operands {
@@ -141,7 +144,7 @@ impl<'f> Marker<'f> {
                     && self.live.ops.insert(terminator)
                     && function.ops[terminator].opcode == Opcode::Again
                 {
-                    self.need_value(function.ops[terminator].operands[0]);
+                    self.need_value(function.ops[terminator].condition());
                 }
             }
             next = self
@@ -187,27 +190,26 @@ impl<'f> Marker<'f> {
         let data = &self.function.ops[op];
         let body = data.regions[0];
         self.need_value(data.results[index]);
-        self.need_value(self.function.regions[body].args[first_carried(data.opcode) + index]);
-        self.need_value(data.operands[first_initial(data.opcode) + index]);
+        self.need_value(self.function.carried(op)[index]);
+        self.need_value(data.initial()[index]);
         self.need_yielded(body, index);
     }
 
     fn need_yielded(&mut self, region: Region, index: usize) {
-        let data = &self.function.ops[self.function.terminator(region)];
-        if data.opcode != Opcode::Trap {
-            self.need_value(data.operands[first_yielded(data.opcode) + index]);
+        if let Some(values) = yielded(self.function, region) {
+            self.need_value(values[index]);
         }
     }
 }
 
 fn sweep(function: &mut Function, region: Region, live: &Live, removed: &mut usize) {
-    let mut ops = std::mem::take(&mut function.regions[region].ops);
-    let before = ops.len();
-    ops.retain(|&op| live.ops.contains(op));
-    *removed += before - ops.len();
-    for &op in &ops {
+    function.retain_ops(region, |function, op| {
+        if !live.ops.contains(op) {
+            *removed += 1;
+            return false;
+        }
         if function.ops[op].regions.is_empty() {
-            continue;
+            return true;
         }
         let keep: Vec<bool> = function.ops[op]
             .results
@@ -222,8 +224,8 @@ fn sweep(function: &mut Function, region: Region, live: &Live, removed: &mut usi
         for inner in function.ops[op].regions.clone() {
             sweep(function, inner, live, removed);
         }
-    }
-    function.regions[region].ops = ops;
+        true
+    });
 }
 
 #[cfg(test)]

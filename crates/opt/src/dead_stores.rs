@@ -152,7 +152,7 @@ impl Finder<'_, '_> {
                     self.read(op, &self.aliases.reads(op), state);
                 }
                 Opcode::Free => {
-                    let access = self.aliases.access(data.operands[0], None);
+                    let access = self.aliases.access(data.address(), None);
                     if self.is_own(access.root) && access.offset.is_constant() == Some(0) {
                         self.expect(op, access, state);
                     }
@@ -269,16 +269,16 @@ fn is_constant_size(access: &Access) -> bool {
 }
 
 fn sweep(function: &mut Function, region: Region, dead: &EntitySet<Op>, removed: &mut usize) {
-    let mut ops = std::mem::take(&mut function.regions[region].ops);
-    let before = ops.len();
-    ops.retain(|&op| !dead.contains(op));
-    *removed += before - ops.len();
-    for &op in &ops {
+    function.retain_ops(region, |function, op| {
+        if dead.contains(op) {
+            *removed += 1;
+            return false;
+        }
         for inner in function.ops[op].regions.clone() {
             sweep(function, inner, dead, removed);
         }
-    }
-    function.regions[region].ops = ops;
+        true
+    });
 }
 
 #[cfg(test)]

@@ -227,7 +227,7 @@ impl Forwarder<'_, '_> {
 
     fn visit_store(&mut self, op: Op, state: &mut Vec<usize>) {
         let function = self.aliases.function();
-        let value = self.substitution.resolve(function.ops[op].operands[0]);
+        let value = self.substitution.resolve(function.ops[op].value());
         let footprint = self.aliases.writes(op);
         let access = &footprint.accesses[0];
         if let Some(Content::Value(there)) = self.look_up(access, function.ty(value), state)
@@ -410,15 +410,13 @@ fn rewrite(
     gone: &EntitySet<Op>,
     substitution: &Substitution,
 ) {
-    let mut ops = std::mem::take(&mut function.regions[region].ops);
-    ops.retain(|&op| !gone.contains(op));
-    for &op in &ops {
+    function.retain_ops(region, |function, op| {
         substitution.apply(function, op);
         for inner in function.ops[op].regions.clone() {
             rewrite(function, inner, gone, substitution);
         }
-    }
-    function.regions[region].ops = ops;
+        !gone.contains(op)
+    });
 }
 
 #[cfg(test)]

@@ -62,12 +62,11 @@ const DEAR: u64 = 5;
 
 impl Finder {
     fn visit(&mut self, function: &mut Function, region: Region) {
-        let mut ops = std::mem::take(&mut function.regions[region].ops);
         let mut entered: Vec<Value> = Vec::new();
-        ops.retain(|&op| {
+        function.retain_ops(region, |function, op| {
             self.substitution.apply(function, op);
             let data = &function.ops[op];
-            let condition = (data.opcode == Opcode::If).then(|| data.operands[0]);
+            let condition = (data.opcode == Opcode::If).then(|| data.condition());
             for (number, inner) in data.regions.clone().into_iter().enumerate() {
                 self.taken.extend(condition.map(|value| (value, number)));
                 self.visit(function, inner);
@@ -88,7 +87,6 @@ impl Finder {
                 choices.pop();
             }
         }
-        function.regions[region].ops = ops;
     }
 
     /// Takes the result of an operation from an earlier branch on a condition around it, if that has computed it.

@@ -23,8 +23,8 @@ use crate::inequalities::Inequalities;
 use crate::symbolic::Symbolic;
 use crate::with_function::with_function;
 use ferrozyme_ir::{
-    Builder, Function, FunctionId, IntPredicate, Module, Op, Opcode, Payload, Region, Scalar, Type,
-    Value, for_each_op,
+    Builder, Cursor, Function, FunctionId, IntPredicate, Module, Op, OpView, Opcode, Region,
+    Scalar, Type, Value, for_each_op,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -169,7 +169,7 @@ impl Finder<'_> {
         let mut found = Vec::new();
         let holds = passing == 0;
         if self
-            .read_condition(data.operands[0], holds, &mut found)
+            .read_condition(data.condition(), holds, &mut found)
             .is_some()
         {
             self.checks.insert(op);
@@ -183,37 +183,42 @@ impl Finder<'_> {
 
     /// What must hold before the nest so that a value is always `holds`.
     fn read_condition(&self, value: Value, holds: bool, found: &mut Vec<Guarded>) -> Option<()> {
-        let (made, _) = self.function.def_op(value)?;
-        let data = &self.function.ops[made];
-        let constant = |index: usize| self.function.int_of(data.operands[index]);
-        match (data.opcode, &data.payload) {
-            (Opcode::And, _) if holds => {
-                self.read_condition(data.operands[0], true, found)?;
-                self.read_condition(data.operands[1], true, found)
+        let constant = |value: Value| self.function.int_of(value);
+        match self.function.definition(value)? {
+            OpView::Binary(Opcode::And, a, b) if holds => {
+                self.read_condition(a, true, found)?;
+                self.read_condition(b, true, found)
             }
-            (Opcode::Or, _) if !holds => {
-                self.read_condition(data.operands[0], false, found)?;
-                self.read_condition(data.operands[1], false, found)
+            OpView::Binary(Opcode::Or, a, b) if !holds => {
+                self.read_condition(a, false, found)?;
+                self.read_condition(b, false, found)
             }
-            (Opcode::Xor, _) if constant(1) == Some(-1) => {
-                self.read_condition(data.operands[0], !holds, found)
+            OpView::Binary(Opcode::Xor, a, b) if constant(b) == Some(-1) => {
+                self.read_condition(a, !holds, found)
             }
             // `select c, true, d` is `c or d`, `select c, d, false` is `c and d`.
-            (Opcode::Select, _) if !holds && constant(1).is_some_and(|one| one != 0) => {
-                self.read_condition(data.operands[0], false, found)?;
-                self.read_condition(data.operands[2], false, found)
+            OpView::Select {
+                condition,
+                then,
+                otherwise,
+            } if !holds && constant(then).is_some_and(|one| one != 0) => {
+                self.read_condition(condition, false, found)?;
+                self.read_condition(otherwise, false, found)
             }
-            (Opcode::Select, _) if holds && constant(2) == Some(0) => {
-                self.read_condition(data.operands[0], true, found)?;
-                self.read_condition(data.operands[1], true, found)
+            OpView::Select {
+                condition,
+                then,
+                otherwise,
+            } if holds && constant(otherwise) == Some(0) => {
+                self.read_condition(condition, true, found)?;
+                self.read_condition(then, true, found)
             }
-            (Opcode::Icmp, Payload::IntPredicate(predicate)) => {
-                let (a, b) = (data.operands[0], data.operands[1]);
+            OpView::Icmp(predicate, a, b) => {
                 if self.function.ty(a) != Type::I64 {
                     return None;
                 }
                 use IntPredicate::*;
-                match (*predicate, holds) {
+                match (predicate, holds) {
                     (Ult, true) | (Uge, false) => self.below(a, b, 1, found),
                     (Ugt, true) | (Ule, false) => self.below(b, a, 1, found),
                     (Ule, true) | (Ugt, false) => self.below(a, b, 0, found),
@@ -261,11 +266,12 @@ impl Finder<'_> {
             let complement = i64::try_from(!constant).ok()?;
             return (complement >= 0).then(|| Symbolic::constant(complement));
         }
-        let (made, _) = self.function.def_op(value)?;
-        let data = &self.function.ops[made];
-        let is_complement =
-            data.opcode == Opcode::Xor && self.function.int_of(data.operands[1]) == Some(-1);
-        is_complement.then(|| self.indices.expression(data.operands[0]))
+        match self.function.definition(value)? {
+            OpView::Binary(Opcode::Xor, a, b) if self.function.int_of(b) == Some(-1) => {
+                Some(self.indices.expression(a))
+            }
+            _ => None,
+        }
     }
 
     /// `a ≠ b`, where they differ by a counter and what does not change.
@@ -378,8 +384,8 @@ fn apply(
     checks: &FxHashSet<Op>,
     conditions: &[Guarded],
 ) {
-    let ahead = function.new_region(&[]);
-    let mut b = Builder::new(function, ahead);
+    let ahead = Cursor::before(function, region, nest);
+    let mut b = Builder::at(function, ahead);
     b.location = b.function.ops[nest].location;
     let mut fine: Option<Value> = None;
     for condition in conditions {
@@ -393,24 +399,20 @@ fn apply(
         let (_, then_region, else_region) = b.if_else(fine, &[]);
         b.inside(then_region, |b| b.yields(&[]));
         let copy = copy_operation(b.function, nest, &mut FxHashMap::default());
-        b.function.regions[else_region].ops.push(copy);
-        b.inside(else_region, |b| b.trap(MESSAGE));
+        b.inside(else_region, |b| {
+            b.insert(copy);
+            b.trap(MESSAGE)
+        });
     }
-    let ahead = std::mem::take(&mut function.regions[ahead].ops);
-    let ops = &mut function.regions[region].ops;
-    let position = ops.iter().position(|&op| op == nest).unwrap_or(ops.len());
-    ops.splice(position..position, ahead);
     remove(function, nest, checks);
 }
 
 fn remove(function: &mut Function, op: Op, checks: &FxHashSet<Op>) {
     for region in function.ops[op].regions.clone() {
-        let mut ops = std::mem::take(&mut function.regions[region].ops);
-        ops.retain(|&op| !checks.contains(&op));
-        for &op in &ops {
+        function.retain_ops(region, |function, op| {
             remove(function, op, checks);
-        }
-        function.regions[region].ops = ops;
+            !checks.contains(&op)
+        });
     }
 }
 

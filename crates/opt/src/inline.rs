@@ -10,8 +10,8 @@
 use crate::substitution::Substitution;
 use crate::with_function::with_function;
 use ferrozyme_ir::{
-    Function, FunctionId, Location, LocationData, Module, Op, OpData, Opcode, Payload, Region,
-    Value, ValueData, ValueDef, all_ops,
+    Cursor, Function, FunctionId, Location, LocationData, Module, Op, OpData, OpView, Opcode,
+    Payload, Region, Value, ValueData, ValueDef, all_ops,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -101,9 +101,7 @@ pub fn inline_calls(module: &mut Module, id: FunctionId, policy: &InlinePolicy) 
             inlined: 0,
         };
         inliner.visit(function, body, false);
-        let mut ops = std::mem::take(&mut inliner.stacks);
-        ops.append(&mut function.regions[body].ops);
-        function.regions[body].ops = ops;
+        Cursor::at_start(body).insert_all(function, inliner.stacks);
         inliner.inlined
     })
 }
@@ -220,9 +218,8 @@ struct Inliner<'m> {
 
 impl Inliner<'_> {
     fn visit(&mut self, function: &mut Function, region: Region, in_loop: bool) {
-        let mut pending = std::mem::take(&mut function.regions[region].ops);
+        let mut pending = function.take_ops(region);
         pending.reverse();
-        let mut done = Vec::with_capacity(pending.len());
         while let Some(op) = pending.pop() {
             self.substitution.apply(function, op);
             if let Some(callee) = callee_of(function, op)
@@ -252,9 +249,8 @@ impl Inliner<'_> {
             for inner in function.ops[op].regions.clone() {
                 self.visit(function, inner, in_loop || loops);
             }
-            done.push(op);
+            function.append(region, op);
         }
-        function.regions[region].ops = done;
     }
 
     /// Whether a function has stack memory of a size that is not constant: it could not move out of a loop around the
@@ -262,8 +258,7 @@ impl Inliner<'_> {
     fn has_sized_stack(&self, callee: FunctionId) -> bool {
         let function = &self.module.functions[callee];
         all_ops(function).into_iter().any(|op| {
-            let data = &function.ops[op];
-            data.opcode == Opcode::Stack && !function.is_constant(data.operands[0])
+            matches!(function.view(op), OpView::Stack { size, .. } if !function.is_constant(size))
         })
     }
 

@@ -20,11 +20,11 @@
 //! done if at least one word is found.
 
 use crate::behaviour::behaviour_of;
-use crate::carried::{add_carried, add_yielded, first_carried, first_initial, yielded};
+use crate::carried::{add_carried, add_yielded, first_carried, yielded};
 use crate::whole_parts::with_constant;
 use crate::with_function::with_function;
 use ferrozyme_ir::{
-    Builder, Constant, Function, FunctionId, Module, Op, Opcode, Payload, Region, Scalar,
+    Builder, Constant, Cursor, Function, FunctionId, Module, Op, OpView, Opcode, Region, Scalar,
     Structure, Type, Value, ValueDef, returning_ops,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -90,26 +90,26 @@ impl Stores {
     fn join(self, module: &Module, function: &mut Function, structure: &Structure) {
         let word = join_before(module, function, structure, self.parts, self.second);
         let low = &function.ops[self.low];
-        let (address, payload) = (low.operands[1], low.payload.clone());
+        let (address, payload) = (low.address(), low.payload.clone());
         let second = &mut function.ops[self.second];
-        second.operands[0] = word;
-        second.operands[1] = address;
+        *second.value_mut() = word;
+        *second.address_mut() = address;
         second.payload = payload;
         let region = structure.region_of(self.first).expect("an op of the body");
-        let ops = &mut function.regions[region].ops;
-        ops.retain(|&op| op != self.first);
+        Cursor::before(function, region, self.first).remove(function);
     }
 }
 
 /// Where a store puts an integer of whole bytes: what it is a constant number of bytes away from, the number, and how many it stores.
 fn stored(function: &Function, op: Op) -> Option<(Value, i128, i128)> {
-    let data = &function.ops[op];
-    let ty = function.ty(*data.operands.first()?);
-    let whole = data.opcode == Opcode::Store && ty.is_int() && !ty.is_vector();
-    if !whole || u64::from(ty.scalar().bits()) != 8 * ty.bytes() {
+    let OpView::Store { value, address, .. } = function.view(op) else {
+        return None;
+    };
+    let ty = function.ty(value);
+    if !ty.is_int() || ty.is_vector() || u64::from(ty.scalar().bits()) != 8 * ty.bytes() {
         return None;
     }
-    let (base, at) = address(function, data.operands[1]);
+    let (base, at) = split_address(function, address);
     Some((base, at, i128::from(ty.bytes())))
 }
 
@@ -205,7 +205,7 @@ impl<'a> Search<'a> {
                         true => (first, second),
                         false => (second, first),
                     };
-                    let value = |store: Op| function.ops[store].operands[0];
+                    let value = |store: Op| function.ops[store].value();
                     let parts = Parts {
                         low: value(low),
                         high: value(high),
@@ -238,8 +238,8 @@ impl<'a> Search<'a> {
                 && !(behaviour.reads || behaviour.writes || behaviour.stops);
             return idle.then_some(None);
         }
-        let (other, start) = address(function, data.operands[1]);
-        let size = i128::from(function.ty(data.operands[0]).bytes());
+        let (other, start) = split_address(function, data.address());
+        let size = i128::from(function.ty(data.value()).bytes());
         let is_object = |base: Value| {
             let made = function.def_op(base).map(|(op, _)| function.ops[op].opcode);
             matches!(made, Some(Opcode::Stack | Opcode::Alloc))
@@ -350,7 +350,7 @@ impl<'a> Search<'a> {
     /// Loads in one region with nothing written between them, the second from where the first ends.
     fn neighbours(&self, low: Op, high: Op) -> Origin {
         let function = self.function;
-        let place = |load: Op| address(function, function.ops[load].operands[0]);
+        let place = |load: Op| split_address(function, function.ops[load].address());
         let ((base, at), (other, next)) = (place(low), place(high));
         let bytes = i128::from(function.ty(function.result(low)).bytes());
         let Some(region) = self.structure.region_of(low) else {
@@ -431,7 +431,7 @@ impl Joiner<'_> {
             Origin::Constant(constant) => self.function.constant(ty, constant),
             Origin::Loads { low, last } => {
                 let data = &self.function.ops[low];
-                let (address, payload) = (data.operands[0], data.payload.clone());
+                let (address, payload) = (data.address(), data.payload.clone());
                 let region = self.structure.region_of(last).expect("a load of the body");
                 self.put(region, last, After, |b| {
                     b.value(Opcode::Load, &[address], payload, ty)
@@ -472,16 +472,15 @@ impl Joiner<'_> {
             high: results[high],
         };
         let ty = result.word(self.function);
-        let opcode = self.function.ops[op].opcode;
         match initial(self.function, op, low, high) {
             Some(start) => {
                 let region = self.structure.region_of(op).expect("an op of the body");
                 let start = self.join(start, Spot { region, before: op });
                 let (argument, word) = add_carried(self.function, op, start);
-                let args = &self.function.regions[self.function.ops[op].regions[0]].args;
+                let carried = self.function.carried(op);
                 let carried = Parts {
-                    low: args[first_carried(opcode) + low],
-                    high: args[first_carried(opcode) + high],
+                    low: carried[low],
+                    high: carried[high],
                 };
                 self.words.insert(carried, argument);
                 self.words.insert(result, word);
@@ -527,21 +526,13 @@ impl Joiner<'_> {
         side: Side,
         build: impl FnOnce(&mut Builder<'_>) -> Value,
     ) -> Value {
-        let ops = &mut self.function.regions[region].ops;
-        let position = ops
-            .iter()
-            .position(|&other| other == op)
-            .expect("the op is in its region");
-        let rest = ops.split_off(match side {
-            Before => position,
-            After => position + 1,
-        });
-        let location = self.function.ops[op].location;
-        let mut b = Builder::new(self.function, region);
-        b.location = location;
-        let value = build(&mut b);
-        self.function.regions[region].ops.extend(rest);
-        value
+        let place = match side {
+            Before => Cursor::before(self.function, region, op),
+            After => Cursor::after(self.function, region, op),
+        };
+        let mut b = Builder::at(self.function, place);
+        b.location = b.function.ops[op].location;
+        build(&mut b)
     }
 }
 
@@ -561,30 +552,28 @@ fn put_together(function: &Function, op: Op) -> Option<Parts> {
     if !ty.is_int() || ty.is_vector() {
         return None;
     }
-    let operands = [data.operands[0], data.operands[1]];
-    [(operands[0], operands[1]), (operands[1], operands[0])]
-        .into_iter()
-        .find_map(|(upper, lower)| {
-            let (upper, shift) = match with_constant(function, upper, Opcode::Mul) {
-                Some((upper, factor)) => {
-                    let shift = factor.trailing_zeros();
-                    (
-                        upper,
-                        (factor > 0 && factor == 1 << shift).then_some(shift)?,
-                    )
-                }
-                None => {
-                    let (upper, shift) = with_constant(function, upper, Opcode::Shl)?;
-                    (upper, u32::try_from(shift).ok()?)
-                }
-            };
-            let parts = Parts {
-                low: extended(function, lower)?,
-                high: extended(function, upper)?,
-            };
-            let whole = bits(function, parts.low) == shift && parts.word(function) == ty;
-            (whole && shift % 8 == 0).then_some(parts)
-        })
+    let [a, b] = data.both();
+    [(a, b), (b, a)].into_iter().find_map(|(upper, lower)| {
+        let (upper, shift) = match with_constant(function, upper, Opcode::Mul) {
+            Some((upper, factor)) => {
+                let shift = factor.trailing_zeros();
+                (
+                    upper,
+                    (factor > 0 && factor == 1 << shift).then_some(shift)?,
+                )
+            }
+            None => {
+                let (upper, shift) = with_constant(function, upper, Opcode::Shl)?;
+                (upper, u32::try_from(shift).ok()?)
+            }
+        };
+        let parts = Parts {
+            low: extended(function, lower)?,
+            high: extended(function, upper)?,
+        };
+        let whole = bits(function, parts.low) == shift && parts.word(function) == ty;
+        (whole && shift % 8 == 0).then_some(parts)
+    })
 }
 
 /// What an operation that chooses or repeats is given for two of its results, in each region.
@@ -601,12 +590,13 @@ fn given(function: &Function, op: Op, low: usize, high: usize) -> Vec<Parts> {
 
 /// What a loop starts with for two of the values that it carries; none if the operation is no loop.
 fn initial(function: &Function, op: Op, low: usize, high: usize) -> Option<Parts> {
-    let data = &function.ops[op];
-    let first = first_initial(data.opcode);
-    matches!(data.opcode, Opcode::For | Opcode::Loop).then(|| Parts {
-        low: data.operands[first + low],
-        high: data.operands[first + high],
-    })
+    match function.view(op) {
+        OpView::For { initial, .. } | OpView::Loop { initial, .. } => Some(Parts {
+            low: initial[low],
+            high: initial[high],
+        }),
+        _ => None,
+    }
 }
 
 /// The bits of a constant, or none of any; none if it is no constant.
@@ -620,7 +610,7 @@ fn constant(function: &Function, value: Value) -> Option<Option<u128>> {
 
 /// The word of which an operation takes a part, and from which bit on.
 fn taken(function: &Function, op: Op) -> (Value, u32) {
-    let whole = function.ops[op].operands[0];
+    let whole = function.ops[op].operand();
     match with_constant(function, whole, Opcode::Lshr) {
         Some((word, shift)) => (word, shift.clamp(0, 128) as u32),
         None => (whole, 0),
@@ -628,26 +618,26 @@ fn taken(function: &Function, op: Op) -> (Value, u32) {
 }
 
 /// What an address is a constant number of bytes away from, and the number.
-fn address(function: &Function, address: Value) -> (Value, i128) {
+fn split_address(function: &Function, address: Value) -> (Value, i128) {
     let (mut base, mut at) = (address, 0);
-    while let Some((op, _)) = function.def_op(base) {
-        let data = &function.ops[op];
-        let (Opcode::Offset, Payload::Scale(scale)) = (data.opcode, &data.payload) else {
-            break;
-        };
-        let Some(index) = function.int_of(data.operands[1]) else {
-            break;
-        };
-        at += index * i128::from(*scale);
-        base = data.operands[0];
+    while let Some(OpView::Offset {
+        base: next,
+        index,
+        scale,
+    }) = function.definition(base)
+        && let Some(index) = function.int_of(index)
+    {
+        at += index * i128::from(scale);
+        base = next;
     }
     (base, at)
 }
 
 fn extended(function: &Function, value: Value) -> Option<Value> {
-    let (op, _) = function.def_op(value)?;
-    let data = &function.ops[op];
-    (data.opcode == Opcode::Zext).then(|| data.operands[0])
+    match function.definition(value)? {
+        OpView::Cast(Opcode::Zext, narrow) => Some(narrow),
+        _ => None,
+    }
 }
 
 fn bits(function: &Function, value: Value) -> u32 {

@@ -14,8 +14,8 @@
 
 use crate::with_function::with_function;
 use ferrozyme_ir::{
-    Alignment, Builder, Function, FunctionId, Module, Op, Opcode, Payload, Structure, Type, Value,
-    all_ops,
+    Alignment, Builder, Cursor, Function, FunctionId, Module, Op, OpView, Opcode, Payload,
+    Structure, Type, Value, all_ops,
 };
 use rustc_hash::FxHashMap;
 
@@ -30,7 +30,7 @@ pub fn place_words(module: &mut Module, id: FunctionId) -> usize {
             if !matches!(data.opcode, Opcode::Copy | Opcode::Move) {
                 continue;
             }
-            let (to, from) = (data.operands[0], data.operands[1]);
+            let (to, from) = (data.destination(), data.source());
             for (one, other) in [(to, from), (from, to)] {
                 let (here, at) = root_of(function, one);
                 let (there, beside) = root_of(function, other);
@@ -56,13 +56,12 @@ pub fn place_words(module: &mut Module, id: FunctionId) -> usize {
 fn root_of(function: &Function, pointer: Value) -> (Option<Op>, i64) {
     let (mut pointer, mut at) = (pointer, 0i64);
     while let Some((op, _)) = function.def_op(pointer) {
-        let data = &function.ops[op];
-        let (Opcode::Offset, &Payload::Scale(scale)) = (data.opcode, &data.payload) else {
+        let OpView::Offset { base, index, scale } = function.view(op) else {
             return (Some(op), at);
         };
-        let index = function.int_of(data.operands[1]).unwrap_or(0);
+        let index = function.int_of(index).unwrap_or(0);
         at = at.wrapping_add((index as i64).wrapping_mul(scale));
-        pointer = data.operands[0];
+        pointer = base;
     }
     (None, at)
 }
@@ -82,25 +81,19 @@ fn move_stack(function: &mut Function, stack: Op, by: i64) {
     let Some(region) = structure.region_of(stack) else {
         return;
     };
-    let size = function.int_of(function.ops[stack].operands[0]);
+    let size = function.int_of(function.ops[stack].size());
     let size = size.expect("it is constant") as i64;
     let whole = (size + by + WORD - 1) / WORD * WORD;
     let old = function.result(stack);
     let whole = function.int(Type::I64, i128::from(whole));
-    function.ops[stack].operands[0] = whole;
+    *function.ops[stack].size_mut() = whole;
     function.ops[stack].payload = Payload::Align(Alignment::natural(Type::F64));
-    let location = function.ops[stack].location;
-    let mut builder = Builder::new(function, region);
-    builder.location = location;
+    let after = Cursor::after(function, region, stack);
+    let mut builder = Builder::at(function, after);
+    builder.location = builder.function.ops[stack].location;
     let new = builder.offset_bytes(old, by);
-    let (op, _) = function.def_op(new).expect("just made");
-    // The builder adds at the end.
-    let ops = &mut function.regions[region].ops;
-    ops.retain(|&other| other != op);
-    let position = ops.iter().position(|&other| other == stack);
-    let position = position.expect("it is in its region");
     let replaced = FxHashMap::from_iter([(old, new)]);
     function.replace_operands(&replaced);
-    function.ops[op].operands[0] = old;
-    function.regions[region].ops.insert(position + 1, op);
+    let (op, _) = function.def_op(new).expect("just made");
+    *function.ops[op].base_mut() = old;
 }

@@ -17,7 +17,8 @@ use crate::symbolic::Symbolic;
 use ferrozyme_ir::entity::packed_option::PackedOption;
 use ferrozyme_ir::entity::{EntitySet, SecondaryMap};
 use ferrozyme_ir::{
-    Constant, Flags, Function, IntPredicate, Module, Op, Opcode, Payload, Region, Value, ValueDef,
+    Constant, Flags, Function, IntPredicate, Module, Op, OpView, Opcode, Payload, Region, Value,
+    ValueDef,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -603,10 +604,7 @@ fn captures(module: &Module, function: &Function, op: Op, index: usize) -> bool 
         | Opcode::Trap => false,
         // A vector of pointers is of unknown origin as a whole.
         Opcode::Select => function.ty(data.operands[index]).is_vector(),
-        Opcode::Store | Opcode::AtomicAdd => {
-            let address = if data.opcode == Opcode::Store { 1 } else { 0 };
-            index != address
-        }
+        Opcode::Store | Opcode::AtomicAdd => data.opcode.operand_names()[index] == "value",
         Opcode::Call => {
             let Payload::Callee(callee) = data.payload else {
                 return true;
@@ -633,19 +631,23 @@ fn is_pointer(function: &Function, value: Value) -> bool {
 fn collect(function: &Function, region: Region, definitions: &mut Vec<Definition>) {
     for &op in &function.regions[region].ops {
         let data = &function.ops[op];
-        match data.opcode {
-            Opcode::Offset => definitions.push(Definition::Offset {
+        match data.view() {
+            OpView::Offset { base, .. } => definitions.push(Definition::Offset {
                 result: data.results[0],
-                base: data.operands[0],
+                base,
             }),
-            Opcode::Select if is_pointer(function, data.results[0]) => {
+            OpView::Select {
+                then, otherwise, ..
+            } if is_pointer(function, data.results[0]) => {
                 definitions.push(Definition::Merge {
                     result: data.results[0],
-                    inputs: SmallVec::from_slice(&data.operands[1..]),
+                    inputs: SmallVec::from_slice(&[then, otherwise]),
                     holder: op,
                 });
             }
-            Opcode::For | Opcode::Loop => collect_carried(function, op, definitions, true),
+            OpView::For { .. } | OpView::Loop { .. } => {
+                collect_carried(function, op, definitions, true);
+            }
             _ => {}
         }
         for &inner in &data.regions {
@@ -683,23 +685,16 @@ fn collect_carried(
 ) {
     let data = &function.ops[op];
     let counted = data.opcode == Opcode::For;
-    let (first_argument, first_initial) = if counted { (1, 3) } else { (0, 0) };
-    let Some(&body) = data.regions.first() else {
-        return;
-    };
     for (index, &result) in data.results.iter().enumerate() {
         if !is_pointer(function, result) {
             continue;
         }
-        let initial = data.operands.get(first_initial + index).copied();
-        let next = passed_on(function, body, index);
+        let next = passed_on(function, data.body(), index);
         // A `loop` runs at least once, so that its results never are the initial values.
-        let initial = initial.filter(|_| arguments || counted);
-        let argument = function.regions[body].args.get(first_argument + index);
-        let result = match (arguments, argument) {
-            (true, Some(&argument)) => argument,
-            (true, None) => continue,
-            (false, _) => result,
+        let initial = (arguments || counted).then(|| data.initial()[index]);
+        let result = match arguments {
+            true => function.carried(op)[index],
+            false => result,
         };
         definitions.push(Definition::Merge {
             result,

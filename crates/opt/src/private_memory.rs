@@ -9,7 +9,7 @@
 
 use crate::indices::Indices;
 use crate::pointers::{Object, Pointers, object_kind};
-use ferrozyme_ir::{Function, Module, Op, Opcode, Value, all_ops};
+use ferrozyme_ir::{Function, Module, Op, OpView, Opcode, Value, all_ops};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -65,9 +65,11 @@ impl Finder<'_> {
         let mut found = PrivateMemory::default();
         for &op in ops {
             let data = &self.function.ops[op];
-            let written = match data.opcode {
-                Opcode::Store => Some(data.operands[1]),
-                Opcode::Fill | Opcode::Copy | Opcode::Move => Some(data.operands[0]),
+            let written = match data.view() {
+                OpView::Store { address, .. } => Some(address),
+                OpView::Fill { destination, .. }
+                | OpView::Copy { destination, .. }
+                | OpView::Move { destination, .. } => Some(destination),
                 _ => None,
             };
             if let Some(objects) = written.and_then(|pointer| self.private(pointer))

@@ -21,8 +21,8 @@ use crate::substitution::Substitution;
 use crate::with_function::with_function;
 use ferrozyme_ir::entity::SecondaryMap;
 use ferrozyme_ir::{
-    Alignment, Builder, Constant, Function, FunctionId, Module, Op, Opcode, Payload, Region,
-    Scalar, Structure, Type, Value, all_ops, ones, returning_ops,
+    Alignment, Builder, Constant, Cursor, Function, FunctionId, Module, Op, OpView, Opcode,
+    Payload, Region, Scalar, Structure, Type, Value, all_ops, ones, returning_ops,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -91,10 +91,10 @@ fn find_places(function: &mut Function) -> (Vec<Op>, FxHashMap<Op, Access>, Addr
     let returning: FxHashSet<Op> = returning_ops(function).into_iter().collect();
     for &op in &ops {
         let data = &function.ops[op];
-        match data.opcode {
-            Opcode::Stack | Opcode::Alloc if returning.contains(&op) => {
+        match data.view() {
+            OpView::Stack { size, .. } | OpView::Alloc { size } if returning.contains(&op) => {
                 let size = function
-                    .int_of(data.operands[0])
+                    .int_of(size)
                     .and_then(|size| u64::try_from(size).ok());
                 if let Some(size) = size {
                     addresses[data.results[0]] = Some((op, 0));
@@ -109,35 +109,40 @@ fn find_places(function: &mut Function) -> (Vec<Op>, FxHashMap<Op, Access>, Addr
                     );
                 }
             }
-            Opcode::Offset => {
-                let Some((object, start)) = addresses[data.operands[0]] else {
+            OpView::Offset { base, index, scale } => {
+                let Some((object, start)) = addresses[base] else {
                     continue;
                 };
-                match constant_offset(function, op, start) {
+                match constant_offset(function, start, index, scale) {
                     Some(at) => addresses[data.results[0]] = Some((object, at)),
                     None => refuse(&mut candidates, object),
                 }
             }
-            Opcode::Load => {
-                if let Some((object, at)) = addresses[data.operands[0]] {
+            OpView::Load { address, .. } => {
+                if let Some((object, at)) = addresses[address] {
                     note_access(&mut candidates, object, at, function.ty(data.results[0]));
                 }
             }
-            Opcode::Store => {
-                if let Some((object, at)) = addresses[data.operands[1]] {
-                    note_access(&mut candidates, object, at, function.ty(data.operands[0]));
+            OpView::Store { value, address, .. } => {
+                if let Some((object, at)) = addresses[address] {
+                    note_access(&mut candidates, object, at, function.ty(value));
                 }
-                if let Some((object, _)) = addresses[data.operands[0]] {
+                if let Some((object, _)) = addresses[value] {
                     refuse(&mut candidates, object);
                 }
             }
-            Opcode::Fill => {
-                let Some((object, at)) = addresses[data.operands[0]] else {
+            OpView::Fill {
+                destination,
+                byte,
+                size,
+                ..
+            } => {
+                let Some((object, at)) = addresses[destination] else {
                     continue;
                 };
-                let byte = function.int_of(data.operands[1]).map(|byte| byte as u8);
+                let byte = function.int_of(byte).map(|byte| byte as u8);
                 let size = function
-                    .int_of(data.operands[2])
+                    .int_of(size)
                     .and_then(|size| u64::try_from(size).ok());
                 match (byte, size, candidates.get_mut(&object)) {
                     (Some(byte), Some(size), Some(candidate)) => {
@@ -146,9 +151,18 @@ fn find_places(function: &mut Function) -> (Vec<Op>, FxHashMap<Op, Access>, Addr
                     _ => refuse(&mut candidates, object),
                 }
             }
-            Opcode::Copy | Opcode::Move => {
-                for &operand in &data.operands[..2] {
-                    let Some((object, at)) = addresses[operand] else {
+            OpView::Copy {
+                destination,
+                source,
+                ..
+            }
+            | OpView::Move {
+                destination,
+                source,
+                ..
+            } => {
+                for end in [destination, source] {
+                    let Some((object, at)) = addresses[end] else {
                         continue;
                     };
                     match copied_as(function, op) {
@@ -158,8 +172,8 @@ fn find_places(function: &mut Function) -> (Vec<Op>, FxHashMap<Op, Access>, Addr
                 }
             }
             // The start of an `alloc` may be released; anything else is an error that stays where it is.
-            Opcode::Free => {
-                if let Some((object, at)) = addresses[data.operands[0]]
+            OpView::Free { address, .. } => {
+                if let Some((object, at)) = addresses[address]
                     && (at != 0 || function.ops[object].opcode != Opcode::Alloc)
                 {
                     refuse(&mut candidates, object);
@@ -185,7 +199,7 @@ fn find_places(function: &mut Function) -> (Vec<Op>, FxHashMap<Op, Access>, Addr
     let copies = ops.iter().copied().filter(|&op| {
         let data = &function.ops[op];
         matches!(data.opcode, Opcode::Copy | Opcode::Move)
-            && data.operands[..2].iter().any(|&end| is_promoted(end))
+            && (is_promoted(data.destination()) || is_promoted(data.source()))
     });
     let copies: FxHashSet<Op> = copies.collect();
     copy_by_value(function, &copies);
@@ -198,7 +212,7 @@ fn find_places(function: &mut Function) -> (Vec<Op>, FxHashMap<Op, Access>, Addr
 
 /// The integer as which a copy can be made: as large as it.
 fn copied_as(function: &Function, op: Op) -> Option<Type> {
-    let bytes = function.int_of(function.ops[op].operands[2])?;
+    let bytes = function.int_of(function.ops[op].size())?;
     (1..=8)
         .contains(&bytes)
         .then(|| Type::scalar_of(Scalar::Int(8 * bytes as u8)))
@@ -211,22 +225,23 @@ fn copy_by_value(function: &mut Function, copies: &FxHashSet<Op>) {
     }
     let regions: Vec<Region> = function.regions.keys().collect();
     for region in regions {
-        let ops = std::mem::take(&mut function.regions[region].ops);
-        for op in ops {
+        for op in function.take_ops(region) {
             if !copies.contains(&op) {
-                function.regions[region].ops.push(op);
+                function.append(region, op);
                 continue;
             }
             let ty = copied_as(function, op);
             let ty = ty.expect("only copies of few bytes touch what is promoted");
-            let data = function.ops[op].clone();
+            let data = &function.ops[op];
             let Payload::Align(align) = data.payload else {
                 unreachable!("a verified copy has an alignment")
             };
+            let (destination, source, location) =
+                (data.destination(), data.source(), data.location);
             let mut b = Builder::new(function, region);
-            b.location = data.location;
-            let value = b.load(ty, data.operands[1], align);
-            b.store(value, data.operands[0], align);
+            b.location = location;
+            let value = b.load(ty, source, align);
+            b.store(value, destination, align);
         }
     }
 }
@@ -259,14 +274,8 @@ fn note_access(candidates: &mut FxHashMap<Op, Candidate>, object: Op, at: u64, t
     }
 }
 
-fn constant_offset(function: &Function, op: Op, start: u64) -> Option<u64> {
-    let data = &function.ops[op];
-    let Payload::Scale(scale) = data.payload else {
-        return None;
-    };
-    let bytes = function
-        .int_of(data.operands[1])?
-        .checked_mul(i128::from(scale))?;
+fn constant_offset(function: &Function, start: u64, index: Value, scale: i64) -> Option<u64> {
+    let bytes = function.int_of(index)?.checked_mul(i128::from(scale))?;
     u64::try_from(i128::from(start).checked_add(bytes)?).ok()
 }
 
@@ -325,11 +334,13 @@ fn describe(
         |value: Value| addresses[value].filter(|(object, _)| candidates.contains_key(object));
     for &op in ops {
         let data = &function.ops[op];
-        let access = match data.opcode {
-            Opcode::Load => place_of(data.operands[0]).map(Access::Load),
-            Opcode::Store => place_of(data.operands[1]).map(Access::Store),
-            Opcode::Offset | Opcode::Free => place_of(data.operands[0]).map(|_| Access::Gone),
-            Opcode::Trap => {
+        let access = match data.view() {
+            OpView::Load { address, .. } => place_of(address).map(Access::Load),
+            OpView::Store { address, .. } => place_of(address).map(Access::Store),
+            OpView::Offset { base: address, .. } | OpView::Free { address, .. } => {
+                place_of(address).map(|_| Access::Gone)
+            }
+            OpView::Trap { .. } => {
                 let mut shown: SmallVec<[Op; 2]> = SmallVec::new();
                 for (object, _) in data.operands.iter().filter_map(|&value| place_of(value)) {
                     if !shown.contains(&object) {
@@ -373,7 +384,7 @@ fn find_written(
     for op in all_ops(function) {
         match accesses.get(&op) {
             Some(Access::Store(place)) => {
-                note(op, *place, function.ty(function.ops[op].operands[0]));
+                note(op, *place, function.ty(function.ops[op].value()));
             }
             Some(Access::Fill(places, _)) => {
                 for &(place, ty) in places {
@@ -399,9 +410,8 @@ struct Promoter {
 
 impl Promoter {
     fn visit(&mut self, function: &mut Function, region: Region) {
-        let mut ops = std::mem::take(&mut function.regions[region].ops);
         let mut shown: SmallVec<[Op; 2]> = SmallVec::new();
-        ops.retain(|&op| {
+        function.retain_ops(region, |function, op| {
             self.substitution.apply(function, op);
             match self.places.get(&op) {
                 None => {}
@@ -432,7 +442,7 @@ impl Promoter {
                     return false;
                 }
                 Some(&Access::Store(place)) => {
-                    self.current.insert(place, function.ops[op].operands[0]);
+                    self.current.insert(place, function.ops[op].value());
                     return false;
                 }
             }
@@ -441,7 +451,6 @@ impl Promoter {
             }
             true
         });
-        function.regions[region].ops = ops;
         if !shown.is_empty() {
             self.show(function, region, &shown);
         }
@@ -449,11 +458,11 @@ impl Promoter {
 
     /// Makes objects anew before the trap at the end of a region, with what they hold.
     fn show(&self, function: &mut Function, region: Region, objects: &[Op]) {
-        let trap = function.regions[region].ops.pop();
-        let trap = trap.expect("a region ends in a terminator");
+        let trap = function.terminator(region);
         for &object in objects {
             let data = function.ops[object].clone();
-            let mut b = Builder::new(function, region);
+            let ahead = Cursor::before_terminator(function, region);
+            let mut b = Builder::at(function, ahead);
             b.location = b.function.ops[trap].location;
             let memory = b.value(Opcode::Stack, &data.operands, data.payload, Type::PTR);
             for &(place, _) in &self.contents[&object] {
@@ -464,15 +473,14 @@ impl Promoter {
                     b.store(value, address, Alignment::ONE);
                 }
             }
-            for index in 0..b.function.ops[trap].operands.len() {
-                let operand = b.function.ops[trap].operands[index];
+            for index in 0..b.function.ops[trap].arguments().len() {
+                let operand = b.function.ops[trap].arguments()[index];
                 if let Some((_, at)) = self.addresses[operand].filter(|place| place.0 == object) {
                     let address = b.offset_bytes(memory, at as i64);
-                    b.function.ops[trap].operands[index] = address;
+                    b.function.ops[trap].arguments_mut()[index] = address;
                 }
             }
         }
-        function.regions[region].ops.push(trap);
     }
 
     fn visit_structured(&mut self, function: &mut Function, op: Op) {

@@ -24,8 +24,8 @@ use crate::behaviour::Behaviours;
 use crate::substitution::Substitution;
 use crate::with_function::with_function;
 use ferrozyme_ir::{
-    Builder, Effect, Flags, Function, FunctionId, Module, Op, OpData, Opcode, Region, Type, Value,
-    for_each_op, returning_ops,
+    Builder, Cursor, Effect, Flags, Function, FunctionId, Module, Op, OpData, Opcode, Region, Type,
+    Value, for_each_op, returning_ops,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -121,7 +121,7 @@ impl Finder<'_> {
     /// The load of `store f64 (fadd (load %p), %x), %p`, if it may be added in any order and nothing else uses the sum.
     fn sum_in_memory(&self, store: Op) -> Option<Op> {
         let single = |value: Value| self.uses.get(&value) == Some(&1);
-        let sum = self.function.ops[store].operands[0];
+        let sum = self.function.ops[store].value();
         let (addition, _) = self.function.def_op(sum)?;
         let data = &self.function.ops[addition];
         if data.opcode != Opcode::Fadd || !data.flags.contains(Flags::REASSOC) || !single(sum) {
@@ -167,10 +167,10 @@ impl Finder<'_> {
     fn has_known_bounds(&self, loops: &[Op]) -> bool {
         let indices = self.aliases.indices();
         loops.iter().all(|&op| {
-            let bounds = &self.function.ops[op].operands[..3];
+            let bounds = self.function.ops[op].bounds();
             bounds
-                .iter()
-                .all(|&bound| indices.is_defined_outside(bound, loops[0]))
+                .into_iter()
+                .all(|bound| indices.is_defined_outside(bound, loops[0]))
         })
     }
 
@@ -291,14 +291,14 @@ fn apply(function: &mut Function, plan: &Plan) {
     order.extend_from_slice(&plan.loops[..plan.moved]);
     order.push(innermost);
 
-    let ahead = function.new_region(&[]);
-    let mut b = Builder::new(function, ahead);
+    let ahead = Cursor::before(function, region, plan.loops[0]);
+    let mut b = Builder::at(function, ahead);
     let mut values = Substitution::new();
     let mut built: Vec<Region> = Vec::new();
     for &op in &order {
         let data = b.function.ops[op].clone();
         b.location = data.location;
-        let [from, to, step] = [0, 1, 2].map(|index| data.operands[index]);
+        let [from, to, step] = data.bounds();
         let (_, body) = b.for_loop(from, to, step, &[]);
         let counter = b.function.regions[data.regions[0]].args[0];
         let again = b.function.regions[body].args[0];
@@ -341,16 +341,12 @@ fn apply(function: &mut Function, plan: &Plan) {
     }
     for (&body, ops) in built.iter().zip(inner_ops) {
         // The loop inside, if there is one, stands there already.
-        b.function.regions[body].ops.splice(0..0, ops);
+        Cursor::at_start(body).insert_all(b.function, ops);
         b.go_to_end(body);
         b.yields(&[]);
     }
-    let nest = std::mem::take(&mut function.regions[ahead].ops);
-    let ops = &mut function.regions[region].ops;
-    let position = ops.iter().position(|&op| op == plan.loops[0]).unwrap_or(0);
-    ops.splice(position..position, nest);
     let home = structure
         .region_of(plan.store)
         .expect("the store stands in a region");
-    function.regions[home].ops.retain(|&op| op != plan.store);
+    Cursor::before(function, home, plan.store).remove(function);
 }

@@ -13,10 +13,8 @@
 use crate::speculation::{Speculation, forget_ranges, speculation};
 use crate::substitution::Substitution;
 use crate::with_function::with_function;
-use ferrozyme_ir::{
-    Flags, Function, FunctionId, Module, Op, OpData, Opcode, Payload, Region, Value,
-};
-use smallvec::{SmallVec, smallvec};
+use ferrozyme_ir::{Builder, Function, FunctionId, Module, Op, Opcode, Region, Value};
+use smallvec::SmallVec;
 
 /// How many operations both regions may hold together: about what a mispredicted branch costs.
 const LIMIT: usize = 6;
@@ -32,21 +30,18 @@ pub fn select_branches(module: &mut Module, id: FunctionId) -> usize {
 
 fn visit(function: &mut Function, region: Region, substitution: &mut Substitution) -> usize {
     let mut changes = 0;
-    let ops = std::mem::take(&mut function.regions[region].ops);
-    let mut done = Vec::with_capacity(ops.len());
-    for op in ops {
+    for op in function.take_ops(region) {
         substitution.apply(function, op);
         for inner in function.ops[op].regions.clone() {
             changes += visit(function, inner, substitution);
         }
         if is_selectable(function, op) {
             changes += 1;
-            replace_by_selects(function, op, &mut done, substitution);
+            replace_by_selects(function, region, op, substitution);
         } else {
-            done.push(op);
+            function.append(region, op);
         }
     }
-    function.regions[region].ops = done;
     changes
 }
 
@@ -69,40 +64,29 @@ fn is_selectable(function: &Function, op: Op) -> bool {
 
 fn replace_by_selects(
     function: &mut Function,
+    region: Region,
     op: Op,
-    done: &mut Vec<Op>,
     substitution: &mut Substitution,
 ) {
     let data = function.ops[op].clone();
     let mut choices: SmallVec<[SmallVec<[Value; 4]>; 2]> = SmallVec::new();
-    for &region in &data.regions {
-        let mut ops = std::mem::take(&mut function.regions[region].ops);
+    for &arm in &data.regions {
+        let mut ops = function.take_ops(arm);
         let terminator = ops.pop().expect("a region ends in a terminator");
-        choices.push(function.ops[terminator].operands.clone());
-        for &inner in &ops {
+        choices.push(SmallVec::from_slice(function.ops[terminator].values()));
+        for inner in ops {
             forget_ranges(function, inner);
+            function.append(region, inner);
         }
-        done.extend(ops);
     }
+    let mut b = Builder::new(function, region);
+    b.location = data.location;
     for (index, &result) in data.results.iter().enumerate() {
-        let ty = function.ty(result);
-        let select = function.new_op(
-            OpData {
-                opcode: Opcode::Select,
-                operands: smallvec![data.operands[0], choices[0][index], choices[1][index]],
-                results: SmallVec::new(),
-                regions: SmallVec::new(),
-                payload: Payload::None,
-                flags: Flags::NONE,
-                location: data.location,
-            },
-            &[ty],
-        );
-        let selected = function.result(select);
+        let selected = b.select(data.condition(), choices[0][index], choices[1][index]);
+        let function = &mut *b.function;
         function.values[selected].name = function.values[result].name.take();
         function.values[selected].range = function.values[result].range;
         substitution.replace(result, selected);
-        done.push(select);
     }
 }
 

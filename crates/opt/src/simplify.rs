@@ -86,9 +86,8 @@ struct Simplifier<'m> {
 impl Simplifier<'_> {
     fn visit(&mut self, function: &mut Function, region: Region) {
         // The operations still to do, the next one last.
-        let mut pending = std::mem::take(&mut function.regions[region].ops);
+        let mut pending = function.take_ops(region);
         pending.reverse();
-        let mut done = Vec::with_capacity(pending.len());
         // Conditions that are known from some operation of this region on.
         let mut known: Vec<Value> = Vec::new();
         while let Some(op) = pending.pop() {
@@ -105,7 +104,7 @@ impl Simplifier<'_> {
                         // Control never comes back from this call.
                         pending.clear();
                     }
-                    done.push(op);
+                    function.append(region, op);
                     known.extend(self.learn_from_trap(function, op));
                 }
                 Outcome::Replace(values) => {
@@ -118,30 +117,28 @@ impl Simplifier<'_> {
                     for (&parameter, &argument) in parameters.iter().zip(&arguments) {
                         self.substitution.replace(parameter, argument);
                     }
-                    let mut ops = std::mem::take(&mut function.regions[inner].ops);
+                    let mut ops = function.take_ops(inner);
                     let terminator = ops.pop().expect("a region ends in a terminator");
                     if function.ops[terminator].opcode == Opcode::Trap {
                         // Control never comes to what followed.
                         pending.clear();
                         pending.push(terminator);
                     } else {
-                        let first = crate::carried::first_yielded(function.ops[terminator].opcode);
-                        let values = SmallVec::<[Value; 4]>::from_slice(
-                            &function.ops[terminator].operands[first..],
-                        );
+                        let values = function.ops[terminator].values();
+                        let values = SmallVec::<[Value; 4]>::from_slice(values);
                         self.replace_results(function, op, &values);
                     }
                     pending.extend(ops.into_iter().rev());
                 }
                 Outcome::Flatten(inner) => {
                     self.changes += 1;
-                    let mut ops = std::mem::take(&mut function.regions[inner].ops);
+                    let mut ops = function.take_ops(inner);
                     let terminator = ops.pop().expect("a region ends in a terminator");
                     let values = function.ops[terminator].operands.clone();
                     self.replace_results(function, op, &values);
                     function.ops[op].results.clear();
                     function.ops[terminator].operands.clear();
-                    function.regions[inner].ops.push(terminator);
+                    function.append(inner, terminator);
                     pending.extend(ops.into_iter().rev());
                     pending.push(op);
                 }
@@ -150,7 +147,6 @@ impl Simplifier<'_> {
         for condition in known {
             self.substitution.restore(condition);
         }
-        function.regions[region].ops = done;
     }
 
     /// Makes a trap of a call that does not come back.
@@ -222,7 +218,7 @@ impl Simplifier<'_> {
             }
             return;
         }
-        let condition = data.operands[0];
+        let condition = data.condition();
         for (region, holds) in regions.into_iter().zip([true, false]) {
             let known = self.assume(function, condition, holds);
             self.visit(function, region);
@@ -238,7 +234,7 @@ impl Simplifier<'_> {
         if data.opcode != Opcode::If {
             return SmallVec::new();
         }
-        let condition = data.operands[0];
+        let condition = data.condition();
         match (
             function.ends_in_trap(data.regions[0]),
             function.ends_in_trap(data.regions[1]),

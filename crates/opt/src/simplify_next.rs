@@ -23,7 +23,8 @@ use crate::conditions::{Comparison, Truth, Truths, comparison, split_conjunction
 use crate::recurrence::step_of;
 use ferrozyme_ir::entity::EntitySet;
 use ferrozyme_ir::{
-    Builder, Flags, Function, IntPredicate, Op, Opcode, Region, Type, Value, all_ops,
+    Builder, Cursor, Flags, Function, IntPredicate, Op, OpView, Opcode, Region, Type, Value,
+    all_ops,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -52,13 +53,13 @@ fn simplify_loop(function: &mut Function, op: Op, used: &EntitySet<Value>) -> bo
     if function.ops[terminator].opcode != Opcode::Again {
         return false;
     }
-    let condition = function.ops[terminator].operands[0];
+    let condition = function.ops[terminator].condition();
     let truths = split_conjunction(function, (condition, true));
     let mut simplifier = Simplifier::new(function, op, truths);
     let mut changed = simplifier.remove_implied();
     if changed {
         let condition = simplifier.build_condition();
-        simplifier.function.ops[terminator].operands[0] = condition;
+        *simplifier.function.ops[terminator].condition_mut() = condition;
     }
     let results = simplifier.function.ops[op].results.clone();
     for (index, &result) in results.iter().enumerate() {
@@ -66,18 +67,17 @@ fn simplify_loop(function: &mut Function, op: Op, used: &EntitySet<Value>) -> bo
         if used.contains(result) || ty.is_vector() || ty.is_float() {
             continue;
         }
-        let next = simplifier.function.ops[terminator].operands[1 + index];
+        let next = simplifier.function.ops[terminator].values()[index];
         let simple = simplifier.simplify(next, MAX_DEPTH);
         if simple != next {
-            simplifier.function.ops[terminator].operands[1 + index] = simple;
+            simplifier.function.ops[terminator].values_mut()[index] = simple;
             changed = true;
         }
     }
     if changed {
-        let made = std::mem::take(&mut simplifier.function.regions[simplifier.scratch].ops);
-        let ops = &mut function.regions[body].ops;
-        let end = ops.len() - 1;
-        ops.splice(end..end, made);
+        let scratch = simplifier.scratch;
+        let made = function.take_ops(scratch);
+        Cursor::before_terminator(function, body).insert_all(function, made);
     }
     changed
 }
@@ -231,30 +231,37 @@ impl<'f> Simplifier<'f> {
             let condition = this.simplify(condition, depth - 1);
             this.function.int_of(condition).map(|bit| bit != 0)
         };
-        match data.opcode {
+        match data.view() {
             _ if ty == Type::I1
                 && let Some(holds) = self.truth_of(value) =>
             {
                 Some(self.function.int(ty, i128::from(holds)))
             }
-            Opcode::Select => {
-                let chosen = match truth(self, data.operands[0])? {
-                    true => data.operands[1],
-                    false => data.operands[2],
+            OpView::Select {
+                condition,
+                then,
+                otherwise,
+            } => {
+                let chosen = match truth(self, condition)? {
+                    true => then,
+                    false => otherwise,
                 };
                 Some(self.simplify(chosen, depth - 1))
             }
-            Opcode::Zext if self.function.ty(data.operands[0]) == Type::I1 => {
-                let bit = truth(self, data.operands[0])?;
+            OpView::Cast(Opcode::Zext, bit) if self.function.ty(bit) == Type::I1 => {
+                let bit = truth(self, bit)?;
                 Some(self.function.int(ty, i128::from(bit)))
             }
-            Opcode::Umin | Opcode::Umax | Opcode::Smin | Opcode::Smax => {
-                let (a, b) = (data.operands[0], data.operands[1]);
-                let below = match data.opcode {
+            OpView::Binary(
+                opcode @ (Opcode::Umin | Opcode::Umax | Opcode::Smin | Opcode::Smax),
+                a,
+                b,
+            ) => {
+                let below = match opcode {
                     Opcode::Umin | Opcode::Umax => IntPredicate::Ule,
                     _ => IntPredicate::Sle,
                 };
-                let is_least = matches!(data.opcode, Opcode::Umin | Opcode::Smin);
+                let is_least = matches!(opcode, Opcode::Umin | Opcode::Smin);
                 let (least, most) = match (self.holds((below, a, b)), self.holds((below, b, a))) {
                     (true, _) => (a, b),
                     (_, true) => (b, a),
@@ -262,7 +269,7 @@ impl<'f> Simplifier<'f> {
                 };
                 Some(self.simplify(if is_least { least } else { most }, depth - 1))
             }
-            Opcode::Add | Opcode::Sub | Opcode::Offset => {
+            OpView::Binary(Opcode::Add | Opcode::Sub, ..) | OpView::Offset { .. } => {
                 let simple = data.operands.iter();
                 let simple: SmallVec<[Value; 4]> = simple
                     .map(|&operand| self.simplify(operand, depth - 1))

@@ -21,8 +21,8 @@ use crate::behaviour::is_plain_loop;
 use crate::copy_operations::copy_operation;
 use crate::with_function::with_function;
 use ferrozyme_ir::{
-    Builder, Flags, FloatPredicate, Function, FunctionId, IntPredicate, Module, Op, Opcode, Region,
-    Value, all_ops,
+    Builder, Cursor, Flags, FloatPredicate, Function, FunctionId, IntPredicate, Module, Op, OpView,
+    Opcode, Region, Value, all_ops,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::Cell;
@@ -93,7 +93,7 @@ fn is_plain(function: &Function, op: Op) -> bool {
     let data = &function.ops[op];
     is_plain_loop(function, op)
         && data.results.is_empty()
-        && function.int_of(data.operands[2]) == Some(1)
+        && function.int_of(data.step()) == Some(1)
 }
 
 struct LoopOfSums<'a, 'm> {
@@ -205,7 +205,7 @@ impl<'a, 'm> LoopOfSums<'a, 'm> {
     /// The load and the term of `store f64 (fadd nsz (load %p), %term), %p`.
     fn sum_in_memory(&self, store: Op) -> Option<(Op, Value)> {
         let function = self.aliases.function();
-        let sum = function.ops[store].operands[0];
+        let sum = function.ops[store].value();
         if function.ty(sum).is_vector() {
             return None;
         }
@@ -252,9 +252,6 @@ impl<'a, 'm> LoopOfSums<'a, 'm> {
         if !self.is_affordable() {
             return None;
         }
-        let (op, _) = function.def_op(value)?;
-        let data = &function.ops[op];
-        let operand = |index: usize| data.operands[index];
         let either = |a: Value, b: Value, factors: &mut Vec<Value>| {
             let length = factors.len();
             for factor in [a, b] {
@@ -265,16 +262,16 @@ impl<'a, 'm> LoopOfSums<'a, 'm> {
             }
             None
         };
-        match data.opcode {
-            Opcode::Fmul => either(operand(0), operand(1), factors),
-            Opcode::Fma => {
-                either(operand(0), operand(1), factors)?;
-                self.zero_if(operand(2), factors)
+        match function.definition(value)? {
+            OpView::Binary(Opcode::Fmul, a, b) => either(a, b, factors),
+            OpView::Ternary(Opcode::Fma, a, b, c) => {
+                either(a, b, factors)?;
+                self.zero_if(c, factors)
             }
-            Opcode::Fneg => self.zero_if(operand(0), factors),
-            Opcode::Fadd | Opcode::Fsub => {
-                self.zero_if(operand(0), factors)?;
-                self.zero_if(operand(1), factors)
+            OpView::Unary(Opcode::Fneg, a) => self.zero_if(a, factors),
+            OpView::Binary(Opcode::Fadd | Opcode::Fsub, a, b) => {
+                self.zero_if(a, factors)?;
+                self.zero_if(b, factors)
             }
             _ => None,
         }
@@ -363,10 +360,10 @@ impl<'a, 'm> LoopOfSums<'a, 'm> {
 /// Builds the loop of the sums before the loop that they come from, and takes the stores out of that.
 fn apply(function: &mut Function, plan: &Plan) {
     let data = function.ops[plan.around].clone();
-    let [from, to, step] = [0, 1, 2].map(|index| data.operands[index]);
-    let ahead = function.new_region(&[]);
+    let [from, to, step] = data.bounds();
+    let ahead = Cursor::before(function, plan.region, plan.around);
     let mut values: FxHashMap<Value, Value> = FxHashMap::default();
-    let mut b = Builder::new(function, ahead);
+    let mut b = Builder::at(function, ahead);
     b.location = data.location;
 
     // What is loaded here is loaded only if the loop would have.
@@ -376,7 +373,7 @@ fn apply(function: &mut Function, plan: &Plan) {
     b.go_to_end(then);
     for &op in plan.slice.iter().filter(|op| plan.fixed.contains(op)) {
         let copy = copy_operation(b.function, op, &mut values);
-        b.function.regions[then].ops.push(copy);
+        b.insert(copy);
     }
     let mut any = None;
     for &factor in &plan.factors {
@@ -400,18 +397,11 @@ fn apply(function: &mut Function, plan: &Plan) {
     let counter = b.function.regions[body].args[0];
     b.function.values[counter].range = b.function.values[old].range;
     values.insert(old, counter);
+    b.go_to_end(body);
     for &op in plan.slice.iter().filter(|op| !plan.fixed.contains(op)) {
         let copy = copy_operation(b.function, op, &mut values);
-        b.function.regions[body].ops.push(copy);
+        b.insert(copy);
     }
-    b.go_to_end(body);
     b.yields(&[]);
-
-    let built = std::mem::take(&mut function.regions[ahead].ops);
-    let ops = &mut function.regions[plan.region].ops;
-    let position = ops.iter().position(|&op| op == plan.around).unwrap_or(0);
-    ops.splice(position..position, built);
-    function.regions[data.regions[0]]
-        .ops
-        .retain(|op| !plan.stores.contains(op));
+    function.retain_ops(data.body(), |_, op| !plan.stores.contains(&op));
 }

@@ -6,7 +6,7 @@
 //! operand. So an operation moves out of a branch only if its derivative cannot be infinite, and out of a loop that
 //! may not run only if its derivative is finite for finite operands.
 
-use ferrozyme_ir::{Effect, Function, Op, Opcode, Slope};
+use ferrozyme_ir::{Effect, Function, Op, OpView, Opcode, Slope, Value};
 
 /// How freely an operation may run where it did not before; later variants allow more.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -29,27 +29,26 @@ pub fn speculation(function: &Function, op: Op) -> Speculation {
         Effect::Pure => {}
         Effect::Partial => {
             // A constant divisor is neither zero nor, with overflow, minus one.
-            return match function.int_of(data.operands[1]) {
+            return match function.int_of(data.both()[1]) {
                 Some(divisor) if divisor != 0 && divisor != -1 => Anywhere,
                 _ => WhereItRuns,
             };
         }
         _ => return Never,
     }
-    let is_constant = |index: usize, fits: fn(f64) -> bool| {
-        function.float_of(data.operands[index]).is_some_and(fits)
-    };
-    match data.opcode {
+    let is_constant =
+        |value: Value, fits: fn(f64) -> bool| function.float_of(value).is_some_and(fits);
+    match data.view() {
         // Linear in the one factor that is not constant, with a finite slope.
-        Opcode::Fmul
-            if [0, 1]
-                .iter()
-                .any(|&index| is_constant(index, f64::is_finite)) =>
+        OpView::Binary(Opcode::Fmul, a, b)
+            if is_constant(a, f64::is_finite) || is_constant(b, f64::is_finite) =>
         {
             Anywhere
         }
-        Opcode::Fdiv if is_constant(1, f64::is_normal) => Anywhere,
-        opcode => match opcode.math().map(|function| function.slope) {
+        OpView::Binary(Opcode::Fdiv, _, divisor) if is_constant(divisor, f64::is_normal) => {
+            Anywhere
+        }
+        _ => match data.opcode.math().map(|function| function.slope) {
             Some(Slope::Finite) => BeforeLoops,
             Some(Slope::Infinite(_)) => WhereItRuns,
             Some(Slope::Bounded) | None => Anywhere,

@@ -58,10 +58,9 @@ impl Substitution {
             *operand = self.resolve(*operand);
         }
         if function.ops[op].opcode == Opcode::For {
-            let step = function.ops[op].operands[2];
+            let step = function.ops[op].step();
             if function.int_of(step) == Some(0) {
-                let undefined = function.undef(function.ty(step));
-                function.ops[op].operands[2] = undefined;
+                *function.ops[op].step_mut() = function.undef(function.ty(step));
             }
         }
     }

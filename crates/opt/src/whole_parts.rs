@@ -5,7 +5,7 @@
 
 use crate::indices::Indices;
 use crate::interval::Interval;
-use ferrozyme_ir::{Function, Opcode, Value, returning_ops};
+use ferrozyme_ir::{Function, OpView, Opcode, Value, returning_ops};
 use rustc_hash::FxHashMap;
 
 /// The operands of an operation with a constant, if that is what gives a value.
@@ -14,12 +14,10 @@ pub(crate) fn with_constant(
     value: Value,
     opcode: Opcode,
 ) -> Option<(Value, i128)> {
-    let (op, _) = function.def_op(value)?;
-    let data = &function.ops[op];
-    if data.opcode != opcode {
-        return None;
+    match function.definition(value)? {
+        OpView::Binary(other, a, b) if other == opcode => Some((a, function.int_of(b)?)),
+        _ => None,
     }
-    Some((data.operands[0], function.int_of(data.operands[1])?))
 }
 
 /// A number rounded down to whole parts of a size that is a power of two.

@@ -6,7 +6,7 @@
 use super::*;
 use crate::hull::Hull;
 use crate::indices::Counted;
-use ferrozyme_ir::{IntPredicate, Opcode, Scalar, ValueDef, sign_extend};
+use ferrozyme_ir::{IntPredicate, OpView, Opcode, Scalar, ValueDef, sign_extend};
 
 /// One touch of memory.
 #[derive(Clone, Debug)]
@@ -226,34 +226,30 @@ impl<'a, 'm> Tracer<'a, 'm> {
     fn operation(&mut self, op: Op) -> Result<(), Invalid> {
         let function = self.aliases.function();
         let data = &function.ops[op];
-        let operands = &data.operands;
         let result = data.results.first().copied();
-        match data.opcode {
-            Opcode::For => self.counted(op),
-            Opcode::Loop => self.general(op),
-            Opcode::If => {
-                let branch = usize::from(self.int(operands[0]) == 0);
+        match data.view() {
+            OpView::For { .. } => self.counted(op),
+            OpView::Loop { .. } => self.general(op),
+            OpView::If { condition, .. } => {
+                let branch = usize::from(self.int(condition) == 0);
                 let yielded = self.region(data.regions[branch])?;
                 for (&result, datum) in data.results.iter().zip(yielded) {
                     self.define(result, datum)?;
                 }
                 Ok(())
             }
-            Opcode::Offset => {
-                let Payload::Scale(scale) = data.payload else {
-                    unreachable!("an offset has a scale")
-                };
-                let (object, offset) = self.pointer(operands[0]);
-                let moved = offset + self.int(operands[1]) * i128::from(scale);
+            OpView::Offset { base, index, scale } => {
+                let (object, offset) = self.pointer(base);
+                let moved = offset + self.int(index) * i128::from(scale);
                 self.define(data.results[0], Datum::Pointer(object, moved))
             }
-            Opcode::Stack | Opcode::Alloc => {
+            OpView::Stack { .. } | OpView::Alloc { .. } => {
                 let object = self.next_object;
                 self.next_object += 1;
                 self.define(data.results[0], Datum::Pointer(object, 0))
             }
-            Opcode::Free => {
-                let (object, _) = self.pointer(operands[0]);
+            OpView::Free { address, .. } => {
+                let (object, _) = self.pointer(address);
                 if object < FIRST_LOCAL {
                     return Err(Invalid);
                 }
@@ -261,8 +257,8 @@ impl<'a, 'm> Tracer<'a, 'm> {
                 self.freed.push(object);
                 Ok(())
             }
-            Opcode::Load => {
-                let place = self.pointer(operands[0]);
+            OpView::Load { address, .. } => {
+                let place = self.pointer(address);
                 let ty = function.ty(data.results[0]);
                 self.touch(op, false, place, i128::from(ty.bytes()))?;
                 let datum = match (self.memory.get(&place), ty.scalar()) {
@@ -277,20 +273,31 @@ impl<'a, 'm> Tracer<'a, 'm> {
                 };
                 self.define(data.results[0], datum)
             }
-            Opcode::Store => {
-                let place = self.pointer(operands[1]);
-                let bytes = function.ty(operands[0]).bytes();
+            OpView::Store { value, address, .. } => {
+                let place = self.pointer(address);
+                let bytes = function.ty(value).bytes();
                 self.touch(op, true, place, i128::from(bytes))?;
-                let stored = self.get(operands[0]);
+                let stored = self.get(value);
                 if matches!(stored, Datum::Pointer(..)) {
                     self.captured.push(stored);
                 }
                 self.memory.insert(place, stored);
                 Ok(())
             }
-            Opcode::Copy | Opcode::Move => {
-                let (to, from) = (self.pointer(operands[0]), self.pointer(operands[1]));
-                let size = self.int(operands[2]);
+            OpView::Copy {
+                destination,
+                source,
+                size,
+                ..
+            }
+            | OpView::Move {
+                destination,
+                source,
+                size,
+                ..
+            } => {
+                let (to, from) = (self.pointer(destination), self.pointer(source));
+                let size = self.int(size);
                 let apart = to.0 != from.0 || (to.1 - from.1).abs() >= size || to == from;
                 if data.opcode == Opcode::Copy && !apart {
                     return Err(Invalid);
@@ -301,17 +308,19 @@ impl<'a, 'm> Tracer<'a, 'm> {
                 }
                 Ok(())
             }
-            Opcode::Fill => {
-                let (to, size) = (self.pointer(operands[0]), self.int(operands[2]));
+            OpView::Fill {
+                destination, size, ..
+            } => {
+                let (to, size) = (self.pointer(destination), self.int(size));
                 self.touch(op, true, to, size)
             }
-            Opcode::AtomicAdd => {
-                let place = self.pointer(operands[0]);
+            OpView::AtomicAdd { address, .. } => {
+                let place = self.pointer(address);
                 self.touch(op, false, place, 8)?;
                 self.touch(op, true, place, 8)?;
                 self.define(data.results[0], Datum::Other)
             }
-            Opcode::Call => self.call(op),
+            OpView::Call { .. } => self.call(op),
             _ => {
                 let datum = self.compute(op)?;
                 self.define(result.expect("a computation has a result"), datum)
@@ -390,13 +399,7 @@ impl<'a, 'm> Tracer<'a, 'm> {
         let data = &function.ops[op];
         let body = data.regions[0];
         let arguments = &function.regions[body].args;
-        let bounds: Vec<i128> = data.operands[..3]
-            .iter()
-            .map(|&value| self.int(value))
-            .collect();
-        let &[from, to, step] = bounds.as_slice() else {
-            unreachable!("three bounds")
-        };
+        let [from, to, step] = data.bounds().map(|value| self.int(value));
         if step == 0 {
             return Err(Invalid);
         }
@@ -410,7 +413,8 @@ impl<'a, 'm> Tracer<'a, 'm> {
             .counted(op)
             .and_then(Counted::last_counter)
             .map(|last| self.evaluate(&last));
-        let mut carried: Vec<Datum> = data.operands[3..]
+        let mut carried: Vec<Datum> = data
+            .initial()
             .iter()
             .map(|&value| self.get(value))
             .collect();
@@ -465,36 +469,41 @@ impl<'a, 'm> Tracer<'a, 'm> {
     fn compute(&self, op: Op) -> Result<Datum, Invalid> {
         let function = self.aliases.function();
         let data = &function.ops[op];
-        let operand = |index: usize| self.int(data.operands[index]);
         let bits = function.ty(data.operands[0]).scalar().bits();
         let unsigned = |number: i128| number & ((1i128 << bits.min(64)) - 1);
-        let number = match data.opcode {
-            Opcode::Add => operand(0) + operand(1),
-            Opcode::Sub => operand(0) - operand(1),
-            Opcode::Mul => operand(0) * operand(1),
-            Opcode::Shl => operand(0) << operand(1),
-            Opcode::Or => operand(0) | operand(1),
-            Opcode::And => operand(0) & operand(1),
-            Opcode::Smin => operand(0).min(operand(1)),
-            Opcode::Smax => operand(0).max(operand(1)),
-            Opcode::Ashr => operand(0) >> operand(1),
-            Opcode::Lshr => unsigned(operand(0)) >> operand(1),
-            Opcode::Sdiv | Opcode::Srem if operand(1) == 0 => return Err(Invalid),
-            Opcode::Sdiv => operand(0) / operand(1),
-            Opcode::Srem => operand(0) % operand(1),
-            Opcode::Urem if operand(1) == 0 => return Err(Invalid),
-            Opcode::Urem => unsigned(operand(0)) % unsigned(operand(1)),
-            Opcode::Sext | Opcode::TruncInt => operand(0),
-            Opcode::Zext => unsigned(operand(0)),
-            Opcode::Select => {
-                let chosen = if operand(0) != 0 { 1 } else { 2 };
-                return Ok(self.get(data.operands[chosen]));
+        let number = match data.view() {
+            OpView::Binary(opcode, a, b) => {
+                let (a, b) = (self.int(a), self.int(b));
+                match opcode {
+                    Opcode::Add => a + b,
+                    Opcode::Sub => a - b,
+                    Opcode::Mul => a * b,
+                    Opcode::Shl => a << b,
+                    Opcode::Or => a | b,
+                    Opcode::And => a & b,
+                    Opcode::Smin => a.min(b),
+                    Opcode::Smax => a.max(b),
+                    Opcode::Ashr => a >> b,
+                    Opcode::Lshr => unsigned(a) >> b,
+                    Opcode::Sdiv | Opcode::Srem | Opcode::Urem if b == 0 => return Err(Invalid),
+                    Opcode::Sdiv => a / b,
+                    Opcode::Srem => a % b,
+                    Opcode::Urem => unsigned(a) % unsigned(b),
+                    _ => panic!("{opcode} does not occur in these programs"),
+                }
             }
-            Opcode::Icmp => {
-                let Payload::IntPredicate(predicate) = data.payload else {
-                    unreachable!("a comparison has a predicate")
-                };
-                let (a, b) = (operand(0), operand(1));
+            OpView::Cast(Opcode::Sext | Opcode::TruncInt, a) => self.int(a),
+            OpView::Cast(Opcode::Zext, a) => unsigned(self.int(a)),
+            OpView::Select {
+                condition,
+                then,
+                otherwise,
+            } => {
+                let holds = self.int(condition) != 0;
+                return Ok(self.get(if holds { then } else { otherwise }));
+            }
+            OpView::Icmp(predicate, a, b) => {
+                let (a, b) = (self.int(a), self.int(b));
                 let holds = match predicate {
                     IntPredicate::Eq => a == b,
                     IntPredicate::Ne => a != b,
@@ -509,7 +518,7 @@ impl<'a, 'm> Tracer<'a, 'm> {
                 };
                 return Ok(Datum::Int(if holds { -1 } else { 0 }));
             }
-            opcode => panic!("{opcode} does not occur in these programs"),
+            _ => panic!("{} does not occur in these programs", data.opcode),
         };
         let bits = function.ty(data.results[0]).scalar().bits();
         if bits == 64 && number.abs() > 1 << 40 {

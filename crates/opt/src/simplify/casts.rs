@@ -1,27 +1,23 @@
 //! Rules for casts of casts.
 
 use super::Rewrite;
-use ferrozyme_ir::{Form, Function, Op, Opcode, Payload, Type, Value};
+use ferrozyme_ir::{Function, Op, OpView, Opcode, Payload, Type, Value};
 use smallvec::smallvec;
 
 /// The first rule that fits an operation.
 pub(super) fn simplify(function: &mut Function, op: Op) -> Option<Rewrite> {
     use Opcode::*;
-    let data = &function.ops[op];
-    if data.opcode.form() != Form::Cast {
+    let OpView::Cast(outer, middle) = function.view(op) else {
         return None;
-    }
-    let (outer, flags, middle) = (data.opcode, data.flags, data.operands[0]);
+    };
+    let flags = function.ops[op].flags;
     let to = function.ty(function.result(op));
     if outer == Bitcast && function.ty(middle) == to {
         return Some(Rewrite::To(middle));
     }
-    let (inner, _) = function.def_op(middle)?;
-    let inner = &function.ops[inner];
-    if inner.opcode.form() != Form::Cast {
+    let OpView::Cast(inner, source) = function.definition(middle)? else {
         return None;
-    }
-    let source = inner.operands[0];
+    };
     let from = function.ty(source);
     let into = |opcode| {
         Some(Rewrite::Into(
@@ -31,7 +27,7 @@ pub(super) fn simplify(function: &mut Function, op: Op) -> Option<Rewrite> {
             ferrozyme_ir::Flags::NONE,
         ))
     };
-    match (outer, inner.opcode) {
+    match (outer, inner) {
         (Zext, Zext) | (Sext, Zext) => into(Zext),
         (Sext, Sext) => into(Sext),
         (TruncInt, TruncInt) => into(TruncInt),

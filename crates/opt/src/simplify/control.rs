@@ -2,9 +2,9 @@
 
 use super::integers::negated_condition;
 use super::{Outcome, keep_name};
-use crate::carried::{first_carried, first_initial, remove_results, yielded};
+use crate::carried::{remove_results, yielded};
 use crate::substitution::Substitution;
-use ferrozyme_ir::{Constant, Function, Module, Op, Opcode, Payload, Value};
+use ferrozyme_ir::{Constant, Function, Module, Op, OpView, Opcode, Payload, Value};
 use smallvec::{SmallVec, smallvec};
 
 /// What can be said before the regions are looked at. Changes that leave the operation in place count in `changes`.
@@ -59,7 +59,7 @@ pub(super) fn after_regions(
 
 fn simplify_if(function: &mut Function, op: Op, changes: &mut usize) -> Outcome {
     let data = &function.ops[op];
-    let condition = data.operands[0];
+    let condition = data.condition();
     match function.int_of(condition) {
         Some(0) => return Outcome::Splice(data.regions[1], SmallVec::new()),
         Some(_) => return Outcome::Splice(data.regions[0], SmallVec::new()),
@@ -67,7 +67,7 @@ fn simplify_if(function: &mut Function, op: Op, changes: &mut usize) -> Outcome 
     }
     if let Some(positive) = negated_condition(function, condition) {
         let data = &mut function.ops[op];
-        data.operands[0] = positive;
+        *data.condition_mut() = positive;
         data.regions.swap(0, 1);
         *changes += 1;
     }
@@ -76,13 +76,13 @@ fn simplify_if(function: &mut Function, op: Op, changes: &mut usize) -> Outcome 
 
 fn simplify_switch(function: &Function, op: Op) -> Outcome {
     let data = &function.ops[op];
-    let Payload::Cases(cases) = &data.payload else {
+    let OpView::Switch { selector, cases } = data.view() else {
         return Outcome::Keep;
     };
     if cases.is_empty() {
         return Outcome::Splice(data.regions[0], SmallVec::new());
     }
-    match function.int_of(data.operands[0]) {
+    match function.int_of(selector) {
         Some(value) => {
             let taken = Function::case_of(cases, value);
             Outcome::Splice(data.regions[taken], SmallVec::new())
@@ -110,8 +110,8 @@ fn flatten(function: &Function, op: Op) -> Outcome {
 
 fn simplify_for(function: &Function, op: Op) -> Outcome {
     let data = &function.ops[op];
-    let (from, to, step) = (data.operands[0], data.operands[1], data.operands[2]);
-    let initial: SmallVec<[Value; 4]> = SmallVec::from_slice(&data.operands[3..]);
+    let [from, to, step] = data.bounds();
+    let initial: SmallVec<[Value; 4]> = SmallVec::from_slice(data.initial());
     let Some(step) = function.int_of(step).filter(|&step| step != 0) else {
         return Outcome::Keep;
     };
@@ -146,10 +146,10 @@ fn simplify_loop(function: &Function, op: Op) -> Outcome {
     let terminator = &function.ops[function.terminator(body)];
     let runs_once = match terminator.opcode {
         Opcode::Trap => true,
-        _ => function.int_of(terminator.operands[0]) == Some(0),
+        _ => function.int_of(terminator.condition()) == Some(0),
     };
     if runs_once {
-        return Outcome::Splice(body, SmallVec::from_slice(&data.operands));
+        return Outcome::Splice(body, SmallVec::from_slice(data.initial()));
     }
     Outcome::Keep
 }
@@ -161,10 +161,8 @@ fn remove_unchanging(function: &mut Function, op: Op, substitution: &mut Substit
     let Some(next) = yielded(function, body) else {
         return 0;
     };
-    let initial = SmallVec::<[Value; 8]>::from_slice(&data.operands[first_initial(data.opcode)..]);
-    let carried = SmallVec::<[Value; 8]>::from_slice(
-        &function.regions[body].args[first_carried(data.opcode)..],
-    );
+    let initial = SmallVec::<[Value; 8]>::from_slice(data.initial());
+    let carried = SmallVec::<[Value; 8]>::from_slice(function.carried(op));
     let keep: SmallVec<[bool; 8]> = (0..next.len())
         .map(|index| {
             let next = substitution.resolve(next[index]);
@@ -203,10 +201,10 @@ fn remove_agreeing(function: &mut Function, op: Op, substitution: &mut Substitut
                 return Some(first);
             }
             let is_truth = data.opcode == Opcode::If
-                && function.ty(first) == function.ty(data.operands[0])
+                && function.ty(first) == function.ty(data.condition())
                 && function.int_of(first) == Some(-1)
                 && function.int_of(returning[1][index]) == Some(0);
-            is_truth.then(|| data.operands[0])
+            is_truth.then(|| data.condition())
         })
         .collect();
     drop(returning);
@@ -229,11 +227,11 @@ fn remove_agreeing(function: &mut Function, op: Op, substitution: &mut Substitut
 /// A call through a constant address is a plain call, if the types fit.
 fn call_directly(module: &Module, function: &mut Function, op: Op) -> bool {
     let data = &function.ops[op];
-    let Some(&Constant::Function(callee)) = function.constant_of(data.operands[0]) else {
+    let Some(&Constant::Function(callee)) = function.constant_of(data.target()) else {
         return false;
     };
     let called = &module.functions[callee];
-    let arguments = &data.operands[1..];
+    let arguments = data.arguments();
     let fits = data.results.len() == called.results.len()
         && arguments.len() == called.params.len()
         && data

@@ -1,21 +1,19 @@
 //! Rules for floats. Without flags only those that give the same bits for all operands, the payload of a NaN aside.
 
 use super::{Rewrite, matching};
-use ferrozyme_ir::{Flags, Form, Function, Op, Opcode, Value};
+use ferrozyme_ir::{Flags, Function, Op, OpView, Opcode, Value};
 
 /// The first rule that fits an operation.
 pub(super) fn simplify(function: &mut Function, op: Op) -> Option<Rewrite> {
     use Opcode::*;
     let data = &function.ops[op];
     let (opcode, flags) = (data.opcode, data.flags);
-    if !matches!(
-        opcode.form(),
-        Form::FloatUnary | Form::FloatBinary | Form::FloatTernary | Form::FloatAndInt
-    ) {
-        return None;
-    }
-    let a = data.operands[0];
-    let b = data.operands.get(1).copied().unwrap_or(a);
+    opcode.math()?;
+    let (a, b) = match data.view() {
+        OpView::Unary(_, a) => (a, a),
+        OpView::Binary(_, a, b) | OpView::Ternary(_, a, b, _) => (a, b),
+        _ => return None,
+    };
     let ty = function.ty(a);
     let constant = function.float_of(b);
 
@@ -36,7 +34,9 @@ pub(super) fn simplify(function: &mut Function, op: Op) -> Option<Rewrite> {
             Rewrite::unary(Fabs, inner[0], flags)
         }
         Fma => {
-            let c = data.operands[2];
+            let OpView::Ternary(_, _, _, c) = data.view() else {
+                return None;
+            };
             let addend = function.float_of(c);
             // A product with one is exact, so there is one rounding either way.
             for (x, one) in [(a, b), (b, a)] {
@@ -80,7 +80,7 @@ fn arithmetic(function: &mut Function, op: Op) -> Option<Rewrite> {
     use Opcode::*;
     let data = &function.ops[op];
     let (opcode, flags) = (data.opcode, data.flags);
-    let (a, b) = (data.operands[0], data.operands[1]);
+    let [a, b] = data.both();
     let ty = function.ty(a);
     let constant = function.float_of(b);
     match opcode {
@@ -161,29 +161,26 @@ fn is_never_negative_zero(function: &Function, value: Value, depth: u32) -> bool
     if let Some(constant) = function.float_of(value) {
         return !is_negative_zero(Some(constant));
     }
-    let Some((op, _)) = function.def_op(value) else {
-        return false;
-    };
     if depth == 0 {
         return false;
     }
-    let data = &function.ops[op];
-    match data.opcode {
-        Sitofp | Uitofp => true,
+    let is_never = |operand: Value| is_never_negative_zero(function, operand, depth - 1);
+    match function.definition(value) {
+        Some(OpView::Cast(Sitofp | Uitofp, _)) => true,
         // The sum is -0 only if both are; the difference only if the first is.
-        Fadd => data
-            .operands
-            .iter()
-            .any(|&operand| is_never_negative_zero(function, operand, depth - 1)),
-        Fsub | Fpext => is_never_negative_zero(function, data.operands[0], depth - 1),
-        Fmul => data.operands[0] == data.operands[1],
-        Select => data.operands[1..]
-            .iter()
-            .all(|&operand| is_never_negative_zero(function, operand, depth - 1)),
-        opcode => opcode.math().is_some_and(|function| {
+        Some(OpView::Binary(Fadd, a, b)) => is_never(a) || is_never(b),
+        Some(OpView::Binary(Fsub, a, _) | OpView::Cast(Fpext, a)) => is_never(a),
+        Some(OpView::Binary(Fmul, a, b)) => a == b,
+        Some(OpView::Select {
+            then, otherwise, ..
+        }) => is_never(then) && is_never(otherwise),
+        Some(
+            OpView::Unary(opcode, ..) | OpView::Binary(opcode, ..) | OpView::Ternary(opcode, ..),
+        ) => opcode.math().is_some_and(|function| {
             let (least, _) = function.image;
             least >= 0.0 && !is_negative_zero(Some(least))
         }),
+        _ => false,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use ferrozyme_ir::interpret::{Bits, evaluate};
 use ferrozyme_ir::{
-    Constant, Effect, Form, Function, GlobalId, Module, Op, Opcode, Payload, Symbol, Type, Value,
+    Constant, Effect, Form, Function, GlobalId, Module, Op, OpView, Opcode, Symbol, Type, Value,
     ones,
 };
 use smallvec::{SmallVec, smallvec};
@@ -88,7 +88,7 @@ fn fold_undefined(function: &mut Function, op: Op) -> Option<SmallVec<[Value; 4]
 fn fold_load(module: &Module, function: &mut Function, op: Op) -> Option<SmallVec<[Value; 4]>> {
     let data = &function.ops[op];
     let ty = function.ty(*data.results.first()?);
-    let (global, offset) = constant_address(function, data.operands[0])?;
+    let (global, offset) = constant_address(function, data.address())?;
     let global = &module.globals[global];
     let bytes = global.bytes.as_ref().filter(|_| global.constant)?;
     let size = ty.bytes();
@@ -144,13 +144,11 @@ fn constant_address(function: &Function, address: Value) -> Option<(GlobalId, u6
                 _ => None,
             };
         }
-        let (op, _) = function.def_op(address)?;
-        let data = &function.ops[op];
-        let (Opcode::Offset, &Payload::Scale(scale)) = (data.opcode, &data.payload) else {
+        let OpView::Offset { base, index, scale } = function.definition(address)? else {
             return None;
         };
-        let index = function.int_of(data.operands[1])?;
+        let index = function.int_of(index)?;
         bytes = bytes.checked_add(index.checked_mul(i128::from(scale))?)?;
-        address = data.operands[0];
+        address = base;
     }
 }

@@ -4,8 +4,8 @@ use super::{Rewrite, matching, number};
 use crate::carried::yielded;
 use crate::cse::is_commutative;
 use ferrozyme_ir::{
-    Constant, Flags, FloatPredicate, Form, Function, IntPredicate, Op, Opcode, Payload, Range,
-    Scalar, Type, Value, ValueDef, ones, sign_extend,
+    Constant, Flags, FloatPredicate, Form, Function, IntPredicate, Op, OpView, Opcode, Payload,
+    Range, Scalar, Type, Value, ValueDef, ones, sign_extend,
 };
 use smallvec::smallvec;
 
@@ -32,7 +32,7 @@ fn binary(function: &mut Function, op: Op) -> Option<Rewrite> {
     use Opcode::*;
     let data = &function.ops[op];
     let (opcode, flags) = (data.opcode, data.flags);
-    let (a, b) = (data.operands[0], data.operands[1]);
+    let [a, b] = data.both();
     let ty = function.ty(a);
 
     // Constants stand on the right.
@@ -123,7 +123,7 @@ fn with_constant(function: &mut Function, op: Op) -> Option<Rewrite> {
     use Opcode::*;
     let data = &function.ops[op];
     let (opcode, flags) = (data.opcode, data.flags);
-    let (a, b) = (data.operands[0], data.operands[1]);
+    let [a, b] = data.both();
     let ty = function.ty(a);
     let bits = ty.scalar().bits();
     let smallest = sign_extend(1 << (bits - 1), bits);
@@ -295,8 +295,7 @@ fn negate_float(predicate: FloatPredicate) -> FloatPredicate {
 fn compare(function: &mut Function, op: Op) -> Option<Rewrite> {
     use IntPredicate::*;
     let data = &function.ops[op];
-    let (a, b) = (data.operands[0], data.operands[1]);
-    let Payload::IntPredicate(predicate) = data.payload else {
+    let OpView::Icmp(predicate, a, b) = data.view() else {
         return None;
     };
     let ty = function.ty(a);
@@ -362,9 +361,10 @@ fn smaller_or_larger(
     value: Value,
     chosen: Value,
 ) -> Option<(IntPredicate, Value)> {
-    let (op, _) = function.def_op(chosen)?;
-    let data = &function.ops[op];
-    let equal = match data.opcode {
+    let OpView::Binary(opcode, first, second) = function.definition(chosen)? else {
+        return None;
+    };
+    let equal = match opcode {
         Opcode::Umin => IntPredicate::Ule,
         Opcode::Umax => IntPredicate::Uge,
         Opcode::Smin => IntPredicate::Sle,
@@ -376,9 +376,9 @@ fn smaller_or_larger(
         IntPredicate::Ne => equal.negated(),
         _ => return None,
     };
-    match data.operands[..] {
-        [first, other] if first == value => Some((predicate, other)),
-        [other, second] if second == value => Some((predicate, other)),
+    match value {
+        _ if first == value => Some((predicate, second)),
+        _ if second == value => Some((predicate, first)),
         _ => None,
     }
 }
@@ -430,7 +430,7 @@ fn range_of(function: &Function, value: Value) -> Option<Range> {
         ValueDef::Result { op, .. }
             if function.ops[op].opcode == Opcode::Zext && !data.ty.is_vector() =>
         {
-            let source = function.ops[op].operands[0];
+            let source = function.ops[op].operand();
             let bits = function.ty(source).scalar().bits();
             Some(Range {
                 min: 0,
@@ -443,7 +443,14 @@ fn range_of(function: &Function, value: Value) -> Option<Range> {
 
 fn select(function: &mut Function, op: Op) -> Option<Rewrite> {
     let data = &function.ops[op];
-    let (condition, a, b) = (data.operands[0], data.operands[1], data.operands[2]);
+    let OpView::Select {
+        condition,
+        then: a,
+        otherwise: b,
+    } = data.view()
+    else {
+        return None;
+    };
     let flags = data.flags;
     let ty = function.ty(a);
     let select = |condition, a, b| {
@@ -495,10 +502,10 @@ fn select(function: &mut Function, op: Op) -> Option<Rewrite> {
 
 fn offset(function: &mut Function, op: Op) -> Option<Rewrite> {
     let data = &function.ops[op];
-    let (base, index, flags) = (data.operands[0], data.operands[1], data.flags);
-    let Payload::Scale(scale) = data.payload else {
+    let OpView::Offset { base, index, scale } = data.view() else {
         return None;
     };
+    let flags = data.flags;
     let offset = |base, index, scale, flags| {
         Some(Rewrite::Into(
             Opcode::Offset,
@@ -525,14 +532,13 @@ fn offset(function: &mut Function, op: Op) -> Option<Rewrite> {
         }
         let (inner, _) = function.def_op(base)?;
         let inner = &function.ops[inner];
-        if let (Opcode::Offset, Payload::Scale(inner_scale)) = (inner.opcode, &inner.payload) {
-            let inner_count = function.int_of(inner.operands[1])?;
-            let sum = inner_count
-                .checked_mul(i128::from(*inner_scale))?
+        if let OpView::Offset { base, index, scale } = inner.view() {
+            let sum = function
+                .int_of(index)?
+                .checked_mul(i128::from(scale))?
                 .checked_add(i128::from(bytes))?;
             let sum = i64::try_from(sum).ok()?;
             let kept = flags.intersection(inner.flags);
-            let base = inner.operands[0];
             let index = function.int(Type::I64, i128::from(sum));
             return offset(base, index, 1, kept);
         }
@@ -559,14 +565,13 @@ fn distance(function: &Function, to: Value, from: Value) -> Option<(Value, i64, 
     let (pointer, _) = matching(function, to, Opcode::Ptrtoint)?;
     let (offset, _) = function.def_op(pointer[0])?;
     let data = &function.ops[offset];
-    let (Opcode::Offset, &Payload::Scale(scale)) = (data.opcode, &data.payload) else {
+    let OpView::Offset { base, index, scale } = data.view() else {
         return None;
     };
-    let index = data.operands[1];
     if function.ty(to) != Type::I64 || function.ty(index) != Type::I64 {
         return None;
     }
-    is_address_of(function, from, data.operands[0], MAX_BRANCHES).then(|| {
+    is_address_of(function, from, base, MAX_BRANCHES).then(|| {
         let promised = match scale > 0 {
             true => data.flags.intersection(Flags::NUW),
             false => Flags::NONE,

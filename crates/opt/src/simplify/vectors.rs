@@ -1,16 +1,16 @@
 //! Rules for vectors: lanes that are known where they come from.
 
 use super::{Rewrite, matching, number};
-use ferrozyme_ir::{Flags, Function, Op, Opcode, Payload};
+use ferrozyme_ir::{Flags, Function, Op, OpView, Opcode, Payload};
 use smallvec::smallvec;
 
 /// The first rule that fits an operation.
 pub(super) fn simplify(function: &mut Function, op: Op) -> Option<Rewrite> {
-    let data = &function.ops[op];
-    let operands = data.operands.clone();
-    match data.opcode {
-        Opcode::Extract => {
-            let (vector, index) = (operands[0], operands[1]);
+    match function.view(op) {
+        OpView::Extract {
+            vector,
+            lane: index,
+        } => {
             let lane = number(function, index)?;
             if lane < 0 || lane >= i128::from(function.ty(vector).lanes()) {
                 return None;
@@ -33,24 +33,23 @@ pub(super) fn simplify(function: &mut Function, op: Op) -> Option<Rewrite> {
                 Flags::NONE,
             ))
         }
-        Opcode::Insert => {
+        OpView::Insert {
+            vector,
+            scalar,
+            lane,
+        } => {
             // Putting a lane back where it came from.
-            let (inner, _) = matching(function, operands[1], Opcode::Extract)?;
-            (inner[0] == operands[0]
-                && inner[1] == operands[2]
-                && number(function, operands[2]).is_some())
-            .then(|| Rewrite::To(operands[0]))
+            let (inner, _) = matching(function, scalar, Opcode::Extract)?;
+            (inner[0] == vector && inner[1] == lane && number(function, lane).is_some())
+                .then(|| Rewrite::To(vector))
         }
-        Opcode::Shuffle => {
-            let Payload::Lanes(lanes) = &data.payload else {
-                return None;
-            };
+        OpView::Shuffle { left, lanes, .. } => {
             let same = lanes
                 .iter()
                 .enumerate()
                 .all(|(at, &lane)| at == usize::from(lane));
-            (same && lanes.len() == usize::from(function.ty(operands[0]).lanes()))
-                .then(|| Rewrite::To(operands[0]))
+            (same && lanes.len() == usize::from(function.ty(left).lanes()))
+                .then(|| Rewrite::To(left))
         }
         _ => None,
     }
