@@ -1,4 +1,4 @@
-// refused: error: a number that is written as text and read again would have no derivative, and this function does both [FZ0512]
+// refused: error: this function both prints and parses numbers, and a number that is parsed from its own text would have no derivative [FZ0512]
 #include <stdio.h>
 #include <stdlib.h>
 

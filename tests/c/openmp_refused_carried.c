@@ -1,4 +1,4 @@
-// flags: -fopenmp -lm; refused: error: a value that threads of this region carry from one iteration to the next makes the result depend on their number [FZ0513]
+// flags: -fopenmp -lm; refused: error: a value that each thread carries from one iteration to the next makes the result of this region depend on the number of threads [FZ0513]
 // The threads wait for each other between the two loops, so that they cannot run one after the other.
 #include "check.h"
 

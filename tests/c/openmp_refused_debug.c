@@ -1,4 +1,4 @@
-// flags: -g -fopenmp -lm; refused: error: a value that threads of this region carry from one iteration to the next makes the result depend on their number [FZ0513]
+// flags: -g -fopenmp -lm; refused: error: a value that each thread carries from one iteration to the next makes the result of this region depend on the number of threads [FZ0513]
 // With debug information, what the region does stands in a function of its own.
 #include "check.h"
 

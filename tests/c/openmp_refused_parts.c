@@ -1,4 +1,4 @@
-// flags: -fopenmp -lm; refused: error: the threads of this region use 'omp_get_thread_num', but not how many they are [FZ0514]
+// flags: -fopenmp -lm; refused: error: this region uses the thread id ('omp_get_thread_num') without the number of threads [FZ0514]
 // Each thread takes the number that is meant for it: a team of one would take the first only.
 #include "check.h"
 #include <omp.h>

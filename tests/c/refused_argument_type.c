@@ -1,4 +1,4 @@
-// refused: error: argument 1 of 'square' is of type 'double', but what is given is of type 'int' [FZ0607]
+// refused: error: argument 1 of 'square' is of type 'double', but the value in the call is of type 'int' [FZ0607]
 #include <stdio.h>
 
 double __enzyme_autodiff(void *, ...);

@@ -1,4 +1,4 @@
-// refused: error: too few arguments are given for 'product': it takes 2, this call gives 1 [FZ0602]
+// refused: error: too few arguments for 'product': it takes 2, this call passes 1 [FZ0602]
 #include "check.h"
 
 double __enzyme_autodiff(void *, ...);

@@ -1,4 +1,4 @@
-// refused: error: derivatives would flow through memory that 'last' points to, which lives on between calls [FZ0204]
+// refused: error: derivatives would flow through memory that 'last' points to, which outlives the call [FZ0204]
 // A work array that was made before: nobody knows a shadow of it.
 #include <stdlib.h>
 #include <string.h>

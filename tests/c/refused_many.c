@@ -1,4 +1,4 @@
-// refused: error: too many arguments are given for 'square': it takes 1, this call gives 2 [FZ0602]
+// refused: error: too many arguments for 'square': it takes 1, this call passes 2 [FZ0602]
 #include "check.h"
 
 double __enzyme_autodiff(void *, ...);

@@ -1,4 +1,4 @@
-// refused: error: behind the arguments of 'norm', the seed of its result and the tape must be given [FZ0612]
+// refused: error: after the arguments of 'norm', the call must pass the seed of its result and the tape [FZ0612]
 // The tape is forgotten: what stands in its place is the seed.
 extern int enzyme_dup, enzyme_const;
 void __enzyme_reverse(void *, ...);

@@ -1,4 +1,4 @@
-// refused: error: what is given to '__enzyme_autodiff' first is not a known function [FZ0601]
+// refused: error: the first argument of '__enzyme_autodiff' is not a known function [FZ0601]
 #include "check.h"
 
 double __enzyme_autodiff(void *, ...);

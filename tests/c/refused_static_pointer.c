@@ -1,4 +1,4 @@
-// refused: error: derivatives would flow through memory that 'last' points to, which lives on between calls [FZ0204]
+// refused: error: derivatives would flow through memory that 'last' points to, which outlives the call [FZ0204]
 // The same for one that only this file knows: it is called by its name, not by that which it has for the linker.
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-// refused: error: the tape of 'step' takes more than the 1 byte that 'enzyme_allocated' gives [FZ0606]
+// refused: error: the tape of 'step' needs more than the 1 byte of 'enzyme_allocated' [FZ0606]
 #include "check.h"
 
 extern int enzyme_dup, enzyme_allocated, enzyme_tape;

@@ -1,4 +1,4 @@
-// flags: -lm; stops: Ferrozyme: an exception was caught inside of a differentiated function, where derivatives cannot follow [FZ0711]
+// flags: -lm; stops: Ferrozyme: an exception was caught in a differentiated function, where derivatives cannot follow [FZ0711]
 // An exception that is thrown and caught inside of the differentiated function: its forward sweep ends in the middle, and so does its tape.
 #include "check.h"
 #include <stdexcept>

@@ -1,4 +1,4 @@
-// flags: -lm; with: parts/foreign_context.c; stops: a context of shadows is used in another file than the one that made it, which has other global variables [FZ0713]
+// flags: -lm; with: parts/foreign_context.c; stops: a context of shadows is used in another file than the one that made it [FZ0713]
 #include "check.h"
 
 void *__enzyme_context(int);

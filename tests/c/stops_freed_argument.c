@@ -1,4 +1,4 @@
-// flags: -lm; stops: Ferrozyme: memory of an argument was released, and with it a gradient that is not zero [FZ0705]
+// flags: -lm; stops: Ferrozyme: memory of an argument was freed, and a gradient that is not zero would be lost with it [FZ0705]
 // Memory of the caller's that the function frees: its gradient would be lost with its shadow.
 #include "check.h"
 

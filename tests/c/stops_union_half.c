@@ -1,4 +1,4 @@
-// flags: -lm; stops: Ferrozyme: a float with a derivative is moved or calculated with as if it were a pointer or a number [FZ0710]
+// flags: -lm; stops: Ferrozyme: an active float is moved or used as if it were a pointer or an integer [FZ0710]
 // In forward mode: half of the bits of a float, with a tangent whose other half alone is not zero, are calculated with as if they were a number.
 #include "check.h"
 

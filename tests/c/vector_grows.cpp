@@ -45,7 +45,7 @@ int main() {
   }
   char said[512] = "";
   CHECK(read(ends[0], said, sizeof said - 1) > 0);
-  CHECK(strstr(said, "Ferrozyme: memory of an argument was released, and with it a gradient that is not zero"));
+  CHECK(strstr(said, "Ferrozyme: memory of an argument was freed, and a gradient that is not zero would be lost with it"));
   int status;
   waitpid(child, &status, 0);
   CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);

@@ -1135,7 +1135,7 @@ fn rules_that_update_memory_serve_one_direction() {
     assert_eq!((primal, given), (vec![6.0], vec![vec![3.0]]));
     let wide = request(&module, &args, 2);
     expect![[r#"
-        the forward rule of @update serves one direction, and may not run once for each of several, since it may update memory in place [FZ0408]
+        the forward rule of @update handles one direction, and cannot run once per direction because it may update memory in place [FZ0408]
           in @f: call @update(%p)
           help: differentiate with width 1, or mark each pointer of the function `readonly` or `writeonly` where that is true"#]].assert_eq(&fail(&mut module, &wide).to_string());
 }
@@ -1194,8 +1194,8 @@ fn unsuitable_requests_are_refused() {
     expect![[r#"
         expected 2 argument activities, but found 1 [FZ0101]
         activity `active` cannot be used for argument of type i64 [FZ0104]
-        width 0 is not possible in this mode, which takes 1 to 4096 [FZ0102]
-        width 4294967295 is not possible in this mode, which takes 1 to 4096 [FZ0102]
+        width 0 is not supported in this mode, which takes 1 to 4096 [FZ0102]
+        width 4294967295 is not supported in this mode, which takes 1 to 4096 [FZ0102]
         @nothing has no body to differentiate [FZ0107]"#]]
     .assert_eq(&messages.join("\n"));
 }
@@ -1247,7 +1247,7 @@ fn torn_floats_are_refused() {
          }",
         &[Activity::Active],
         expect![[r#"
-            a bit cast from f64 to <2 x f32> takes floats apart, so derivatives cannot pass through it [FZ0310]
+            a bit cast from f64 to <2 x f32> splits or joins floats, so derivatives cannot pass through it [FZ0310]
               in @f: %pair = bitcast f64 %x to <2 x f32>
               help: keep the floats in values of their own type, or compute with these bits in an inactive function"#]],
     );

@@ -1,10 +1,10 @@
 //! Why a program has no derivative.
 //!
-//! Whoever finds a problem (the differentiator, the importer, the driver) makes a [`Refusal`]: what is wrong, and which value it is about. It holds no sentence. The table in `table.rs` has one row
-//! for each refusal: its stable code, what it means, the message and the way out. Messages are put together from [`Terms`] of the source language, so that a sentence is written once, and speaks of
-//! `Const` to users of Rust and of 'enzyme_const' to those of C. File tests and `loopir`, which have no source language, show the terms of the Loop IR.
+//! The code that finds a problem (the differentiator, the importer, the driver) makes a [`Refusal`]: the kind of problem, with the names and types concerned. It holds no sentence. The table in `table.rs` has one row
+//! for each refusal: its stable code, its meaning, the message and the way out. Messages are composed of [`Terms`] of the source language, so that a sentence is written once, and says
+//! `Const` to users of Rust and 'enzyme_const' to users of C. File tests and `loopir` have no source language, and show the terms of the Loop IR.
 //!
-//! Where it stands in the source is added by who knows: `diff::Error`, `import::ImportError` and the driver's `Diagnostic`.
+//! The source location is added by `diff::Error`, `import::ImportError` and the driver's `Diagnostic`.
 //!
 //! ```
 //! use ferrozyme_refusal::{C, Refusal, Words};
@@ -22,7 +22,7 @@ pub use terms::{Argument, C, LOOP_IR, RUST, Terms, Words};
 
 use std::fmt;
 
-/// The number under which a refusal stands in the documentation. It never changes its meaning.
+/// The code of a refusal, which is also its section in the documentation. It never changes its meaning.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Code(u16);
 
@@ -44,11 +44,11 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// How texts start with which derivatives stop a program.
+/// The prefix of the message with which a derivative stops a program.
 pub const STOP: &str = "Ferrozyme: ";
 
 impl Refusal {
-    /// The text with which a derivative stops the program, where only the run can tell.
+    /// The message with which a derivative stops the program, for problems that are known only at run time.
     pub fn stop_text(&self) -> String {
         let words = Words::of(&RUST);
         let (message, remedy) = (self.message(&words), self.remedy(&words));
@@ -56,7 +56,7 @@ impl Refusal {
     }
 }
 
-/// All refusals as the table of the documentation, in Markdown.
+/// The documentation's table of refusals, in Markdown.
 pub fn table() -> String {
     let mut text = "| code | what is refused |\n|---|---|\n".to_owned();
     for row in ROWS {

@@ -1,35 +1,35 @@
-//! What source languages call the things that refusals are about. A language is one value of [`Terms`].
+//! The terms of the source languages, from which messages are composed. A language is one value of [`Terms`].
 
 use std::ops::Deref;
 
 /// The terms of a source language.
 #[derive(Debug)]
 pub struct Terms {
-    /// What stands before and behind a quoted name.
+    /// Opening and closing quotes of a name.
     pub quotes: (&'static str, &'static str),
-    /// The language in "write it in …".
+    /// The language, in "write it in …".
     pub plainly: &'static str,
-    /// The activity of an argument or result without derivative.
+    /// The activity of a constant argument or result.
     pub constant: &'static str,
     /// The activity of an argument with a shadow.
     pub duplicated: &'static str,
-    /// How a result is said to have no derivative.
+    /// How to declare a result constant.
     pub constant_result: &'static str,
-    /// What makes something the derivative of a function.
+    /// A custom derivative.
     pub rule: &'static str,
-    /// The property of functions without derivative.
+    /// The property of functions without a derivative.
     pub inactive: &'static str,
-    /// What else helps where the types in memory are not known.
+    /// The way out of unknown types in memory, besides separate memory.
     pub or_describe: &'static str,
-    /// What most likely lets floats share their place with something else.
+    /// The construct that most likely makes a word hold a float or something else.
     pub union: &'static str,
-    /// How to do without.
+    /// The way out of such words.
     pub keep_apart: &'static str,
-    /// How to pass what cannot be passed by value, and have it inlined.
+    /// The way out of a word that cannot be passed by value.
     pub by_reference: &'static str,
-    /// What shares memory between values of different types.
+    /// The construct that shares memory between values of different types.
     pub share: &'static str,
-    /// How programs use several threads.
+    /// How to use several threads.
     pub threads: &'static str,
 }
 
@@ -64,7 +64,7 @@ pub const RUST: Terms = Terms {
     keep_apart: "keep the two apart, in fields of their own",
     by_reference: "pass a reference to what holds it, or mark the function `#[inline(always)]`",
     share: "",
-    threads: "; instead of sharing them between threads, differentiate what each thread computes",
+    threads: "; instead of sharing them between threads, differentiate the computation of each thread",
 };
 
 /// C and C++, with Enzyme's markers.
@@ -84,16 +84,16 @@ pub const C: Terms = Terms {
     threads: "; threads are supported in regions of OpenMP only",
 };
 
-/// The terms of a language, and how symbols are called in it.
+/// The terms of a language, with its names for symbols.
 pub struct Words<'a> {
-    /// What is no name.
+    /// The terms.
     pub terms: &'a Terms,
-    /// The path of a symbol, as its author wrote it.
+    /// Maps a symbol to its path in the source.
     pub path_of: &'a dyn Fn(&str) -> String,
 }
 
 impl Words<'static> {
-    /// Symbols are called what they are.
+    /// Symbols keep their names.
     pub fn of(terms: &'static Terms) -> Words<'static> {
         Words {
             terms,
@@ -108,13 +108,13 @@ impl Words<'_> {
         self.quote(&(self.path_of)(symbol))
     }
 
-    /// A name or type that is no symbol, in quotes.
+    /// A name or type that is not a symbol, in quotes.
     pub fn quote(&self, text: &str) -> String {
         let (before, behind) = self.terms.quotes;
         format!("{before}{text}{behind}")
     }
 
-    /// An argument, in a sentence.
+    /// An argument, as part of a sentence.
     pub fn argument(&self, argument: &Argument) -> String {
         match argument {
             Argument::Index(index) => format!("argument {index}"),
@@ -135,16 +135,16 @@ impl Deref for Words<'_> {
     }
 }
 
-/// An argument of a differentiated function, or what it gives.
+/// An argument or the result of a differentiated function.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Argument {
-    /// By its place in the Loop IR, from 0 on.
+    /// By its index in the Loop IR, from 0 on.
     Index(u32),
     /// By its name in the source.
     Named(String),
-    /// By its place in the source, from 1 on.
+    /// By its number in the source, from 1 on.
     Number {
-        /// The place.
+        /// The number.
         number: usize,
         /// The symbol of the function.
         function: String,

@@ -340,11 +340,10 @@ fn pop(rows: &mut Vec<Vec<f64>>) -> f64 {
     rows.pop().map_or(0.0, |row| row.iter().sum())
 }
 
-const LOST: &str = "Ferrozyme: memory of an argument was released, and with it a gradient that is not zero [FZ0705]";
+const LOST: &str = "Ferrozyme: memory of an argument was freed, and a gradient that is not zero would be lost with it [FZ0705]";
 const LOST_SEED: &str =
-    "Ferrozyme: memory of an argument was released, and its shadow is not zero: a seed";
-const UNCLEAR: &str =
-    "Ferrozyme: memory of an argument was released in which floats share their place";
+    "Ferrozyme: memory of an argument was freed, and its shadow is not zero: a seed";
+const UNCLEAR: &str = "Ferrozyme: memory of an argument was freed that may hold a float";
 
 /// The program stops rather than lose a gradient: what does so runs in a process of its own, which is this test again.
 fn assert_stops(test: &str, message: &str, run: fn()) {

@@ -135,7 +135,7 @@ fn main() {
 ",
         "5 |     std::thread::spawn(move || x * x).join().unwrap()",
         "error[FZ0501]: cannot differentiate code that starts a thread",
-        "differentiate what each thread computes, and add up the gradients",
+        "differentiate the computation of each thread, and add up the gradients",
     ),
     (
         "\
@@ -155,7 +155,7 @@ fn main() {
 ",
         "6 |         let half = scope.spawn(|| x[0] * x[0]);",
         "error[FZ0501]: cannot differentiate code that starts a thread",
-        "differentiate what each thread computes, and add up the gradients",
+        "differentiate the computation of each thread, and add up the gradients",
     ),
     (
         "\
@@ -352,7 +352,7 @@ fn maps_of_arguments_are_refused_with_a_way_out() {
     let run = project.ferrozyme(&["build"]);
     let errors = run.expect_failure();
     assert!(
-        errors.contains("help: keep values that carry derivatives in a `Vec`, and only their positions in the `HashMap` or `BTreeMap`"),
+        errors.contains("help: keep active values in a `Vec`, and only their indices in the `HashMap` or `BTreeMap`"),
         "{errors}"
     );
 }
@@ -375,9 +375,9 @@ fn main() {
 }
 ",
         &[
-            "error[FZ0203]: active values are kept in memory that the function captures",
+            "error[FZ0203]: active values are stored in memory that the closure captures",
             "src/main.rs:9:",
-            "help: make that memory (`Cell`, `RefCell`, what `&mut` refers to) inside of the function",
+            "help: allocate that memory (`Cell`, `RefCell`, the target of a `&mut`) inside the function",
         ],
     ),
     (
@@ -492,10 +492,10 @@ fn numbers_that_change_while_formatting_are_refused() {
         let run = project.ferrozyme(&["build", "--profile", profile]);
         let errors = run.expect_failure();
         for part in [
-            "error[FZ0511]: a number is changed while something is formatted, and nothing that formatting does is differentiated",
+            "error[FZ0511]: a number is changed during formatting, which is not differentiated",
             "src/main.rs:12:9",
             "note: formatting in a differentiated function may run `<formatting::Weighed as core::fmt::Write>::write_str`",
-            "help: format outside of the differentiated function",
+            "help: format outside the differentiated function",
         ] {
             assert!(errors.contains(part), "{profile}: {part}\n{errors}");
         }
@@ -540,7 +540,7 @@ fn numbers_that_go_through_text_are_refused() {
         let run = project.ferrozyme(&["build", "--profile", profile]);
         let errors = run.expect_failure();
         for part in [
-            "error[FZ0512]: a number that is written as text and read again would have no derivative, and this function does both",
+            "error[FZ0512]: this function both prints and parses numbers, and a number that is parsed from its own text would have no derivative",
             "src/main.rs:6:",
             "note: a number is written as text at",
             "src/main.rs:5",

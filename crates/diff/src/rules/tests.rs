@@ -463,7 +463,7 @@ fn a_bit_cast_that_takes_floats_apart_is_refused() {
     assert_eq!(
         refused(pair, Type::I64).as_deref(),
         Some(
-            "a bit cast from <2 x f32> to i64 takes floats apart, so derivatives cannot pass through it [FZ0310]"
+            "a bit cast from <2 x f32> to i64 splits or joins floats, so derivatives cannot pass through it [FZ0310]"
         )
     );
     assert!(refused(Type::BF16, Type::I16).is_some());
