@@ -3,10 +3,10 @@
 use crate::Float;
 use crate::interface::__ferrozyme_inactive;
 
-/// Which arguments of a function need derivatives, as the rules of a
-/// [`custom_derivative`](macro@crate::custom_derivative) are told.
+/// Which arguments of a function need derivatives: the last argument of a rule of
+/// [`custom_derivative`](macro@crate::custom_derivative).
 ///
-/// A rule need not compute the derivatives of the others. For an argument behind a reference the shadow says the same: it is `None`.
+/// A rule need not compute the derivatives of other arguments. For an argument behind a reference, the shadow is `None` if it needs no derivative.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Active(u64);
 
@@ -67,7 +67,7 @@ impl std::fmt::Debug for Active {
     }
 }
 
-/// The value itself, taken for a constant by derivatives.
+/// Returns its argument, which derivatives treat as a constant.
 ///
 /// ```
 /// use ferrozyme::{grad, stop_gradient};

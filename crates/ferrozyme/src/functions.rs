@@ -1,6 +1,6 @@
 //! The function interface: derivatives of closures, without attributes.
 //!
-//! All of it rests on a few derivatives of functions over slices (`requests.rs`); arrays and single floats are slices of known length.
+//! It is built on a few derivatives of functions over slices (`requests.rs`). Arrays and single floats are slices of known length.
 
 mod gradient;
 mod input;
@@ -19,7 +19,7 @@ pub use product::{jvp, jvp_into, vjp, vjp_into};
 pub use second::{hessian, hessian_into, hvp, hvp_into};
 pub use sparse::{Pattern, SparseMatrix, sparse_jacobian, sparse_jacobian_of_blocks};
 
-/// Panics with the caller's place if a buffer does not have the length that it needs.
+/// Panics at the caller's location if a buffer does not have the required length.
 #[track_caller]
 fn check_length(what: &str, found: usize, expected: usize, of: &str) {
     assert!(

@@ -1,7 +1,7 @@
-//! What generated code uses: the request to the driver, layouts, and checks of shapes.
+//! The interface of generated code: requests to the driver, layouts, and checks of shapes.
 //!
-//! Not for use by hand: it changes with the driver. All of the crate's unsafe code stands below this module, because
-//! it is about one thing: the request is a call of a foreign function, slots are read and written through raw
+//! Not for direct use: it changes with the driver. All of the crate's unsafe code is below this module, since it serves one
+//! purpose: a request is a call of a foreign function, slots are loaded and stored through raw
 //! pointers, and a layout is a promise about bytes.
 
 #![allow(unsafe_code)]

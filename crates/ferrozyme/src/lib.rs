@@ -1,7 +1,7 @@
-//! Derivatives of ordinary Rust functions, made ahead of time, on the stable toolchain.
+//! Derivatives of ordinary Rust functions, compiled ahead of time, on the stable toolchain.
 //!
-//! Write a function as you would anyway: loops, structs, vectors, iterators, recursion, crates of others. Ferrozyme differentiates it as it
-//! is, after optimisation, when the program is linked, and the derivative is machine code like any other.
+//! Write a function as you would anyway: loops, structs, vectors, iterators, recursion, other crates. Ferrozyme differentiates it
+//! after optimisation, when the program is linked, and compiles the derivative to machine code.
 //!
 //! ```
 //! use ferrozyme::autodiff_reverse;
@@ -21,7 +21,7 @@
 //!
 //! # Getting started
 //!
-//! Derivatives are made by a driver, which takes the place of the linker. Install it once, add this crate to your dependencies, and
+//! A driver makes derivatives; it takes the place of the linker. Install it once, add this crate to your dependencies, and
 //! write `cargo ferrozyme` where you would write `cargo`:
 //!
 //! ```sh
@@ -30,8 +30,8 @@
 //! cargo ferrozyme build --release
 //! ```
 //!
-//! Nothing else is needed: no nightly toolchain, no settings of profiles, no LLVM. A plain `cargo check` works for editors; a plain `cargo
-//! build` stops with a message that says to use the driver.
+//! Nothing else is needed: no nightly toolchain, no profile settings, no LLVM. A plain `cargo check` works, so editors do; a plain `cargo
+//! build` stops with a message that names the driver.
 //!
 //! # Two interfaces
 //!
@@ -57,28 +57,28 @@
 //! | Hessian | [`hessian`] | [`hessian_into`] |
 //!
 //! **Attributes**, those of Rust's own unstable `std::autodiff`, so that code moves between the two unchanged:
-//! [`autodiff_forward`](macro@autodiff_forward) and [`autodiff_reverse`](macro@autodiff_reverse) stand on a function, method or function of a trait, and make
-//! its derivative a function beside it. They reach further than closures: any types of arguments, which of them take part, several derivatives at once.
+//! [`autodiff_forward`](macro@autodiff_forward) and [`autodiff_reverse`](macro@autodiff_reverse) apply to a function, method or function of a trait, and add
+//! its derivative as a function beside it. They are more general than closures: any argument types, an activity for each argument, several derivatives in one call.
 //!
 //! # Shadows
 //!
-//! The derivative of a value behind a reference is kept in a *shadow*: a value of the same type and shape. Gradients are added to what it holds.
+//! The derivative of a value behind a reference is stored in a *shadow*: a value of the same type and shape. Gradients are added to its contents.
 //! [`shadow_of`] makes one of zeros, and derivatives check shapes at every call: a vector in a shadow that is too short is a panic that names it,
 //! not undefined behaviour. [`#[derive(Differentiable)]`](macro@Differentiable) extends both to your own types.
-//! In generic functions, name `Differentiable` among the bounds of the numbers that slices are made of (`T: Real + Differentiable`): otherwise nothing is known of the slices'
-//! layout when the derivative is made, and it may keep far more in memory than it needs.
+//! In generic functions, add `Differentiable` to the bounds of the element types of slices (`T: Real + Differentiable`). Otherwise the layout of the slices is not known
+//! when the derivative is made, and it may save far more than it needs.
 //!
-//! # Taking matters into your own hands
+//! # Custom derivatives
 //!
-//! [`custom_derivative`](macro@custom_derivative) gives a derivative of your own to a function, [`inactive`](macro@inactive) says that a function has none, and
-//! [`stop_gradient`] the same of a value.
+//! [`custom_derivative`](macro@custom_derivative) gives a function a derivative of your own, [`inactive`](macro@inactive) declares that a function has none, and
+//! [`stop_gradient`] does the same for a value.
 
 mod active;
 mod functions;
 mod interface;
 mod shadow;
 
-// The macros name this crate from outside, and its own examples and tests are inside.
+// The macros refer to this crate by its external name, also in its own examples and tests.
 extern crate self as ferrozyme;
 
 pub use active::{Active, stop_gradient};
@@ -91,10 +91,10 @@ pub use functions::{
 pub use interface::Differentiable;
 pub use shadow::{Shadow, shadow_of};
 
-/// Makes the forward-mode derivative of a function: derivatives in given directions, beside the function's results.
+/// Makes the forward-mode derivative of a function: directional derivatives, beside the function's results.
 ///
-/// `#[autodiff_forward(NAME, WIDTH, ACTIVITY, …)]` puts a function `NAME` after the one that it stands on. It has an activity for each argument (`self`
-/// included), and one for the result unless that is `()`. `WIDTH` is the number of directions at once, and 1 if it is left out.
+/// `#[autodiff_forward(NAME, WIDTH, ACTIVITY, …)]` adds a function `NAME` after the annotated one. There is an activity for each argument (`self`
+/// included), and one for the result unless that is `()`. `WIDTH` is the number of directions; the default is 1.
 ///
 /// | activity | of | means |
 /// |---|---|---|
@@ -106,7 +106,7 @@ pub use shadow::{Shadow, shadow_of};
 /// | `Dual` | the result | returned with its tangent: `(R, R)`, or `[R; WIDTH + 1]` for a larger width |
 /// | `DualOnly` | the result | only its tangent is returned: `R`, or `[R; WIDTH]` |
 ///
-/// Tangents of what the function writes are overwritten; those of what it only reads are left alone.
+/// Tangents of memory that the function writes are overwritten; tangents of memory that it only reads do not change.
 ///
 /// ```
 /// use ferrozyme::autodiff_forward;
@@ -157,9 +157,9 @@ pub use ferrozyme_macros::autodiff_forward;
 
 /// Makes the reverse-mode derivative of a function: gradients with respect to all its arguments at once.
 ///
-/// `#[autodiff_reverse(NAME, WIDTH, ACTIVITY, …)]` puts a function `NAME` after the one that it stands on. It has an activity for each argument (`self`
-/// included), and one for the result unless that is `()`. `WIDTH` is the number of gradients, and 1 if it is left out: the function then runs once for each, and what it
-/// changes behind `&mut` is put back in between (what it prints, it prints so often).
+/// `#[autodiff_reverse(NAME, WIDTH, ACTIVITY, …)]` adds a function `NAME` after the annotated one. There is an activity for each argument (`self`
+/// included), and one for the result unless that is `()`. `WIDTH` is the number of gradients; the default is 1. With a larger width the function runs once for each gradient, and memory
+/// behind `&mut` is restored in between (but its output is printed each time).
 ///
 /// | activity | of | means |
 /// |---|---|---|
@@ -170,9 +170,9 @@ pub use ferrozyme_macros::autodiff_forward;
 /// | `Active` | a float result, or a tuple or struct of floats | returned; its seed `dret`, of the same type, is the last argument |
 /// | `ActiveOnly` | such a result | as `Active`, but not returned |
 ///
-/// Shadows are added to, and not set to zero first. Where the function writes to a `Duplicated` argument, the shadow holds the seed, and is zero
-/// afterwards. With a width, each gradient has shadows of its own, which is how results behind `&mut` get several seeds at once; the seed `dret` of a result that is
-/// returned is one for all.
+/// Gradients are added to shadows, which are not set to zero first. If the function writes to a `Duplicated` argument, the shadow holds the seed, and is zero
+/// afterwards. With a width, each gradient has its own shadows, so results behind `&mut` get several seeds; the seed `dret` of a returned
+/// result is the same for all.
 ///
 /// ```
 /// use ferrozyme::autodiff_reverse;
@@ -235,7 +235,7 @@ pub use ferrozyme_macros::autodiff_forward;
 /// ```
 ///
 /// # Panics
-/// The derivative panics if a shadow does not have the shape of what it shadows: slices and vectors of the same length, enums of the same variant. It panics where the function panics;
+/// The derivative panics if a shadow does not have the shape of its value: slices and vectors of the same length, enums of the same variant. It panics where the function panics;
 /// shadows may then hold a part of the gradient.
 ///
 /// ```should_panic
@@ -250,13 +250,13 @@ pub use ferrozyme_macros::autodiff_forward;
 /// ```
 pub use ferrozyme_macros::autodiff_reverse;
 
-/// Says what lies where in a struct or enum, and how to make its shadow: implements [`trait@Differentiable`] and [`Shadow`].
+/// Describes the layout of a struct or enum, and how to make its shadow: implements [`trait@Differentiable`] and [`Shadow`].
 ///
-/// Fields may have any type. Those that are [`trait@Differentiable`] are described, and checked at every call of a derivative; of others the compiler finds out
-/// what it needs from how they are used. Type parameters get the bound `Differentiable`.
+/// Fields may have any type. Those that are [`trait@Differentiable`] are described, and checked at every call of a derivative; the layout of others is inferred
+/// from their use. Type parameters get the bound `Differentiable`.
 ///
-/// - `#[differentiable(inactive)]` on a field: nobody wants its derivative, and a shadow has a clone of it. It can not be shared data (`Rc`, `&`), since the clone would be the same data, nor a type that may
-///   hide such data: one without the derive, unless it is known from the standard library or smaller than a pointer. With `#[differentiable(inactive, unshared)]` you promise that there is none.
+/// - `#[differentiable(inactive)]` on a field: it has no derivative, and a shadow has a clone of it. The field cannot be shared data (`Rc`, `&`), since the clone would be the same data, nor a type that may
+///   contain such data: one without the derive, unless it is known from the standard library or smaller than a pointer. With `#[differentiable(inactive, unshared)]` you promise that it contains none.
 /// - `#[differentiable(no_shadow)]` on the type: [`Shadow`] is not implemented. Nor is it for types that hold references or raw pointers.
 ///
 /// ```
@@ -282,14 +282,14 @@ pub use ferrozyme_macros::autodiff_reverse;
 /// ```
 pub use ferrozyme_macros::Differentiable;
 
-/// Gives a function a derivative of your own, which is used in place of one made from its body.
+/// Gives a function a derivative of your own, which is used instead of differentiating its body.
 ///
-/// `#[custom_derivative(forward = RULE, reverse = RULE, augment = RULE)]` names the functions that are the rules; give those that are needed. It stands on a free function
-/// without type parameters that takes floats, integers and references, and returns a float or nothing. Where only the rule of the other mode is given,
-/// a derivative is made from the body.
+/// `#[custom_derivative(forward = RULE, reverse = RULE, augment = RULE)]` names the functions that are the rules; give those that you need. It applies to a free function
+/// without type parameters that takes floats, integers and references, and returns a float or nothing. If there is a rule only for the other mode,
+/// the body is differentiated.
 ///
 /// A rule takes the function's arguments, each followed by its tangent or shadow, and at the end an [`Active`] that says which arguments need derivatives.
-/// What is behind a reference has a shadow only if it needs a derivative, so that shadows are options:
+/// Memory behind a reference has a shadow only if it needs a derivative, so shadows are options:
 ///
 /// | argument | `forward` adds | `augment` and `reverse` add |
 /// |---|---|---|
@@ -302,8 +302,8 @@ pub use ferrozyme_macros::Differentiable;
 /// - `forward` returns the result and its tangent as a pair.
 /// - `reverse` gets the seed of a float result before `Active`, and returns the gradients of all floats: none, one, or a tuple.
 ///   All references are shared.
-/// - `augment`, if there is one, runs in place of the function in the forward sweep of reverse mode. It returns a pair of the function's result and anything that it wants to keep (or only the
-///   latter, if there is no result), which `reverse` gets after the seed. It is needed where the memory that `reverse` reads may have changed by then.
+/// - `augment`, if there is one, runs in place of the function in the forward sweep of reverse mode. It returns a pair of the function's result and anything that it wants to save (or only the
+///   latter, if there is no result), which `reverse` gets after the seed. It is needed if the memory that `reverse` reads may have changed by then.
 ///
 /// ```
 /// use ferrozyme::{Active, autodiff_reverse, custom_derivative};
@@ -369,9 +369,9 @@ pub use ferrozyme_macros::Differentiable;
 /// ```
 pub use ferrozyme_macros::custom_derivative;
 
-/// Says that no derivatives go through a function: what it returns and writes is constant, whatever it is given.
+/// Declares that no derivatives go through a function: its results, and the values that it writes, are constant, whatever its arguments are.
 ///
-/// For functions that report, count or decide, and whose insides should not be looked at. It stands on functions and methods, generic ones, too.
+/// For functions that report, count or decide, and whose bodies should not be differentiated. It applies to functions and methods, also generic ones.
 ///
 /// ```
 /// use ferrozyme::{grad, inactive};
@@ -387,7 +387,7 @@ pub use ferrozyme_macros::custom_derivative;
 /// For values there is [`stop_gradient`].
 pub use ferrozyme_macros::inactive;
 
-/// What generated code uses. Changes without notice.
+/// The interface of generated code. Changes without notice.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::interface::*;

@@ -6,9 +6,9 @@ use std::marker::PhantomData;
 
 use crate::interface::empty_like;
 
-/// A value that a shadow can be made for: a value of the same shape whose floats are all zero.
+/// A value for which a shadow can be made: a value of the same shape whose floats are all zero.
 ///
-/// The shadow of a `Vec` has the same capacity. That of a `VecDeque` also starts in the same slot of its memory, without which derivatives refuse it.
+/// The shadow of a `Vec` has the same capacity. The shadow of a `VecDeque` also starts in the same slot of its memory; derivatives check that.
 ///
 /// `#[derive(Differentiable)]` implements it for structs and enums, together with
 /// [`Differentiable`](crate::Differentiable), unless they hold references or raw pointers, or say
@@ -20,14 +20,14 @@ use crate::interface::empty_like;
     note = "`#[differentiable(no_shadow)]` on the type derives `Differentiable` without `Shadow`"
 )]
 pub trait Shadow {
-    /// The type of the shadow. That of the value itself, where the value owns all it is made of.
+    /// The type of the shadow: the value's own type, if the value owns all its parts.
     type Shadow;
 
-    /// A value of the same shape. Floats are zero; integers and all that has no derivative are as they are.
+    /// A value of the same shape. Floats are zero; integers and everything else without a derivative are copied.
     fn shadow(&self) -> Self::Shadow;
 }
 
-/// A shadow for a value: the same shape, with zeros in place of its floats; integers and all that has no derivative are as they are.
+/// A shadow of a value: the same shape, with zeros in place of its floats; integers and everything else without a derivative are copied.
 ///
 /// ```
 /// use ferrozyme::shadow_of;
@@ -37,7 +37,7 @@ pub trait Shadow {
 /// assert_eq!(shadow_of(&[1.0, 2.0][..]), vec![0.0, 0.0]);
 /// ```
 ///
-/// Give it to a derivative as the place where gradients are accumulated:
+/// Pass it to a derivative, which adds the gradient to it:
 ///
 /// ```
 /// use ferrozyme::{autodiff_reverse, shadow_of};
@@ -56,7 +56,7 @@ pub fn shadow_of<T: ?Sized + Shadow>(value: &T) -> T::Shadow {
     value.shadow()
 }
 
-/// A shadow of the same type, as a field needs it.
+/// A shadow of the same type, for a field.
 pub fn shadow_of_field<T: Shadow<Shadow = T>>(value: &T) -> T {
     value.shadow()
 }
@@ -133,7 +133,7 @@ impl<T: Shadow> Shadow for Vec<T> {
     type Shadow = Vec<T::Shadow>;
 
     fn shadow(&self) -> Vec<T::Shadow> {
-        // They grow together, so they should have the same room.
+        // They grow together, so they should have the same capacity.
         let mut shadow = Vec::with_capacity(self.capacity());
         shadow.extend(self.iter().map(T::shadow));
         shadow
@@ -144,7 +144,7 @@ impl<T: Shadow> Shadow for VecDeque<T> {
     type Shadow = VecDeque<T::Shadow>;
 
     fn shadow(&self) -> VecDeque<T::Shadow> {
-        // Elements must lie in the same slots.
+        // Elements must be in the same slots.
         let mut shadow = empty_like(self);
         shadow.extend(self.iter().map(T::shadow));
         shadow

@@ -27,7 +27,7 @@ use function::Function;
 use place::Place;
 use signature::Derivative;
 
-/// The function and its derivative; in place of a derivative that cannot be had, the error.
+/// The function and its derivative; if the derivative cannot be made, an error in its place.
 pub(crate) fn expand(mode: Mode, attribute: TokenStream, item: TokenStream) -> TokenStream {
     let derivative = derive(mode, attribute, item.clone());
     let derivative = derivative.unwrap_or_else(|error| error.into_compile_error());

@@ -1,4 +1,4 @@
-//! `#[custom_derivative(…)]`: a derivative that the user gives for a function.
+//! `#[custom_derivative(…)]`: a derivative rule for a function.
 //!
 //! The function's body moves into a function with an interface that the driver knows, which is never inlined; each rule gets an
 //! adapter with such an interface; a constant names them all.
@@ -198,8 +198,8 @@ fn register(given: &Rules, primal: &Primal) -> TokenStream {
     let unsafety = &sig.unsafety;
     let call = quote!(__ferrozyme_body(#(#received),*));
     let otherwise = otherwise(primal);
-    // LLVM makes copies of large functions for calls with constants, and the driver would not know the copies. So the body of
-    // a large function is not made part of the one that the driver knows.
+    // LLVM clones large functions for calls with constants, and the driver would not recognise the clones. So the body of
+    // a large function is kept out of the function that the driver recognises.
     let inline = match count_tokens(block.to_token_stream()) > LARGE {
         true => quote!(#[inline(never)]),
         false => quote!(#[inline(always)]),
@@ -239,8 +239,8 @@ fn register(given: &Rules, primal: &Primal) -> TokenStream {
     }
 }
 
-/// What the function would do if it did not do what it does, which never happens: something else with all its floats. So LLVM cannot
-/// find out what the function returns, nor that it does not look at an argument, for which it would then pass anything.
+/// A branch that is never taken: it does something else with all floats of the function. Because of it LLVM cannot
+/// infer the function's result, nor that an argument is unused, for which it would then pass anything.
 fn otherwise(primal: &Primal) -> TokenStream {
     let is_float = |argument: &&Argument| matches!(argument.form, argument::Form::Float);
     let floats = primal
@@ -254,7 +254,7 @@ fn otherwise(primal: &Primal) -> TokenStream {
     }
 }
 
-/// From how many tokens on a function is large.
+/// The number of tokens from which a function counts as large.
 const LARGE: usize = 100;
 
 fn count_tokens(tokens: TokenStream) -> usize {

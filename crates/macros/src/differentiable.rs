@@ -70,14 +70,14 @@ struct Form<'a> {
 struct Part<'a> {
     member: Member,
     ty: &'a Type,
-    /// The user says that it takes no part in derivatives.
+    /// The user declares that it has no derivative.
     inactive: bool,
-    /// The user says that clones of it do not share its memory.
+    /// The user promises that its clones do not share its memory.
     unshared: bool,
 }
 
 impl Part<'_> {
-    /// As messages write the way to it.
+    /// The path to it, as in messages.
     fn step(&self) -> String {
         match &self.member {
             Member::Named(name) => format!(".{name}"),
@@ -124,7 +124,7 @@ fn parts(fields: &Fields) -> Result<Vec<Part<'_>>> {
     parts.collect()
 }
 
-/// Which of the names stand in `#[differentiable(…)]`; anything else in such an attribute is an error.
+/// The names in `#[differentiable(…)]`; anything else in such an attribute is an error.
 fn options<const N: usize>(attributes: &[Attribute], names: [&str; N]) -> Result<[bool; N]> {
     let mut found = [false; N];
     for attribute in attributes {

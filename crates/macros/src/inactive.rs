@@ -1,6 +1,6 @@
-//! `#[inactive]`: a function through which no derivatives go.
+//! `#[inactive]`: a function without a derivative.
 //!
-//! Its body becomes a closure that a function of the runtime calls, which the driver knows by its name.
+//! Its body becomes a closure that a runtime function calls; the driver recognises that function by its name.
 //!
 //! ```text
 //! #[inactive] fn log(x: f64) { println!("{x}"); }  ==>  fn log(x: f64) { __ferrozyme_inactive(move || { println!("{x}"); }) }
@@ -57,8 +57,8 @@ fn mark(attribute: TokenStream, item: TokenStream) -> Result<TokenStream> {
     })
 }
 
-/// Whether a function of this signature cannot write to memory that it is given, nor give any: numbers go in, by themselves or behind shared references, and a
-/// number comes out.
+/// Whether a function of this signature cannot write to memory of its caller, nor return any: it takes numbers, by value or behind shared references, and returns a
+/// number.
 fn only_reads(signature: &Signature) -> bool {
     let reads = |input: &FnArg| match input {
         FnArg::Typed(argument) => match &*argument.ty {

@@ -5,8 +5,8 @@ use super::{Float, Input, check_length};
 
 /// The gradient of a function that returns a float, at a point.
 ///
-/// The function is a closure or a function; what it captures is constant. The point may be a float, an array or a slice
-/// (see [`Input`]), and says what the function takes.
+/// The function is a closure or a function; its captures are constant. The point is a float, an array or a slice, which
+/// determines the argument type of the function (see [`Input`]).
 ///
 /// ```
 /// use ferrozyme::grad;
@@ -24,7 +24,7 @@ use super::{Float, Input, check_length};
 /// assert_eq!(gradient, [2.0, 4.0, 12.0]);
 /// ```
 ///
-/// A function that came in as `impl Fn` is passed on inside a closure, which says what it takes:
+/// A function that is a parameter (`impl Fn`) is wrapped in a closure with an explicit argument type:
 ///
 /// ```
 /// use ferrozyme::grad;
@@ -70,10 +70,10 @@ where
     (value, gradient)
 }
 
-/// The gradient of a function that returns a float, written into memory that the caller has.
+/// The gradient of a function that returns a float, written to the caller's memory.
 ///
-/// `gradient` needs as many floats as the point has, and is overwritten. Nothing is allocated besides what the function
-/// itself needs.
+/// `gradient` has the length of the point, and is overwritten. Nothing is allocated besides the function's own
+/// allocations.
 ///
 /// ```
 /// use ferrozyme::grad_into;
@@ -96,7 +96,7 @@ where
     value_and_grad_into(f, x, gradient);
 }
 
-/// The value of a function that returns a float, and its gradient written into memory that the caller has.
+/// The value of a function that returns a float, and its gradient written to the caller's memory.
 ///
 /// As [`grad_into`]; returns the value.
 ///

@@ -1,4 +1,4 @@
-//! What functions that can be differentiated take and return: floats, arrays of them, and slices.
+//! Argument and result types of functions in the function interface: floats, arrays of floats, and slices.
 
 use crate::Differentiable;
 
@@ -14,17 +14,17 @@ pub trait Float: Sealed + Differentiable + Copy + PartialEq + std::fmt::Debug + 
     const ZERO: Self;
     /// One.
     const ONE: Self;
-    /// How far apart two sums of the same numbers may be, relative to their size.
+    /// Relative difference that two sums of the same terms may have.
     #[doc(hidden)]
     const PRECISION: f64;
-    /// Sums of numbers whose sizes add up to less are finite.
+    /// If the absolute values of the terms add up to less, their sum is finite.
     #[doc(hidden)]
     const LARGE: f64;
 
-    /// A number of sixteenth bits as a fraction of 2¹⁶.
+    /// A 16-bit integer as a fraction of 2¹⁶.
     #[doc(hidden)]
     fn fraction(bits: u32) -> Self;
-    /// A number beside this one: the further away, the larger `by`, and the same for 0. Beside what is not finite is a number between ½ and 1.
+    /// A number near this one: the larger `by`, the further away; the same for 0. For a number that is not finite, a number between ½ and 1.
     #[doc(hidden)]
     fn beside(self, bits: u32, by: usize) -> Self;
     /// As an `f64`.
@@ -124,7 +124,7 @@ floats! {
     f64, 1e-10;
 }
 
-/// A point at which a function is differentiated, and so what the function takes.
+/// A point at which a function is differentiated. It determines the function's argument type.
 ///
 /// | point | the function takes | a gradient is |
 /// |---|---|---|
@@ -135,18 +135,18 @@ floats! {
 ///
 /// The rows with `f64` hold for `f32` as well.
 pub trait Input: Sealed + Copy {
-    /// The floats that it is made of.
+    /// The type of its floats.
     type Scalar: Float;
-    /// What the function takes.
+    /// The argument type of the function.
     type Argument<'a>;
-    /// A gradient with respect to it.
+    /// The type of a gradient with respect to it.
     type Owned;
     /// A matrix with a row and a column for each of its floats.
     type Hessian;
 
     /// All its floats.
     fn as_slice(&self) -> &[Self::Scalar];
-    /// The function's argument from as many floats.
+    /// The function's argument, from this many floats.
     fn argument(slice: &[Self::Scalar]) -> Self::Argument<'_>;
     /// A gradient of zeros.
     fn zeros(&self) -> Self::Owned;
@@ -191,7 +191,7 @@ macro_rules! slices {
 
 slices! { &[T] &Vec<T> }
 
-/// An array of so many rows.
+/// An array of this many rows.
 fn array_of_rows<Row, const N: usize>(mut rows: impl Iterator<Item = Row>) -> [Row; N] {
     std::array::from_fn(|_| rows.next().expect("one row for each float"))
 }
@@ -234,18 +234,18 @@ arrays! {
     [T; N], [T; N], slice => *slice.first_chunk().expect("an array's floats are as many as it is long");
 }
 
-/// What a function with several results returns: a float, an array of floats or a vector of them.
+/// The result type of a function with several results: a float, an array of floats or a vector of floats.
 pub trait Output: Sized {
-    /// The floats that it is made of.
+    /// The type of its floats.
     type Scalar: Float;
-    /// As many rows as it has floats.
+    /// A list with a row for each of its floats.
     type Rows<Row>;
 
     /// All its floats.
     fn as_slice(&self) -> &[Self::Scalar];
-    /// One of the same kind from as many floats.
+    /// A result of the same kind, from this many floats.
     fn from_slice(slice: &[Self::Scalar]) -> Self;
-    /// As many rows.
+    /// A list of this many rows.
     fn collect<Row>(rows: impl Iterator<Item = Row>) -> Self::Rows<Row>;
 }
 

@@ -5,8 +5,8 @@ use super::{Float, Input, Output, check_length, vjp_into};
 
 /// The Jacobian of a function: a row for each float that it returns, a column for each that it takes.
 ///
-/// Computes it in forward mode if there are no more columns than rows, else in reverse mode. Which it will be is known when the
-/// program runs, so that both are compiled; [`jacobian_forward`] and [`jacobian_reverse`] compile one.
+/// Uses forward mode if there are no more columns than rows, else reverse mode. The choice is made at run time, so both are
+/// compiled; [`jacobian_forward`] and [`jacobian_reverse`] compile one.
 ///
 /// ```
 /// use ferrozyme::jacobian;
@@ -30,7 +30,7 @@ where
     }
 }
 
-/// The Jacobian of a function in forward mode: some columns at a time. Suits functions that return at least as many floats as they
+/// The Jacobian of a function in forward mode, several columns at a time. Suits functions that return at least as many floats as they
 /// take.
 ///
 /// ```
@@ -76,7 +76,7 @@ where
     rows_of::<X, R>(x, y.len(), &jacobian)
 }
 
-/// The rows of a matrix that lies row after row.
+/// The rows of a row-major matrix.
 fn rows_of<X: Input, R: Output>(x: X, rows: usize, matrix: &[X::Scalar]) -> R::Rows<X::Owned> {
     let columns = x.as_slice().len();
     R::collect((0..rows).map(|row| {
@@ -86,7 +86,7 @@ fn rows_of<X: Input, R: Output>(x: X, rows: usize, matrix: &[X::Scalar]) -> R::R
     }))
 }
 
-/// The Jacobian of a function that writes its results, in forward mode, into memory that the caller has.
+/// The Jacobian of a function that writes its results, in forward mode, written to the caller's memory.
 ///
 /// `y` receives the values and `jacobian` the matrix, row after row: the derivative of `y[i]` by the float `j` of the point is at
 /// `jacobian[i * columns + j]`. Allocates some columns of scratch memory.
@@ -132,7 +132,7 @@ where
             }
         }
         let [a, b, c, d] = &directions;
-        // A function need not write all of `y`, and what it leaves alone has no derivative.
+        // A function need not write all of `y`; elements that it does not write have no derivative.
         let [ta, tb, tc, td] = &mut tangents;
         for tangent in [&mut *ta, tb, tc, td] {
             tangent.fill(X::Scalar::ZERO);
@@ -146,7 +146,7 @@ where
     }
 }
 
-/// The Jacobian of a function that writes its results, in reverse mode, into memory that the caller has.
+/// The Jacobian of a function that writes its results, in reverse mode, written to the caller's memory.
 ///
 /// As [`jacobian_forward_into`]; allocates a row of scratch memory.
 ///

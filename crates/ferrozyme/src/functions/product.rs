@@ -6,8 +6,8 @@ use crate::Differentiable;
 
 /// The value of a function, and its derivative in a direction (the product of its Jacobian with `direction`), in forward mode.
 ///
-/// The function may return anything that is [`Differentiable`]; what comes back besides its value is a value of
-/// the same type that holds the derivatives.
+/// The function may return anything that is [`Differentiable`]. The second result has the same type and holds the
+/// derivatives.
 ///
 /// ```
 /// use ferrozyme::jvp;
@@ -35,7 +35,7 @@ where
     value_forward(&|x: &[X::Scalar]| f(X::argument(x)), x, direction)
 }
 
-/// The derivative in a direction of a function that writes its results, into memory that the caller has.
+/// The directional derivative of a function that writes its results, written to the caller's memory.
 ///
 /// `y` receives the values and `tangent` their derivatives. Both must be as long as the function expects `y` to be.
 ///
@@ -68,7 +68,7 @@ pub fn jvp_into<X, F>(
     let (x, direction) = (x.as_slice(), direction.as_slice());
     check_length("direction", direction.len(), x.len(), "the point");
     check_length("tangent", tangent.len(), y.len(), "`y`");
-    // A function need not write all of `y`, and what it leaves alone has no derivative.
+    // A function need not write all of `y`; elements that it does not write have no derivative.
     tangent.fill(X::Scalar::ZERO);
     let f = |x: &[X::Scalar], y: &mut [X::Scalar]| f(X::argument(x), y);
     vector_forward(&f, x, direction, y, tangent);
@@ -107,7 +107,7 @@ where
     (R::from_slice(&y), gradient)
 }
 
-/// The product of `seed` with the Jacobian of a function that writes its results, into memory that the caller has.
+/// The product of `seed` with the Jacobian of a function that writes its results, written to the caller's memory.
 ///
 /// `y` receives the values and `gradient` is overwritten. The seed is consumed: it is zero afterwards. `seed` and `y` must be
 /// as long as the function expects `y` to be.
@@ -144,6 +144,6 @@ pub fn vjp_into<X, F>(
     gradient.fill(X::Scalar::ZERO);
     let f = |x: &[X::Scalar], y: &mut [X::Scalar]| f(X::argument(x), y);
     vector_reverse(&f, x, gradient, y, seed);
-    // What the function did not write has kept its seed, which belongs to the value that was there before.
+    // Elements that the function did not write keep their seed, which belongs to the old value.
     seed.fill(X::Scalar::ZERO);
 }

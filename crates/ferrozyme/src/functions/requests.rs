@@ -1,12 +1,12 @@
-//! The derivatives that the function interface rests on.
+//! The derivatives that the function interface is built on.
 //!
-//! Each is made by an attribute on a generic function that calls its first argument, which is the user's function and is constant.
-//! So a derivative is requested for each function that the interface is used with.
+//! Each is made by an attribute on a generic function that calls its first argument: the user's function, which is constant.
+//! So each function that the interface is used with gets its own derivative request.
 
 use super::Float;
 use crate::{Differentiable, autodiff_forward, autodiff_reverse};
 
-/// How many columns of a Jacobian or Hessian are computed at once.
+/// Number of columns of a Jacobian or Hessian that are computed in one sweep.
 pub(super) const LANES: usize = 4;
 
 /// A function from floats to one float.
@@ -29,16 +29,16 @@ pub(super) fn vector<T: Float, F: Fn(&[T], &mut [T])>(f: &F, x: &[T], y: &mut [T
     f(x, y);
 }
 
-/// The gradient of a function from floats to one float, and so a function from floats to floats. It is added to what
-/// `gradient` holds.
+/// The gradient of a function from floats to one float, as a function from floats to floats. It is added to
+/// `gradient`.
 #[autodiff_forward(gradient_forward, Const, Dual, Dual)]
 #[autodiff_forward(gradient_forward_lanes, 4, Const, Dual, Dual)]
 pub(super) fn gradient<T: Float, F: Fn(&[T]) -> T>(f: &F, x: &[T], gradient: &mut [T]) {
     scalar_reverse(f, x, gradient, T::ONE);
 }
 
-/// The Jacobian of a function from a few floats to a few, row by row. It is not differentiated itself: as the derivative of something constant, it is
-/// compiled together with the reverse sweeps of its rows, which then have the function's own computation in common.
+/// The Jacobian of a function from a few floats to a few, row by row. It is requested as a derivative with constant arguments only, which is the function itself,
+/// compiled together with the reverse sweeps of its rows; they then share the primal computation.
 #[autodiff_forward(run_rows, Const, Const, Const)]
 pub(super) fn rows<T: Float, F: Fn(&[T; N]) -> [T; M], const N: usize, const M: usize>(
     f: &F,

@@ -30,8 +30,8 @@ where
     product
 }
 
-/// The product of the Hessian of a function that returns a float with a vector, and the gradient, written into memory that the caller
-/// has. Both are overwritten, and nothing is allocated besides what the function itself needs.
+/// The product of the Hessian of a function that returns a float with a vector, and the gradient, written to the caller's memory.
+/// Both are overwritten. Nothing is allocated besides the function's own allocations.
 ///
 /// ```
 /// use ferrozyme::hvp_into;
@@ -89,7 +89,7 @@ where
     }))
 }
 
-/// The Hessian of a function that returns a float, written row after row into memory that the caller has. Allocates some rows of
+/// The Hessian of a function that returns a float, written row-major to the caller's memory. Allocates some rows of
 /// scratch memory.
 ///
 /// ```

@@ -9,11 +9,11 @@ pub use pattern::Pattern;
 use super::requests::{LANES, run_rows, vector_forward_lanes};
 use super::{Float, Input, check_length};
 
-/// The Jacobian of many small functions of a few floats each, all of one long list: a sparse matrix with `M` rows for each block.
+/// The Jacobian of many small functions of a few floats each, taken from one long list: a sparse matrix with `M` rows for each block.
 ///
-/// A block says by `places` which `N` floats of `x` it depends on, and `f` computes its `M` results from these and from the block itself, which is
-/// constant. Each row is one small reverse sweep that touches nothing but its block, so that the cost grows with the number of blocks, however long
-/// `x` is. This is what problems of least squares are made of: bundle adjustment, graphs of poses, finite elements.
+/// `places` gives the `N` indices into `x` that a block depends on. `f` computes the block's `M` results from these floats and from the block itself, which is
+/// constant. Each row is one small reverse sweep over its block only, so the cost grows with the number of blocks, not with the length of
+/// `x`. Least-squares problems have this form: bundle adjustment, pose graphs, finite elements.
 ///
 /// ```
 /// use ferrozyme::sparse_jacobian_of_blocks;
@@ -97,12 +97,12 @@ impl<T: Float> SparseMatrix<T> {
     }
 }
 
-/// The Jacobian of a function that writes its results, given where it may be other than zero.
+/// The Jacobian of a function that writes its results, for a given sparsity pattern.
 ///
-/// Columns that share no row get the same colour, and one sweep of forward mode serves a whole colour: a matrix with a band of three takes three sweeps,
-/// however large it is. [`Pattern::detect`] finds the pattern once; it serves all points. One more direction, through all columns, checks the result
-/// at each call, so that a pattern that lacks an entry is found out. Rows that are not finite at the point are checked beside it; those that are not finite there
-/// either cannot be checked, and hold entries that are infinite or not a number.
+/// Columns that share no row get the same colour, and forward mode needs one direction per colour: a tridiagonal matrix takes three,
+/// however large it is. [`Pattern::detect`] finds the pattern once, for all points. One more direction, through all columns, checks the result
+/// at each call, so that a missing entry of the pattern is detected. Rows that are not finite at the point are checked at a point near it. Rows that are not finite there
+/// either cannot be checked, and hold entries that are infinite or NaN.
 ///
 /// `y` receives the values.
 ///
@@ -152,7 +152,7 @@ where
     check_length("y", y.len(), pattern.rows(), "the pattern");
     let f = |x: &[X::Scalar], y: &mut [X::Scalar]| f(X::argument(x), y);
     let (jacobian, mut verdicts) = checked_jacobian(&f, x, y, pattern);
-    // What is not finite cannot be checked where it is, but beside.
+    // Rows that are not finite at the point are checked at a point near it.
     for beside in 1..3 {
         if !verdicts.contains(&Verdict::Open) {
             break;
@@ -177,11 +177,11 @@ where
 enum Verdict {
     Complete,
     Lacks,
-    /// It has entries that are not finite, or too large to be added up.
+    /// It has entries that are not finite, or whose sum may overflow.
     Open,
 }
 
-/// The Jacobian at a point, and for each row whether it is all there.
+/// The Jacobian at a point, and for each row whether the pattern has all its entries.
 fn checked_jacobian<T: Float>(
     f: &impl Fn(&[T], &mut [T]),
     x: &[T],
@@ -238,13 +238,13 @@ fn point_beside<T: Float>(x: &[T], beside: usize) -> Vec<T> {
         .collect()
 }
 
-/// A number between ½ and 1 for each column, so that no two columns cancel each other by chance.
+/// A number between ½ and 1 for each column, so that columns do not cancel by coincidence.
 fn share(column: usize) -> u32 {
     let mixed = (column as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (1 << 15) + (mixed >> 49) as u32
 }
 
-/// Runs a function in forward mode in a number of directions, some at a time, and hands out what comes of each.
+/// Runs a function in forward mode in several directions, some at a time, and passes each tangent on.
 fn in_directions<T: Float>(
     f: &impl Fn(&[T], &mut [T]),
     x: &[T],
@@ -265,7 +265,7 @@ fn in_directions<T: Float>(
                 };
             }
         }
-        // A function need not write all of `y`, and what it leaves alone has no derivative.
+        // A function need not write all of `y`; elements that it does not write have no derivative.
         tangents
             .iter_mut()
             .for_each(|tangent| tangent.fill(T::ZERO));

@@ -1,7 +1,7 @@
-//! The inside of types without [`Differentiable`](super::Differentiable), as the driver finds it in debug information.
+//! Descriptions of types without [`Differentiable`](super::Differentiable), which the driver makes from debug information.
 //!
-//! The driver answers each call of [`__ferrozyme_request_shape`] with the address of a constant: a list of words that says where in a value of the type are vectors, pointers and
-//! variants through which floats can be reached. Where it cannot tell it answers with null, and nothing is checked. The words are part of the interface between this
+//! The driver replaces each call of [`__ferrozyme_request_shape`] by the address of a constant: a list of words that says where a value of the type has vectors, pointers and
+//! variants through which floats can be reached. If the type is not known, the address is null, and nothing is checked. The words are part of the interface between this
 //! crate and the driver (`shapes.rs` there):
 //!
 //! ```text
@@ -18,7 +18,7 @@
 //! 8 flags, address, length, capacity, first, size, node        a `VecDeque`
 //! ```
 //!
-//! A name is the number of its bytes, and the bytes. Flags: 1 floats in the bytes of the value, 2 floats in memory that it leads to. Owner: 0 the pointer, 1 nobody (a shared reference), 2 all who count.
+//! A name is the number of its bytes, and the bytes. Flags: 1 floats in the bytes of the value, 2 floats in memory that it points to. Owner: 0 the pointer, 1 none (a shared reference), 2 all reference-counted pointers.
 
 mod walk;
 
@@ -31,11 +31,11 @@ use walk::{Kind, Node, Owner, Step, Visitor, walk};
 
 #[cfg(ferrozyme)]
 unsafe extern "C" {
-    /// Stands for the description of the type that the function around it is made for, until the driver replaces the call.
+    /// Replaced by the driver with the description of the type for which the enclosing function is instantiated.
     fn __ferrozyme_request_shape(name: *const u8, length: usize) -> Option<NonNull<u64>>;
 }
 
-/// Where the driver's description of a type is. The debug information of this function names the type. Its name is given so that functions for different types are not merged.
+/// The driver's description of a type. The debug information of this function names the type; the name is passed so that instances for different types are not merged.
 #[cfg(ferrozyme)]
 #[inline(never)]
 fn description_of<T: ?Sized>() -> Option<NonNull<u64>> {
@@ -50,7 +50,7 @@ fn description_of<T: ?Sized>() -> Option<NonNull<u64>> {
     None
 }
 
-/// The root of a type's description, and how many values of it the given one is: those of a slice are many.
+/// The root of a type's description, and the number of values (more than one for a slice).
 fn root_of<T: ?Sized>(value: &T) -> Option<(Node, usize, usize)> {
     let words = description_of::<T>()?.as_ptr().cast_const();
     // SAFETY: it is a description, which starts with a size and a root.
@@ -58,7 +58,7 @@ fn root_of<T: ?Sized>(value: &T) -> Option<(Node, usize, usize)> {
     let whole = size_of_val(value);
     let count = match () {
         () if whole == size => 1,
-        // Of other types without a size of their own, only a part is described.
+        // For other unsized types, only a part is described.
         () if type_name::<T>().starts_with('[') => whole / size,
         () => return None,
     };
@@ -91,7 +91,7 @@ pub(super) fn compare_described<T: ?Sized>(value: &T, shadow: &T) -> Result<(), 
     compare(root, value, shadow, (count, size), false)
 }
 
-/// Where memory with floats is both a value's and its shadow's, as the way to it. Trait objects may be anything, and functions often are.
+/// The path to memory with floats that a value shares with its shadow. Trait objects are not compared: they may be anything, and are often functions.
 pub(super) fn shared_memory<T: ?Sized>(value: &T, shadow: &T) -> Option<String> {
     let (root, count, size) = root_of(value)?;
     if root.kind() == Kind::Plain || size_of_val(value) != size_of_val(shadow) {
@@ -130,7 +130,7 @@ pub(super) fn fit_described<T: ?Sized>(value: &T, shadow: &mut T) {
     let Ok(()) = walk(&mut Fit, root, (value, shadow), (count, size), ());
 }
 
-/// Notes where memory that a shadow owns lies beside floats.
+/// Records where memory that a shadow owns is next to floats.
 pub(super) fn note_described<T: ?Sized>(shadow: &T, places: &mut Places) {
     let Some((root, count, size)) = root_of(shadow) else {
         return;
@@ -141,11 +141,11 @@ pub(super) fn note_described<T: ?Sized>(shadow: &T, places: &mut Places) {
     let Ok(()) = walk(&mut Note(places), root, both, (count, size), context);
 }
 
-/// Compares lengths, variants and trait objects, or the addresses of what has the same shape. The context is the number of a step, plus one.
+/// Compares lengths, variants and trait objects, or addresses of values with the same shape. The context is the number of a step, plus one.
 struct Compare {
     /// Whether addresses are compared, which must differ.
     addresses: bool,
-    /// The ways to what is looked at: the step before, and where it goes.
+    /// The paths to the visited places: the previous step, and the step from there.
     steps: Vec<(usize, Step)>,
 }
 
@@ -229,7 +229,7 @@ impl Visitor for Compare {
     }
 }
 
-/// Gives vectors their capacity, and zeroes what is not in use.
+/// Gives vectors their capacity, and zeroes unused bytes.
 struct Fit;
 
 impl Visitor for Fit {
@@ -242,7 +242,7 @@ impl Visitor for Fit {
         (value, shadow): (*const u8, *mut u8),
         (): (),
     ) -> Result<(), std::convert::Infallible> {
-        // SAFETY: both are values as the node says, of the same shape, and nobody else looks at the shadow meanwhile.
+        // SAFETY: both are values as the node says, of the same shape, and the shadow is not accessed elsewhere meanwhile.
         unsafe {
             match node.kind() {
                 Kind::Vector => {
@@ -293,7 +293,7 @@ unsafe fn change_capacity(node: Node, shadow: *mut u8, capacity: usize) {
         layout.expect("a vector of this capacity is there")
     };
     let address = node.address(shadow);
-    // SAFETY: a vector's memory is of this layout, and has none if its capacity is zero.
+    // SAFETY: a vector's memory has this layout; a vector without capacity has no memory.
     unsafe {
         let new = match (before, capacity) {
             (_, 0) => {
@@ -310,7 +310,7 @@ unsafe fn change_capacity(node: Node, shadow: *mut u8, capacity: usize) {
     }
 }
 
-/// Notes places. The context is the way, and whether there are floats beside.
+/// Records places. The context is the path, and whether there are floats next to the place.
 struct Note<'a>(&'a mut Places);
 
 impl Visitor for Note<'_> {

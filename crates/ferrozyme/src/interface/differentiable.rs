@@ -1,13 +1,13 @@
-//! The trait of types that Ferrozyme knows the inside of.
+//! The trait of types whose layout Ferrozyme knows.
 
 use super::{Layout, Places};
 
-/// A type that Ferrozyme knows the inside of: which of its bytes are floats, what its pointers point to, and how large
-/// what it owns is.
+/// A type whose layout Ferrozyme knows: which of its bytes are floats, what its pointers point to, and the size of the
+/// memory that it owns.
 ///
-/// Derivatives work for types without it: the compiler then infers what lies where from how it is used. With it, the
-/// compiler need not guess. Shadows are checked to have the same shape as what they shadow (the lengths of vectors,
-/// the variants of enums) at every call, without it as far as debug information tells.
+/// Types without it can be differentiated too; the compiler then infers their layout from use. With it, the
+/// compiler need not guess. At every call, shadows are checked to have the same shape as their values (the lengths of vectors,
+/// the variants of enums); without the trait, as far as debug information describes the type.
 ///
 /// Scalars, references, pointers, slices, arrays, tuples, `Box`, `Vec`, `VecDeque`, `Rc`, `Arc`, `Cell`, `Option`, `Result` and
 /// `String` have it. For your own structs and enums, derive it:
@@ -35,44 +35,44 @@ use super::{Layout, Places};
 /// ```
 ///
 /// # Safety
-/// The constants must describe the type truly, because derivatives are computed from them. Derive the trait rather than
-/// implementing it by hand: what is in it changes with the compiler.
+/// The constants must describe the type correctly, because derivatives are computed from them. Derive the trait rather than
+/// implementing it by hand: its items change with the compiler.
 pub unsafe trait Differentiable {
-    /// What lies where in the type's bytes; for a slice, in those of one element.
+    /// The layout of the type's bytes; for a slice, of one element.
     #[doc(hidden)]
     const LAYOUT: &'static Layout;
 
-    /// The layout that a value is one or several of, one after the other: an array's is that of its elements.
+    /// The layout of which a value is one or several in a row: for an array, the layout of its elements.
     #[doc(hidden)]
     const ELEMENTS: &'static Layout = Self::LAYOUT;
 
-    /// Whether nothing in the value itself can change behind a shared reference.
+    /// Whether the value itself has no interior mutability.
     #[doc(hidden)]
     const FROZEN: bool;
 
-    /// Whether all values of the type have the same shape, so that there is nothing to compare.
+    /// Whether all values of the type have the same shape, so that no comparison is needed.
     #[doc(hidden)]
     const FLAT: bool;
 
-    /// Whether the shadow has the shape of the value. Asked at every call, and differentiated with the derivative that asks, so that it
-    /// does nothing but look at lengths and variants.
+    /// Whether the shadow has the shape of the value. It runs at every call, and is differentiated along with the derivative that calls it, so it
+    /// only compares lengths and variants.
     #[doc(hidden)]
     fn same_shape(&self, _shadow: &Self) -> bool {
         true
     }
 
-    /// Where a shadow differs that does not have the shape of the value, for people.
+    /// Describes where a shadow differs in shape from the value.
     #[doc(hidden)]
     fn compare(&self, _shadow: &Self) -> Result<(), Mismatch> {
         Ok(())
     }
 
-    /// Makes a shadow fit for a function that changes the value: its vectors get the capacity of those that they shadow, because they grow together,
-    /// and what is not in use (spare capacity, the bytes of other variants) becomes zero.
+    /// Prepares a shadow for a function that changes the value: its vectors get the capacity of the vectors that they shadow, because they grow together,
+    /// and unused bytes (spare capacity, the bytes of other variants) become zero.
     #[doc(hidden)]
     fn fit(&self, _shadow: &mut Self) {}
 
-    /// Whether a clone may lead to the same memory as the value: by a pointer in its own bytes.
+    /// Whether a clone may point to the same memory as the value, by a pointer in its own bytes.
     #[doc(hidden)]
     const SHARES_0: bool = true;
     /// The same, also by a pointer in memory that it owns. Each has its own constant, since a type may own values of itself.
@@ -85,24 +85,24 @@ pub unsafe trait Differentiable {
     #[doc(hidden)]
     const SHARES_3: bool = true;
 
-    /// Notes where memory that a shadow owns lies beside floats.
+    /// Records where memory that a shadow owns is next to floats.
     #[doc(hidden)]
     fn places(&self, _places: &mut Places) {}
 }
 
-/// Where and how a shadow differs from what it shadows.
+/// Where and how a shadow differs in shape from its value.
 #[derive(Debug)]
 pub struct Mismatch {
-    /// The way from the argument to the place, such as `.layers[3]`.
+    /// The path from the argument to the place, such as `.layers[3]`.
     pub path: String,
-    /// What the primal has there.
+    /// The primal's side.
     pub primal: String,
-    /// What the shadow has there.
+    /// The shadow's side.
     pub shadow: String,
 }
 
 impl Mismatch {
-    /// Two things that should have the same length.
+    /// Two lengths that should be equal.
     pub fn lengths(primal: usize, shadow: usize) -> Result<(), Mismatch> {
         match primal == shadow {
             true => Ok(()),
@@ -113,7 +113,7 @@ impl Mismatch {
         }
     }
 
-    /// Two descriptions that should be the same.
+    /// Two descriptions that should be equal.
     #[cold]
     pub fn new(primal: impl Into<String>, shadow: impl Into<String>) -> Mismatch {
         Mismatch {
@@ -123,7 +123,7 @@ impl Mismatch {
         }
     }
 
-    /// The same, seen from one step further out.
+    /// The same difference, with one more step at the start of the path.
     #[cold]
     pub fn inside(mut self, step: impl std::fmt::Display) -> Mismatch {
         self.path.insert_str(0, &step.to_string());

@@ -1,4 +1,4 @@
-//! What is known of the types of the standard library.
+//! `Differentiable` for types of the standard library.
 
 mod collections;
 mod pointers;

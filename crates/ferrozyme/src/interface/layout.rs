@@ -1,4 +1,4 @@
-//! What lies where in a type's bytes: floats, integers, pointers to what.
+//! Layouts: which bytes of a type are floats, integers or pointers, and what the pointers point to.
 //!
 //! The driver reads these constants through the descriptor of a request. [`Layout`] and [`Field`] are `repr(C)`, and
 //! are part of the interface between this crate and the driver.
@@ -29,7 +29,7 @@ impl Layout {
     }
 }
 
-/// Whether a value of a type can be a gradient, as far as its layout says: it is made of floats, and what else is in it may be zero.
+/// Whether a value of a type can be a gradient, according to its layout: it consists of floats, and all other bytes may be zero.
 pub(super) const fn can_be_gradient(layout: *const Layout) -> bool {
     layout.is_null() || !has_pointer(layout) && has_float(layout)
 }
@@ -51,7 +51,7 @@ pub(super) const fn has_pointer_or_unknown(layout: *const Layout) -> bool {
     false
 }
 
-/// Whether values of a layout are nothing but numbers and truth values.
+/// Whether values of a layout consist of integers and booleans only.
 pub(super) const fn is_discrete(layout: *const Layout) -> bool {
     !has_float(layout) && !has_pointer_or_unknown(layout)
 }
@@ -75,7 +75,7 @@ pub(super) fn reaches_floats(layout: *const Layout) -> bool {
             }
         })
     }
-    // What is not decided by then counts as floats.
+    // Undecided types count as floats.
     search(layout, 6)
 }
 
@@ -126,7 +126,7 @@ pub struct Field {
     pub stride: usize,
     /// The layout of an element, for nested layouts.
     pub nested: *const Layout,
-    /// What a pointer points to: an array of that layout. A function, so that types can be recursive.
+    /// The layout of the array that a pointer points to. A function, so that types can be recursive.
     pub pointee: Option<extern "C" fn() -> *const Layout>,
 }
 
@@ -143,7 +143,7 @@ impl Field {
         }
     }
 
-    /// Bytes of which nothing is known.
+    /// Bytes of unknown type.
     pub const fn unknown(offset: usize, bytes: usize) -> Field {
         Field::plain(offset, 0, bytes)
     }
@@ -176,7 +176,7 @@ impl Field {
         Field::plain(offset, 4, size_of::<usize>())
     }
 
-    /// So many elements of a nested layout, one after the other.
+    /// A number of consecutive elements of a nested layout.
     pub const fn nested(offset: usize, layout: &'static Layout, count: usize) -> Field {
         Field {
             nested: layout,
@@ -197,7 +197,7 @@ impl Field {
     }
 }
 
-/// The layout of what a pointer to `T` points to an array of. Inlined, so that each module with a descriptor has a copy that the driver can read.
+/// The layout of the elements that a pointer to `T` points to. Inlined, so that each module with a descriptor has a copy that the driver can read.
 #[inline(always)]
 extern "C" fn elements_of<T: ?Sized + Differentiable>() -> *const Layout {
     T::ELEMENTS

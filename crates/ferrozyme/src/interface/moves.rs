@@ -1,9 +1,9 @@
-//! Which memory took the place of which while a derivative ran, as the derivative tells in the end.
+//! Reallocations that happened while a derivative ran, as the derivative reports them at its end.
 //!
-//! Each thread has a stack of lists, since derivatives may run within others: a derivative tells at its end, when those within it are over. A list has the number of those below it plus one, so that 0 is none.
-//! A derivative that ends with a panic leaves its list behind, which the one below takes along.
+//! Each thread has a stack of lists, since derivatives may be nested: a derivative reports at its end, after the inner ones. The id of a list is the number of lists below it plus one, so 0 is none.
+//! A derivative that ends with a panic leaves its list behind, and the list below takes it over.
 //!
-//! Where what asks for a derivative is differentiated itself, these functions stay outside, by the word in their names: they only know addresses.
+//! If the caller of a derivative is differentiated itself, these functions are not: the driver recognises a word in their names. They only handle addresses.
 
 use std::cell::RefCell;
 
@@ -11,17 +11,17 @@ thread_local! {
     static LISTS: RefCell<Vec<Vec<(usize, usize)>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Begins a list, and gives its number.
+/// Starts a list, and returns its id.
 pub(super) fn begin_moves() -> usize {
     begin__ferrozyme_inactive_reading()
 }
 
-/// What is in the place of memory by now, as a list says; the memory itself if it is where it was.
+/// The memory that has replaced some memory, according to a list; the memory itself if it was not replaced.
 pub(super) fn successor_of(list: usize, address: usize) -> usize {
     successor__ferrozyme_inactive_reading(list, address)
 }
 
-/// Ends a list, and those that were left behind above it.
+/// Ends a list, and the lists above it that were left behind.
 pub(super) fn end_moves(list: usize) {
     end__ferrozyme_inactive_reading(list);
 }
@@ -42,7 +42,7 @@ fn successor__ferrozyme_inactive_reading(list: usize, address: usize) -> usize {
         let moves = lists
             .get(list.wrapping_sub(1))
             .map_or(&[][..], Vec::as_slice);
-        // In the order in which they happened, so that one way through is enough.
+        // In the order in which they happened, so one pass is enough.
         moves
             .iter()
             .fold(address, |at, &(from, to)| match at == from {
@@ -58,7 +58,7 @@ fn end__ferrozyme_inactive_reading(list: usize) {
     LISTS.with_borrow_mut(|lists| lists.truncate(list - 1));
 }
 
-/// Called by derivatives: what was at one address is at another now, or nowhere (0).
+/// Called by derivatives: the memory at one address was moved to another, or freed (0).
 #[unsafe(no_mangle)]
 extern "C" fn __ferrozyme_moved(from: usize, to: usize) {
     LISTS.with_borrow_mut(|lists| {

@@ -1,10 +1,10 @@
-//! Where things lie in a shadow, before and after a derivative in reverse mode has run.
+//! The places of pointers in a shadow, before and after a derivative in reverse mode has run.
 //!
-//! The gradient of a float ends where the float was when the function was called, and that of memory behind a pointer stays in that memory, wherever the function puts
-//! the pointer. For a value that is nothing but floats, or nothing but pointers, either makes sense. An element that holds both, and changes places with others (`sort`,
-//! `swap`, `insert`), would end up with half of its gradient. So the places of pointers beside floats are noted before the call, and compared after it.
+//! The gradient of a float ends up where the float was when the function was called. The gradient of memory behind a pointer stays in that memory, wherever the function moves
+//! the pointer. For a value of floats only, or of pointers only, either makes sense. An element that holds both and is moved (`sort`,
+//! `swap`, `insert`) would end up with half of its gradient. So the places of pointers next to floats are recorded before the call, and compared after it.
 //!
-//! The same goes for the ring of a `VecDeque`: where it wraps around and grows, elements change their slots.
+//! The same holds for the ring of a `VecDeque`: if it wraps around and grows, its elements change their slots.
 
 use super::layout::{has_float, has_pointer_or_unknown, reaches_floats};
 use super::moves::successor_of;
@@ -13,19 +13,19 @@ use super::{Differentiable, Layout, Names};
 /// The places of pointers and rings in a shadow.
 #[derive(Default)]
 pub struct Places {
-    /// The way from the argument to where the search is, as a number.
+    /// Hash of the path from the argument to the current place.
     path: u64,
-    /// Whether there are floats in the element that the search is in.
+    /// Whether there are floats in the current element.
     beside_floats: bool,
-    /// The addresses of memory that is owned beside floats, and the ways to its owners.
+    /// The addresses of memory that is owned next to floats, and the paths to its owners.
     memory: Vec<(usize, u64)>,
     rings: Vec<RingPlace>,
 }
 
-/// Where a ring is in its memory.
+/// The position of a ring in its memory.
 #[derive(Clone, Copy)]
 struct RingPlace {
-    /// The way to it.
+    /// The path to it.
     path: u64,
     /// The slot of its first element.
     first: usize,
@@ -36,7 +36,7 @@ struct RingPlace {
 }
 
 impl Places {
-    /// Goes into a value whose bytes have this layout; what is noted there may lie beside floats of it.
+    /// Enters a value whose bytes have this layout; memory recorded inside may be next to its floats.
     #[inline]
     pub fn inside(&mut self, layout: &'static Layout, search: impl FnOnce(&mut Places)) {
         let before = self.beside_floats;
@@ -45,7 +45,7 @@ impl Places {
         self.beside_floats = before;
     }
 
-    /// Goes one step on the way, to a part of the same value.
+    /// Follows one step of the path, to a part of the same value.
     #[inline]
     pub fn step(&mut self, number: usize, search: impl FnOnce(&mut Places)) {
         let before = self.path;
@@ -54,30 +54,30 @@ impl Places {
         self.path = before;
     }
 
-    /// The way one step on.
+    /// The path one step further.
     #[inline]
     pub(super) fn path_after(path: u64, number: usize) -> u64 {
-        // A polynomial with an odd factor tells ways apart.
+        // A polynomial hash with an odd factor distinguishes paths.
         path.wrapping_add(number as u64 + 1)
             .wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
-    /// The way from the argument to where the search is.
+    /// The path from the argument to the current place.
     pub(super) fn path(&self) -> u64 {
         self.path
     }
 
-    /// Whether there are floats in the element that the search is in.
+    /// Whether there are floats in the current element.
     pub(super) fn is_beside_floats(&self) -> bool {
         self.beside_floats
     }
 
-    /// Notes memory that is owned beside floats, by its address and the way to its owner.
+    /// Records memory that is owned next to floats, by its address and the path to its owner.
     pub(super) fn note_memory(&mut self, address: usize, path: u64) {
         self.memory.push((address, path));
     }
 
-    /// Notes memory that the present place leads to, and goes on to the elements in it.
+    /// Records memory that the current place points to, and visits the elements in it.
     #[inline]
     pub fn memory<'a, T: 'a>(
         &mut self,
@@ -98,7 +98,7 @@ impl Places {
         }
     }
 
-    /// Notes the memory of one value that the present place leads to, and goes on to it.
+    /// Records the memory of one value that the current place points to, and visits it.
     #[inline]
     pub fn pointee<T: ?Sized + Differentiable>(&mut self, value: &T) {
         if self.beside_floats && size_of_val(value) != 0 && reaches_floats(T::LAYOUT) {
@@ -112,12 +112,12 @@ impl Places {
         }
     }
 
-    /// Notes where a ring is.
+    /// Records the position of a ring.
     pub fn ring(&mut self, first: usize, length: usize, capacity: usize) {
         self.note_ring(self.path, first, length, capacity);
     }
 
-    /// Notes where the ring at the end of a way is.
+    /// Records the position of the ring at the end of a path.
     pub(super) fn note_ring(&mut self, path: u64, first: usize, length: usize, capacity: usize) {
         self.rings.push(RingPlace {
             path,
@@ -127,12 +127,12 @@ impl Places {
         });
     }
 
-    /// Whether there is anything whose place matters.
+    /// Whether any place matters.
     pub(super) fn is_empty(&self) -> bool {
         self.memory.is_empty()
     }
 
-    /// Whether memory that was noted is in another place now. Memory that has outgrown itself is what took its place, as the derivative tells since the note.
+    /// Whether recorded memory is in another place now. Memory that was reallocated counts as the memory that replaced it, as the derivative has reported since the record.
     fn has_moved(&self, after: &Places, moves: usize) -> bool {
         if self.memory == after.memory {
             return false;
@@ -146,7 +146,7 @@ impl Places {
         })
     }
 
-    /// Whether elements of a ring may be in other slots than before because it grew.
+    /// Whether elements of a ring may have changed slots because it grew.
     fn has_turned(&self, after: &Places) -> bool {
         after.rings.iter().any(|ring| {
             let before = self.rings.iter().find(|before| before.path == ring.path);
@@ -168,7 +168,7 @@ pub(super) fn places_of<T: ?Sized>(note: fn(&T, &mut Places), shadow: &T) -> Pla
     places
 }
 
-/// Panics if elements of a shadow have changed places in a way that parts their gradient.
+/// Panics if elements of a shadow were moved in a way that splits their gradient.
 #[inline]
 #[track_caller]
 pub(super) fn check_places<T: ?Sized>(

@@ -1,8 +1,8 @@
-//! Finds out at compile time what is known of a type, without asking for a bound.
+//! Queries properties of a type at compile time, without a trait bound.
 //!
-//! An associated constant of an inherent implementation goes before one of a trait, but counts only where its bounds
-//! hold. So `Probe::<T>::LAYOUT` is the layout where `T` has one, and the trait's null everywhere else, also in generic
-//! code. It has to be written out where `T` is known: behind a generic parameter only that parameter's bounds count.
+//! An associated constant of an inherent implementation takes precedence over one of a trait, but only if its bounds
+//! hold. So `Probe::<T>::LAYOUT` is the layout if `T` has one, and the trait's null otherwise, also in generic
+//! code. It must be written where `T` is known: for a generic parameter only that parameter's bounds count.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::marker::PhantomData;
@@ -20,40 +20,40 @@ use super::described::{
 use super::{Differentiable, Layout, Mismatch, Places};
 use crate::Shadow;
 
-/// Ask as `Probe::<T>::LAYOUT`, with [`Unknown`] in scope.
+/// Use it as `Probe::<T>::LAYOUT`, with [`Unknown`] in scope.
 pub struct Probe<T: ?Sized>(PhantomData<T>);
 
 /// Makes a shadow of the same type.
 pub type MakeShadow<T> = fn(&T) -> T;
 
-/// Notes the places in a shadow.
+/// Records the places in a shadow.
 pub type NotePlaces<T> = fn(&T, &mut Places);
 
-/// The answers where nothing is known.
+/// The defaults for unknown types.
 pub trait Unknown {
-    /// What is asked about.
+    /// The queried type.
     type Target: ?Sized;
     /// The layout of the type's bytes, null if it is not known.
     const LAYOUT: *const Layout = null();
-    /// Whether nothing in the value itself can change behind a shared reference.
+    /// Whether the value itself has no interior mutability.
     const FROZEN: bool = false;
     /// Whether it is `Copy`, which nothing with interior mutability is.
     const COPY: bool = false;
     /// Whether it is a slice of `Copy` elements.
     const SLICE_OF_COPY: bool = false;
-    /// Whether there is no cell in it, nor in anything that it owns or refers to. Locks and atomics do not count as such.
+    /// Whether it contains, owns or refers to no cell. Locks and atomics do not count as cells.
     const HAS_NO_CELLS: bool = false;
-    /// Whether a unique reference to it is the only way to it.
+    /// Whether a unique reference to it is unaliased.
     const UNPIN: bool = false;
-    /// Whether there is nothing to compare.
+    /// Whether no comparison is needed.
     const FLAT: bool = false;
     /// Whether a shadow has the shape of a value.
     const SAME_SHAPE: fn(&Self::Target, &Self::Target) -> bool = same_described;
-    /// Finds out where a shadow differs from a value in shape.
+    /// Describes where a shadow differs in shape from a value.
     const COMPARE: fn(&Self::Target, &Self::Target) -> Result<(), Mismatch> = compare_described;
     /// Makes a shadow fit for a function that changes the value.
     const FIT: fn(&Self::Target, &mut Self::Target) = fit_described;
-    /// Notes where memory that a shadow owns lies beside floats.
+    /// Records where memory that a shadow owns is next to floats.
     const PLACES: NotePlaces<Self::Target> = note_described;
     /// Whether a clone may share memory with the value; see [`Differentiable`].
     const SHARES_0: bool = true;
@@ -63,7 +63,7 @@ pub trait Unknown {
     const SHARES_2: bool = true;
     /// See [`Differentiable`].
     const SHARES_3: bool = true;
-    /// Whether trait objects have the same type in a shadow, as far as their size tells.
+    /// Whether trait objects have the same type in a shadow, judged by their size.
     const SAME_TYPES: fn(&Self::Target, &Self::Target) -> bool = |_, _| true;
     /// The variant of an enum, as a number; those of the elements of a slice together.
     const VARIANTS: fn(&Self::Target) -> u64 = |_| 0;
@@ -71,7 +71,7 @@ pub trait Unknown {
     const ELEMENT_VARIANTS: fn(&Self::Target) -> u64 = |_| 0;
     /// Makes a value of the same shape out of zeros.
     const SHADOW: Option<MakeShadow<Self::Target>> = None;
-    /// The length of a slice or vector, even if nothing is known of its elements; 0 for everything else.
+    /// The length of a slice or vector, even of unknown elements; 0 for other types.
     const LENGTH: fn(&Self::Target) -> usize = |_| 0;
 }
 
@@ -104,7 +104,7 @@ impl<T: ?Sized + Differentiable> Probe<T> {
     pub const SHARES_3: bool = T::SHARES_3;
 }
 
-/// Types of the standard library whose layout is not known, but who owns what is in them.
+/// Types of the standard library with unknown layout but known ownership.
 macro_rules! owners {
     ($([$($parameter:ident),*] $type:ty [$($owned:ident)*];)*) => {$(
         impl<$($parameter),*> Probe<$type> where $($owned: Differentiable),* {
@@ -130,9 +130,9 @@ owners! {
     [] Instant [];
 }
 
-/// Stops the compilation where a clone of an inactive field may lead to the memory of the value.
+/// Stops the compilation if a clone of an inactive field may share memory with the value.
 pub const fn require_owned<T>(shares: bool) {
-    // What is smaller than a pointer holds none.
+    // A type smaller than a pointer holds none.
     assert!(
         !shares || size_of::<T>() < size_of::<usize>(),
         "an inactive field must not share its memory with clones of it: a shadow has a clone, and derivatives would be added to the value itself. \
@@ -164,7 +164,7 @@ fn variant_of<T>(value: &T) -> u64 {
     let variant: Discriminant<T> = discriminant(value);
     let bytes = size_of::<Discriminant<T>>().min(8);
     let mut number = 0;
-    // SAFETY: what tells the variant is a number of as many bytes.
+    // SAFETY: the discriminant is an integer of this many bytes.
     unsafe {
         (&raw const variant)
             .cast::<u8>()
@@ -184,7 +184,7 @@ fn variants_of<T>(values: &[T]) -> u64 {
     values.iter().fold(0, together)
 }
 
-/// Whether two trait objects may be of one type: whether they are of the same size. Tables of methods are not compared, since a type may have several.
+/// Whether two trait objects may be of one type: whether they have the same size. Vtables are not compared, since a type may have several.
 pub fn may_be_same_type<T: ?Sized>(value: &T, shadow: &T) -> bool {
     let is_object = std::any::type_name::<T>().starts_with("dyn ");
     !is_object
@@ -233,7 +233,7 @@ impl<T: Copy> Probe<[T]> {
     pub const SLICE_OF_COPY: bool = true;
 }
 
-// The one automatic trait of stable Rust that looks for cells through all fields and pointers.
+// `RefUnwindSafe` is the only auto trait of stable Rust that finds cells through all fields and pointers.
 impl<T: ?Sized + RefUnwindSafe> Probe<T> {
     /// See [`Unknown`].
     pub const HAS_NO_CELLS: bool = true;

@@ -1,5 +1,5 @@
-//! Matrix products as the crate `matrixmultiply` computes them, for `ndarray`, `nalgebra` and others, in plain loops. Derivatives are made of these in the place of the crate's: what it does in addition (matrices are
-//! packed, threads share the work, buffers live on between calls, the processor is asked what it can do) is no part of what is computed.
+//! Matrix products of the crate `matrixmultiply` (used by `ndarray`, `nalgebra` and others) as plain loops. They are differentiated in place of the crate's own code, which also
+//! packs matrices, shares work between threads, keeps buffers between calls and queries the processor; none of that belongs to the computed result.
 
 /// A matrix: where it begins, and how far apart its rows and columns are.
 #[derive(Clone, Copy)]
@@ -54,7 +54,7 @@ macro_rules! product {
                 rows: rsc,
                 columns: csc,
             };
-            // The innermost loop goes over neighbours, if there are any.
+            // The innermost loop runs over contiguous elements, if there are any.
             unsafe {
                 if csb == 1 && csc == 1 {
                     let (b, c) = (Matrix { columns: 1, ..b }, Matrix { columns: 1, ..c });
@@ -70,7 +70,7 @@ macro_rules! product {
         }
 
         /// # Safety
-        /// The matrices lie where they say, and `c` does not share memory with the others.
+        /// The matrices are where their pointers say, and `c` does not share memory with the others.
         #[inline(always)]
         unsafe fn $multiply(
             [m, k, n]: [usize; 3],

@@ -1,4 +1,4 @@
-//! What is said of functions beside requests: that a derivative is given for them.
+//! Registrations: constants that give a function a derivative rule.
 //!
 //! A registration is a constant whose name contains `__FERROZYME_RULE`; the driver reads it. The functions that it names are `extern
 //! "C-unwind"` and take floats and integers by value, references as addresses, slices as address and length. Their arguments are in the
@@ -42,7 +42,7 @@ unsafe impl Sync for Registration {}
 /// A slice from its parts.
 ///
 /// # Safety
-/// The parts are those of a slice that lives as long as is asked for.
+/// The parts are those of a slice that lives long enough.
 pub unsafe fn slice<'a, T>(start: *const T, length: usize) -> &'a [T] {
     // SAFETY: as the caller promises.
     unsafe { std::slice::from_raw_parts(start, length) }
@@ -51,31 +51,31 @@ pub unsafe fn slice<'a, T>(start: *const T, length: usize) -> &'a [T] {
 /// A slice to write to from its parts.
 ///
 /// # Safety
-/// As [`slice`], and nothing else is used to get at its elements.
+/// As [`slice`], and its elements are accessed in no other way.
 pub unsafe fn slice_mut<'a, T>(start: *mut T, length: usize) -> &'a mut [T] {
     // SAFETY: as the caller promises.
     unsafe { std::slice::from_raw_parts_mut(start, length) }
 }
 
-/// A slice that others may be looking at.
+/// A slice that may be aliased.
 ///
 /// # Safety
-/// As [`slice`], and what else is used to get at its elements are cells as well.
+/// As [`slice`], and its elements are otherwise accessed as cells only.
 pub unsafe fn cells<'a, T>(start: *mut T, length: usize) -> &'a [Cell<T>] {
-    // SAFETY: as the caller promises; a cell is represented as what it holds.
+    // SAFETY: as the caller promises; a cell has the representation of its contents.
     unsafe { std::slice::from_raw_parts(start.cast::<Cell<T>>(), length) }
 }
 
-/// A value that others may be looking at.
+/// A value that may be aliased.
 ///
 /// # Safety
 /// As [`cells`], for a slice of one.
 pub unsafe fn cell<'a, T>(start: *mut T) -> &'a Cell<T> {
-    // SAFETY: as the caller promises; a cell is represented as what it holds.
+    // SAFETY: as the caller promises; a cell has the representation of its contents.
     unsafe { &*start.cast::<Cell<T>>() }
 }
 
-/// Puts a value away until the reverse sweep. What one rule keeps must be what the other takes, which the macro has the compiler check:
+/// Keeps a value until the reverse sweep. The type that one rule keeps must be the type that the other takes, which the macro has the compiler check:
 ///
 /// ```compile_fail,E0308
 /// use ferrozyme::{Active, custom_derivative};
@@ -100,27 +100,27 @@ pub fn keep<K>(kept: K) -> *mut c_void {
 /// Takes it out again.
 ///
 /// # Safety
-/// The pointer comes from [`keep`] with the same type, and nobody has taken it out before.
+/// The pointer comes from [`keep`] with the same type, and the value was not taken out before.
 pub unsafe fn take<K>(kept: *mut c_void) -> K {
     // SAFETY: as the caller promises.
     *unsafe { Box::from_raw(kept.cast::<K>()) }
 }
 
-/// Runs a function that the compiler takes for a constant: the driver knows it by its name, and does not look inside. Nor may LLVM, which
-/// otherwise finds out what is returned, and puts that in place of the call's result.
+/// Runs an inactive function: the driver recognises this one by its name and does not differentiate its body. LLVM must not see the body either: it
+/// could find out the result and replace the call by it.
 #[inline(never)]
 pub fn __ferrozyme_inactive<R>(f: impl FnOnce() -> R) -> R {
     std::hint::black_box(f())
 }
 
-/// The same for what writes to no memory that others look at.
+/// The same for functions that write no memory of others.
 #[inline(never)]
 pub fn __ferrozyme_inactive_reading<R>(f: impl FnOnce() -> R) -> R {
     std::hint::black_box(f())
 }
 
-/// Whether a function with a custom derivative should do something else: never. But LLVM does not know, so that it cannot find out that a
-/// function returns its argument or a constant, and put that in place of the call's result, past the derivative.
+/// Whether a function with a custom derivative should do something else: never. But LLVM does not know that, so it cannot find out that a
+/// function returns its argument or a constant, and replace the call by that, bypassing the derivative.
 #[doc(hidden)]
 pub static mut NEVER: bool = false;
 

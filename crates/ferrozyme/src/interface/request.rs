@@ -1,4 +1,4 @@
-//! The request that the driver finds at link time, and the descriptor that says what is wanted.
+//! The request that the driver finds at link time, and its descriptor.
 //!
 //! A generated derivative puts every argument, shadow and result into a slot of its own and calls
 //! [`__ferrozyme_request`] with the primal and a constant [`Descriptor`]. The driver reads both from the constants in
@@ -12,14 +12,14 @@ use super::Layout;
 use super::layout::can_be_gradient;
 use super::probe::MakeShadow;
 
-/// What a derivative is wanted of, and how. Constant, and read by the driver.
+/// Describes a requested derivative. Constant, and read by the driver.
 #[repr(C)]
 pub struct Descriptor {
     /// Tells a descriptor from other constants, and its version.
     pub magic: [u8; 8],
     /// 0 forward, 1 reverse.
     pub mode: u32,
-    /// How many derivatives at once.
+    /// The width: number of directions or gradients.
     pub width: u32,
     /// Line of the attribute or call.
     pub line: u32,
@@ -27,9 +27,9 @@ pub struct Descriptor {
     pub column: u32,
     /// Source file of the attribute or call.
     pub file: Text,
-    /// Path of the primal, for people.
+    /// Path of the primal, for messages.
     pub primal: Text,
-    /// Name of the derivative, for people.
+    /// Name of the derivative, for messages.
     pub derivative: Text,
     /// The first of the slots.
     pub slots: *const Slot,
@@ -62,7 +62,7 @@ impl Text {
     }
 }
 
-/// Where a list starts. An empty one starts nowhere, so that no address is left in the constant that is not one.
+/// The start of a list. An empty list has a null pointer, so that the constant holds no dangling address.
 pub const fn start_of<T>(list: &'static [T]) -> *const T {
     match list {
         [] => null(),
@@ -89,12 +89,12 @@ pub struct Slot {
     pub layout: *const Layout,
 }
 
-/// The flags of a shared reference: bit 0 if what is behind it has no interior mutability.
+/// The flags of a shared reference: bit 0 if its target has no interior mutability.
 pub const fn shared_flag(frozen: bool) -> u64 {
     frozen as u64
 }
 
-/// The flags of a unique reference: bit 1 if what is behind it is `Unpin`.
+/// The flags of a unique reference: bit 1 if its target is `Unpin`.
 pub const fn unique_flag(unpin: bool) -> u64 {
     (unpin as u64) << 1
 }
@@ -136,7 +136,7 @@ impl Slot {
     }
 }
 
-/// Gradients of active arguments and seeds of active results are values of their types, which types that own or refer to something do not have.
+/// Gradients of active arguments and seeds of active results are values of their types; types that own or refer to memory cannot be `Active`.
 const fn require_gradient<T>(activity: u32, layout: *const Layout) {
     let active = activity == 1 || activity == 2;
     assert!(
@@ -145,8 +145,8 @@ const fn require_gradient<T>(activity: u32, layout: *const Layout) {
     );
 }
 
-/// Gradients of active arguments start from a shadow of the argument where one can be made, else from zeros. Those are a value of every type in which all
-/// bit patterns are: which has no room for one more variant.
+/// The gradient of an active argument starts from a shadow of the argument if one can be made, else from zeros. All-zero bytes are a valid value of every type for which all
+/// bit patterns are valid, that is, without a niche for another variant.
 const fn require_start<T>(activity: u32, has_shadow: bool) {
     assert!(
         activity != 1 || has_shadow || size_of::<Option<T>>() > size_of::<T>(),
@@ -154,7 +154,7 @@ const fn require_start<T>(activity: u32, has_shadow: bool) {
     );
 }
 
-/// What the gradient of an active argument starts from: zeros, in the shape of the argument.
+/// The initial gradient of an active argument: zeros, in the shape of the argument.
 #[inline]
 pub fn start_gradient<T>(
     shadow: Option<MakeShadow<T>>,
@@ -169,7 +169,7 @@ pub fn start_gradient<T>(
     gradient
 }
 
-/// Reverse mode with a width runs the function once for each lane, and only what is behind `&mut` is put back in between.
+/// Reverse mode with a width runs the function once per lane, and only memory behind `&mut` is restored in between.
 pub const fn require_frozen(frozen: bool) {
     assert!(
         frozen,
@@ -178,10 +178,10 @@ pub const fn require_frozen(frozen: bool) {
     );
 }
 
-// The message travels in the symbol's name for what slips past `require_driver`: linkers print names of symbols
-// that nobody defines.
+// The symbol's name carries the message, for cases that `require_driver` misses: linkers print the names of
+// undefined symbols.
 unsafe extern "C-unwind" {
-    /// Stands for the derivative until the driver replaces the call: the primal's shim, the descriptor, then for each
+    /// Replaced by the driver with a call of the derivative. Arguments: the primal's shim, the descriptor, then for each
     /// slot a pointer to its value and pointers to its shadows.
     #[cfg_attr(
         not(ferrozyme),
@@ -190,15 +190,15 @@ unsafe extern "C-unwind" {
     pub fn __ferrozyme_request(primal: *const (), descriptor: *const Descriptor, ...);
 }
 
-/// Every generated derivative calls this: without the driver it is a compile-time error that says what to do.
+/// Every generated derivative calls this: without the driver it is a compile-time error that names the driver.
 #[cfg(ferrozyme)]
 #[inline]
 pub fn require_driver<T>() {}
 
-/// Every generated derivative calls this: without the driver it is a compile-time error that says what to do.
+/// Every generated derivative calls this: without the driver it is a compile-time error that names the driver.
 ///
-/// The error is in a constant of a generic function that is not inlined, so that it comes when machine code is made and not before: a plain
-/// `cargo check` is to pass in every profile.
+/// The error is in a constant of a generic function that is not inlined, so it is raised during code generation and not before: a plain
+/// `cargo check` must pass in every profile.
 #[cfg(not(ferrozyme))]
 #[inline(never)]
 pub fn require_driver<T>() {

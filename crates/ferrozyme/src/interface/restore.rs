@@ -1,19 +1,19 @@
-//! Puts back what a function has changed.
+//! Restores memory that a function has changed.
 
-/// A value that can be saved and put back, so that a function that changes it can be called again.
+/// A value that can be saved and restored, so that a function that changes it can be called again.
 #[diagnostic::on_unimplemented(
     message = "reverse mode with a width needs to save and put back `{Self}`, which is not `Clone`",
     note = "gradients are computed one after the other, and the function may change the value",
     note = "derive `Clone` for it, or leave the width out and call the derivative several times"
 )]
 pub trait Restore {
-    /// What is saved.
+    /// The saved state.
     type Saved;
 
     /// Saves it.
     fn save(&self) -> Self::Saved;
 
-    /// Puts it back.
+    /// Restores it.
     fn restore(&mut self, saved: &Self::Saved);
 }
 

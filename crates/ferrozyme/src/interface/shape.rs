@@ -1,11 +1,11 @@
-//! Checks that shadows have the shape of what they shadow, at every call of a derivative.
+//! Checks at every call of a derivative that shadows have the shape of their values.
 
 use super::described::shared_memory;
 use super::moves::{begin_moves, end_moves};
 use super::places::{check_places, places_of};
 use super::{Mismatch, NotePlaces, Places, may_be_same_type};
 
-/// How to compare values of a type with their shadows, as far as it is known.
+/// How to compare values of a type with their shadows, as far as the type is known.
 pub struct Comparison<T: ?Sized> {
     /// Whether a shadow has the shape of a value.
     pub same_shape: fn(&T, &T) -> bool,
@@ -13,9 +13,9 @@ pub struct Comparison<T: ?Sized> {
     pub compare: fn(&T, &T) -> Result<(), Mismatch>,
     /// The length of a slice or vector.
     pub length: fn(&T) -> usize,
-    /// Whether trait objects in it may have the types of those that they shadow.
+    /// Whether trait objects in it may have the types of those in the shadow.
     pub same_types: fn(&T, &T) -> bool,
-    /// The variant of an enum of which nothing is known, and those of elements, as numbers.
+    /// The variant of an enum of unknown layout, and those of elements, as integers.
     pub variants: [fn(&T) -> u64; 2],
 }
 
@@ -38,7 +38,7 @@ impl<T: ?Sized> Comparison<T> {
     }
 }
 
-/// What a message about a shadow says: the primal's name, the argument's and the shadow's.
+/// The names in a message about a shadow: the primal, the argument and the shadow.
 pub struct Names {
     /// The function that is differentiated.
     pub primal: &'static str,
@@ -48,7 +48,7 @@ pub struct Names {
     pub shadow: &'static str,
 }
 
-/// Panics if a shadow does not have the shape of what it shadows.
+/// Panics if a shadow does not have the shape of its value.
 #[inline]
 #[track_caller]
 pub fn check_shape<T: ?Sized>(
@@ -68,7 +68,7 @@ pub fn check_shape<T: ?Sized>(
     }
 }
 
-/// Panics if a shadow of reverse mode shares memory with what it shadows, as far as the driver knows: gradients would be added to the value.
+/// Panics if a shadow of reverse mode is known to share memory with its value: gradients would be added to the value.
 #[inline]
 #[track_caller]
 pub fn check_apart<T: ?Sized>(value: &T, shadow: &T, names: &'static Names) {
@@ -115,7 +115,7 @@ pub fn check_lanes<T>(
     }
 }
 
-/// Panics if a seed is not of the same variant as the result, which is known only now.
+/// Panics if a seed is not of the same variant as the result, which is known only after the call.
 #[inline]
 #[track_caller]
 pub fn check_seed<T>(comparison: Comparison<T>, result: &T, seed: &T, primal: &'static str) {
@@ -124,16 +124,16 @@ pub fn check_seed<T>(comparison: Comparison<T>, result: &T, seed: &T, primal: &'
     }
 }
 
-/// What is noted of an argument before a derivative in reverse mode that may change it.
+/// Records about an argument that a derivative in reverse mode may change, made before the call.
 pub struct Noted {
     places: Places,
-    /// Where moves are noted that the derivative tells of.
+    /// The list of moves that the derivative reports.
     moves: usize,
     length: usize,
     variants: [u64; 2],
 }
 
-/// Notes what [`check_changes`] asks for.
+/// Makes the records that [`check_changes`] compares.
 #[inline]
 pub fn note_changes<T: ?Sized>(
     comparison: Comparison<T>,
@@ -153,7 +153,7 @@ pub fn note_changes<T: ?Sized>(
     }
 }
 
-/// Panics if a function has changed an argument in a way that leaves gradients where nobody looks for them, or took for a seed what was none.
+/// Panics if a function has changed an argument in a way that leaves gradients in the wrong place, or that used unused bytes of a shadow as a seed.
 #[inline]
 #[track_caller]
 pub fn check_changes<T: ?Sized>(
@@ -245,7 +245,7 @@ pub fn lane<'a, T>(shadow: &&'a [T], length: usize, number: usize) -> &'a [T] {
 /// One lane of a shadow that has passed [`check_lanes`], to be written.
 ///
 /// # Safety
-/// Each lane is asked for once, and the shadow is not used meanwhile.
+/// Each lane is requested once, and the shadow is not used meanwhile.
 #[inline]
 pub unsafe fn lane_mut<'a, T>(
     shadow: &mut &'a mut [T],

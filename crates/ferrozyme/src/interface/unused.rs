@@ -1,19 +1,19 @@
-//! Bytes of an enum that its variant does not use.
+//! Bytes of an enum that its current variant does not use.
 //!
-//! What a function puts there, once it has changed the variant, has a derivative of zero to start with. But what lies there in a shadow is what another
-//! variant left, or nothing that was ever written.
+//! A value that a function stores there, after it has changed the variant, must start with a derivative of zero. But in a shadow these bytes hold the remains of another
+//! variant, or were never written.
 
 use std::mem::{Discriminant, MaybeUninit, discriminant};
 use std::ops::Range;
 
-/// Where a field is.
+/// The position of a field.
 #[inline]
 pub fn bytes_of<T>(field: &T) -> Range<usize> {
     let start = (&raw const *field).addr();
     start..start + size_of::<T>()
 }
 
-/// Zeroes all bytes of an enum but those of its variant's fields, which are given, and those that tell its variant.
+/// Zeroes all bytes of an enum except the given fields of its variant and the discriminant.
 pub fn clear_unused<T>(value: &mut T, fields: &[Range<usize>]) {
     let bytes = Bytes::of(value);
     let end = bytes.address + size_of::<T>();
@@ -50,12 +50,12 @@ impl<T> Bytes<T> {
         }
     }
 
-    /// Zeroes bytes that are in no field. Where the variant is told is not known on stable Rust: what changes it is put back, half by half.
+    /// Zeroes bytes that are in no field. On stable Rust the position of the discriminant is unknown: bytes whose change alters the variant are restored, half by half.
     fn clear(&self, range: Range<usize>) {
         let count = range.len();
         let mut saved = MaybeUninit::<T>::uninit();
         let saved = saved.as_mut_ptr().cast::<u8>();
-        // SAFETY: the range is inside of the value, and belongs to none of its fields, so that nobody else reads it.
+        // SAFETY: the range is inside the value, and belongs to none of its fields, so nothing else reads it.
         unsafe {
             let start = self.value.cast::<u8>().add(range.start - self.address);
             start.copy_to_nonoverlapping(saved, count);
@@ -73,10 +73,10 @@ impl<T> Bytes<T> {
     }
 }
 
-/// Not inlined, so that nothing is concluded from the variant that the caller knows.
+/// Not inlined, so that the compiler concludes nothing from the variant that the caller knows.
 #[inline(never)]
 fn variant_of<T>(value: *const T) -> Discriminant<T> {
-    // SAFETY: what tells the variant is initialised. It may be that of another variant, or of none, for as long as it is compared.
+    // SAFETY: the discriminant is initialised. It may be that of another variant, or invalid, while it is compared.
     discriminant(unsafe { &*value })
 }
 
@@ -84,7 +84,7 @@ fn variant_of<T>(value: *const T) -> Discriminant<T> {
 mod tests {
     use super::*;
 
-    /// What is there after all bytes that may be were overwritten.
+    /// The variant after all candidate bytes were overwritten.
     #[track_caller]
     fn check<T>(value: T, fields: impl Fn(&T) -> Vec<Range<usize>>, unused: usize) {
         let mut value = MaybeUninit::new(value);
@@ -98,7 +98,7 @@ mod tests {
         let free = (bytes.address..bytes.address + size_of::<T>()).filter(|at| !is_field(at));
         let mut found = 0;
         for at in free {
-            // SAFETY: in the value, and zeroed or part of what tells the variant.
+            // SAFETY: in the value, and zeroed or part of the discriminant.
             unsafe {
                 let byte = start.add(at - bytes.address);
                 let before = byte.read();
@@ -128,7 +128,7 @@ mod tests {
         check(None::<f64>, |_| vec![], 16);
         check(None::<Box<f64>>, |_| vec![], 8);
         check(None::<(f64, bool)>, |_| vec![], 15);
-        // The largest capacity and one more is none.
+        // One more than the largest capacity is `None`.
         check(None::<Vec<f64>>, |_| vec![], 23);
         check(Some(1.0), |x| x.iter().map(bytes_of).collect(), 7);
         let fields = |shape: &Shape| match shape {

@@ -1,4 +1,4 @@
-//! Modes and activities, and which may stand where.
+//! Modes and activities, and where each activity is allowed.
 
 use proc_macro2::Span;
 
@@ -12,7 +12,7 @@ pub(crate) enum Mode {
 }
 
 impl Mode {
-    /// As errors say it.
+    /// As in error messages.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Mode::Forward => "Forward",
@@ -20,7 +20,7 @@ impl Mode {
         }
     }
 
-    /// What the names of shadows start with.
+    /// The prefix of shadows' names.
     pub(crate) fn shadow_prefix(self) -> &'static str {
         match self {
             Mode::Forward => "b",
@@ -28,7 +28,7 @@ impl Mode {
         }
     }
 
-    /// As the descriptor says it.
+    /// As in the descriptor.
     pub(crate) fn code(self) -> u32 {
         match self {
             Mode::Forward => 0,
@@ -80,7 +80,7 @@ impl Kind {
         }
     }
 
-    /// As the descriptor says it.
+    /// As in the descriptor.
     pub(crate) fn code(self) -> u32 {
         self as u32
     }
@@ -114,7 +114,7 @@ impl Kind {
         }
     }
 
-    /// Whether the shadow is one argument, whatever the width.
+    /// Whether the shadow is one argument for any width.
     pub(crate) fn is_flat(self) -> bool {
         matches!(self, Kind::Dualv | Kind::DualvOnly)
     }

@@ -6,12 +6,12 @@ use syn::{Ident, LitInt, LitStr, Path, Result};
 use super::activity::{Activity, Kind, Mode};
 use super::check::{error, error_on};
 
-/// What the attribute says, before it is compared with the function.
+/// The parsed attribute, before it is compared with the function.
 pub(crate) struct Arguments {
     pub(crate) mode: Mode,
     /// Name of the derivative.
     pub(crate) name: Ident,
-    /// How many derivatives at once.
+    /// The width: number of derivatives.
     pub(crate) width: u32,
     /// One for each argument of the function, and one for its result.
     pub(crate) activities: Vec<Activity>,
@@ -152,7 +152,7 @@ fn parse_activity(entry: Vec<TokenTree>) -> Result<Activity> {
     ))
 }
 
-/// The activity that a misspelt word stands for: one that differs in case, or in a letter or two.
+/// The activity that was probably meant by a misspelt word: one that differs in case, or in a letter or two.
 fn similar_activity(text: &str) -> Option<Kind> {
     let text = text.to_lowercase();
     let distance = |kind: &Kind| edit_distance(&text, &kind.name().to_lowercase());
@@ -160,7 +160,7 @@ fn similar_activity(text: &str) -> Option<Kind> {
     (distance(&nearest) <= 2).then_some(nearest)
 }
 
-/// How many letters have to be put in, taken out or changed to make one word of the other.
+/// The edit distance of two words: letters to insert, remove or change.
 fn edit_distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();

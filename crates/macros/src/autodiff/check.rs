@@ -1,7 +1,7 @@
-//! Whether an attribute fits the function that it stands on. Everything that does not fit is reported, not only the first.
+//! Checks that an attribute fits its function. All errors are reported, not only the first.
 //!
-//! The first line of an error is what rustc's own macros print for the same mistake; what they accept in silence or crash
-//! on has texts of its own. The second line says what to do. After this check a signature can be made.
+//! The first line of an error is what rustc's own macros print for the same mistake; mistakes that these accept silently or crash
+//! on have messages of our own. The second line says what to do. After this check a signature can be made.
 
 use std::fmt::Display;
 
@@ -243,7 +243,7 @@ fn check_result(ty: &Type, activity: Activity, mode: Mode) -> Result<()> {
     Ok(())
 }
 
-/// Gradients that are returned by value must be made of floats, as far as the name of the type says.
+/// Gradients that are returned by value must consist of floats, judged by the name of the type.
 fn check_active(ty: &Type) -> std::result::Result<(), &'static str> {
     match ty {
         Type::Reference(_) | Type::Ptr(_) => Err(
@@ -279,7 +279,7 @@ pub(crate) fn is_plain(ty: &Type) -> bool {
     matches!(is_scalar(ty), Some(Scalar::Float | Scalar::Discrete))
 }
 
-/// What the name of a type says, if it is a well-known one.
+/// The kind of a type, if its name is well known.
 fn is_scalar(ty: &Type) -> Option<Scalar> {
     let Type::Path(path) = ty else { return None };
     let name = path.path.segments.last()?.ident.to_string();

@@ -1,4 +1,4 @@
-//! The function that an attribute stands on: a free function, a nested one, a method, or one declared in a trait.
+//! The annotated function: a free function, a nested one, a method, or one declared in a trait.
 //!
 //! Only its head is parsed. The body is passed on as it is, so that it costs nothing and may hold any syntax.
 
@@ -44,7 +44,7 @@ impl Parse for Function {
     }
 }
 
-/// Whether `fn` follows after words and strings that may stand before it.
+/// Whether `fn` follows, after keywords and strings that may precede it.
 fn starts_function(input: ParseStream) -> bool {
     let mut cursor = input.cursor();
     while let Some((token, next)) = cursor.token_tree() {

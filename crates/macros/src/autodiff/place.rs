@@ -1,8 +1,8 @@
-//! Where a function stands: is it called `f` or `Self::f`?
+//! The context of a function: is it called `f` or `Self::f`?
 //!
-//! An attribute macro is shown the function and nothing around it. A receiver or the word `Self` in its head says that it
-//! belongs to a type or trait; without them, the text of the source file before the attribute does. Where
-//! that is not to be had (code from other macros, examples in documentation), the body's words decide.
+//! An attribute macro sees only the function. A receiver, or the word `Self` in the signature, shows that it
+//! belongs to a type or trait. Without them, the text of the source file before the attribute decides. If
+//! that is not available (code from other macros, examples in documentation), the words of the body decide.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use quote::ToTokens;
 
 use super::function::Function;
 
-/// What surrounds a function.
+/// The context of a function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
     /// A module or another function.
@@ -23,7 +23,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// Finds out from all that can be seen.
+    /// Determines the context from all that is visible.
     pub(crate) fn of(function: &Function) -> Place {
         let Some(body) = &function.body else {
             return Place::Trait;
@@ -39,7 +39,7 @@ impl Place {
     }
 }
 
-/// Whether the tokens speak of `Self`, other than inside of implementations and traits of their own.
+/// Whether the tokens mention `Self`, except inside implementations and traits of their own.
 fn mentions_self(tokens: TokenStream) -> bool {
     let mut own = false;
     tokens.into_iter().any(|token| match token {
@@ -60,7 +60,7 @@ fn mentions_self(tokens: TokenStream) -> bool {
     })
 }
 
-/// What the source file says, if it can be read and the attribute stands in it.
+/// The context according to the source file, if it can be read and contains the attribute.
 fn surroundings_of_attribute() -> Option<Place> {
     if !proc_macro::is_available() {
         return None;
@@ -80,7 +80,7 @@ fn surroundings_of_attribute() -> Option<Place> {
     surroundings(&source[..start + offset])
 }
 
-/// What surrounds the end of a text that starts a source file; nothing if that is a macro.
+/// The context at the end of a text that starts a source file; none if that is inside a macro.
 fn surroundings(text: &str) -> Option<Place> {
     let mut levels = vec![Level::default()];
     let mut rest = text;
@@ -107,7 +107,7 @@ fn surroundings(text: &str) -> Option<Place> {
                 levels.pop();
                 let level = levels.last_mut()?;
                 level.last = first;
-                // A block ends an item or statement, unless it is an expression inside of the item's head.
+                // A block ends an item or statement, unless it is an expression inside the item's head.
                 let next = rest[1..].trim_start().chars().next();
                 if first == '}' && !next.is_some_and(|next| ">,)]:=+".contains(next)) {
                     *level = level.next();
@@ -122,7 +122,7 @@ fn surroundings(text: &str) -> Option<Place> {
         }
         rest = &rest[first.len_utf8()..];
     }
-    // The heads of levels that hold the end are still there, each in the level outside of its brace.
+    // The heads of levels that enclose the end are still there, each in the level outside its brace.
     let (innermost, outer) = levels.split_last()?;
     let head = match outer.last() {
         Some(head) if innermost.opened_by == '{' => head,
@@ -215,12 +215,12 @@ fn block_comment_length(text: &str) -> usize {
     text.len()
 }
 
-/// What was read since the last item or statement ended, at one depth of brackets.
+/// The tokens since the last item or statement ended, at one depth of brackets.
 #[derive(Clone, Copy, Default)]
 struct Level {
     /// The bracket that opened it, or the null character at the file's level.
     opened_by: char,
-    /// The first word that says what is to come.
+    /// The first keyword, which tells the kind of item.
     keyword: Keyword,
     /// The last character that is not part of a word.
     last: char,

@@ -15,7 +15,7 @@ use super::check::{argument_name, argument_type, check, result_type};
 use super::function::Function;
 use super::place::Place;
 
-/// All that is known of a derivative before its body is written.
+/// All properties of a derivative except its body.
 pub(crate) struct Derivative {
     pub(crate) mode: Mode,
     pub(crate) width: u32,
@@ -111,7 +111,7 @@ impl Derivative {
             signature.unsafety = Some(Token![unsafe](Span::call_site()));
         }
         if place == Place::Trait && derivative.arguments.iter().any(Argument::needs_sized_self) {
-            // Without this a trait whose method is differentiated could not be used as `dyn Trait` any more.
+            // Without this, a trait whose method is differentiated would no longer be dyn compatible.
             let clause = derivative.signature.generics.make_where_clause();
             clause.predicates.push(parse_quote!(Self: Sized));
         }
@@ -127,7 +127,7 @@ impl Derivative {
             .map(|argument| &argument.ty)
     }
 
-    /// What the derivative returns; nothing means `()`.
+    /// The result type of the derivative; none means `()`.
     fn output_type(&self) -> Option<Type> {
         match self.mode {
             Mode::Forward => self.forward_output(),
@@ -168,8 +168,8 @@ impl Derivative {
 impl Argument {
     fn new(input: &FnArg, kind: Kind, mode: Mode, width: u32) -> Argument {
         let mut name = argument_name(input).expect("the check found names");
-        // An argument may have the name of the primal, which the body has to call; as a name of the macro's own it
-        // does not hide it. `self` is no name but a keyword.
+        // An argument may have the name of the primal, which the body has to call. With a hygienic name of the macro's own it
+        // does not shadow the primal. `self` is not a name but a keyword.
         if name != "self" {
             name.set_span(name.span().resolved_at(Span::mixed_site()));
         }

@@ -4,8 +4,8 @@
 //! second is made by `rustc +nightly -Zunpretty=expanded`, and checked against it wherever a nightly is installed;
 //! `FERROZYME_BLESS=1` rewrites it.
 //!
-//! Four differences are meant, and taken out before the comparison: the derivative is not `const`, its arguments are not
-//! `mut`, `()` is not written out as a result, and a trait's method with a shadow of `self` asks for `Self: Sized`.
+//! Four differences are intended, and removed before the comparison: the derivative is not `const`, its arguments are not
+//! `mut`, `()` is not written out as a result, and a trait's method with a shadow of `self` requires `Self: Sized`.
 //! A fifth has no case here: `-> ()` is the same as no result, where std returns `()` in front of the gradients.
 
 use std::io::Write;
@@ -56,7 +56,7 @@ fn expectations_are_those_of_nightly() {
     assert_eq!(text, expected);
 }
 
-/// What a nightly rustc prints, if there is one.
+/// The output of a nightly rustc, if one is installed.
 fn expand_with_nightly(program: &str) -> Option<Output> {
     let mut rustc = Command::new("rustc")
         .args(["+nightly", "-Zunpretty=expanded", "--edition=2024", "-"])
@@ -65,7 +65,7 @@ fn expand_with_nightly(program: &str) -> Option<Output> {
         .stderr(Stdio::null())
         .spawn()
         .ok()?;
-    // It stops reading if it does not like what it reads, which its status says.
+    // rustc stops reading at an error, which its exit status reports.
     let _ = rustc.stdin.take()?.write_all(program.as_bytes());
     rustc.wait_with_output().ok()
 }

@@ -1,11 +1,11 @@
-//! The derivative's body: every argument, shadow and result goes into a slot, and a request stands for the computation.
+//! The derivative's body: every argument, shadow and result goes into a slot, and a request replaces the computation.
 //!
 //! The primal's shim and the descriptor are constants in the call itself, so that the driver sees them in debug builds, too.
 //! The shim is a closure that takes pointers to the slots, reads the arguments, calls the primal and writes the result;
 //! as a closure it may use the generic parameters around it, which a nested function could not.
 //!
-//! Forward mode computes all lanes of a width at once. Reverse mode computes one gradient after the other; what the primal
-//! changes is put back in between.
+//! Forward mode computes all lanes of a width in one request. Reverse mode computes one gradient after the other; memory that the primal
+//! changes is restored in between.
 
 mod checks;
 mod descriptor;
@@ -48,7 +48,7 @@ pub(crate) fn derivative(
     }
 }
 
-/// Conditions and lint levels hold for the derivative as well; what else stands on the primal is about its body.
+/// Conditional compilation and lint levels apply to the derivative as well; other attributes of the primal are about its body.
 fn kept_attributes(function: &Function) -> impl Iterator<Item = &syn::Attribute> {
     function.attributes.iter().filter(|attribute| {
         ["cfg", "allow", "warn", "deny", "forbid"]
@@ -87,7 +87,7 @@ fn body(function: &Function, place: Place, derivative: &Derivative) -> TokenStre
 /// Which of the lanes a request is for.
 #[derive(Clone, Copy)]
 enum Lane {
-    /// All at once.
+    /// All lanes.
     All,
     /// This one.
     One(usize),
@@ -126,7 +126,7 @@ impl Lane {
     }
 }
 
-/// One request after the other, of which the last one gives the result. Before each but the first, what the primal may have changed is as it was.
+/// One request after the other; the last one provides the result. Before each but the first, memory that the primal may have changed is restored.
 fn lanes(function: &Function, place: Place, derivative: &Derivative) -> TokenStream {
     let private = quote!(::ferrozyme::__private);
     let changed: Vec<&Ident> = derivative

@@ -11,7 +11,7 @@ pub(super) struct Argument {
     pub(super) form: Form,
 }
 
-/// What an argument is, and so what its derivative is.
+/// The kind of an argument, which determines its derivative.
 pub(super) enum Form {
     /// A float by value.
     Float,
@@ -115,12 +115,12 @@ impl Argument {
         self.local("shadow")
     }
 
-    /// The parameters of the primal that stand for it.
+    /// The corresponding parameters of the primal.
     pub(super) fn parameters(&self) -> Vec<TokenStream> {
         self.parameters_with_shadow(false, false)
     }
 
-    /// The parameters of a rule that stand for it: a pointer, and a float if it is asked for, is followed by its shadow.
+    /// The corresponding parameters of a rule: a pointer, and if requested a float, is followed by its shadow.
     pub(super) fn parameters_with_shadow(&self, pointers: bool, floats: bool) -> Vec<TokenStream> {
         let (value, shadow, length) = (self.value(), self.shadow(), self.length());
         let ty = &self.ty;
@@ -149,7 +149,7 @@ impl Argument {
         parameters
     }
 
-    /// How many parameters of the primal stand for it.
+    /// The number of corresponding parameters of the primal.
     pub(super) fn parameter_count(&self) -> usize {
         1 + usize::from(matches!(self.form, Form::Slice { .. }))
     }
@@ -189,7 +189,7 @@ impl Argument {
         }
     }
 
-    /// It, or a tangent of it, to be read.
+    /// The argument, or a tangent of it, for reading.
     pub(super) fn receive_shared(&self, from: &Ident) -> TokenStream {
         let length = self.length();
         match &self.form {
@@ -199,7 +199,7 @@ impl Argument {
         }
     }
 
-    /// It, or a shadow of it, to be written.
+    /// The argument, or a shadow of it, for writing.
     pub(super) fn receive_unique(&self, from: &Ident) -> TokenStream {
         let length = self.length();
         match &self.form {
@@ -209,7 +209,7 @@ impl Argument {
         }
     }
 
-    /// A shadow of it that other arguments may have, too.
+    /// A shadow of it that may be aliased by other arguments.
     pub(super) fn receive_cells(&self, from: &Ident) -> TokenStream {
         let length = self.length();
         match &self.form {

@@ -42,7 +42,7 @@ fn letters<'a>(types: impl IntoIterator<Item = &'a Type>) -> String {
     types.into_iter().filter_map(float_letter).collect()
 }
 
-/// What a rule of reverse mode gets after an argument. Shadows of shared references may be the same, and are cells.
+/// The shadow parameter of an argument in a rule of reverse mode. Shadows of shared references may alias, so they are cells.
 fn reverse_shadow(index: usize, argument: &Argument) -> Option<TokenStream> {
     let shadow = argument.shadow();
     let shadow = match &argument.form {
@@ -55,7 +55,7 @@ fn reverse_shadow(index: usize, argument: &Argument) -> Option<TokenStream> {
     Some(if_active(index, shadow))
 }
 
-/// A function that takes the parameters and a mask, calls the rule with the arguments and which of them are active, and gives the results.
+/// A function that takes the parameters and a mask, calls the rule with the arguments and the mask of active ones, and returns the results.
 fn adapter(
     name_text: &str,
     primal: &Primal,
@@ -64,7 +64,7 @@ fn adapter(
     results: &[TokenStream],
     letters: String,
 ) -> Adapter {
-    // Not a name that users could have given to their rules.
+    // A name that users' rules cannot have.
     let function = name(&format!("__ferrozyme_{name_text}"));
     let (mask, active_name) = (name("mask"), name("active"));
     let active = active(primal);
@@ -154,7 +154,7 @@ fn reverse_arguments(
     (parameters, arguments)
 }
 
-/// Reverse mode, forward sweep: each reference is followed by its shadow, and the results are the value and what is kept.
+/// Reverse mode, forward sweep: each reference is followed by its shadow, and the results are the value and the saved data.
 pub(super) fn augment(rule: &Path, primal: &Primal) -> Adapter {
     let private = quote!(::ferrozyme::__private);
     let (parameters, arguments) = reverse_arguments(primal, Argument::receive);
@@ -191,7 +191,7 @@ pub(super) fn augment(rule: &Path, primal: &Primal) -> Adapter {
     }
 }
 
-/// Reverse mode, reverse sweep: each reference is followed by its shadow, then come the seed and what was kept, and the results are
+/// Reverse mode, reverse sweep: each reference is followed by its shadow, then come the seed and the saved data, and the results are
 /// the gradients of floats.
 pub(super) fn reverse(rule: &Path, augment: Option<&Path>, primal: &Primal) -> Adapter {
     let private = quote!(::ferrozyme::__private);
@@ -232,7 +232,7 @@ pub(super) fn reverse(rule: &Path, augment: Option<&Path>, primal: &Primal) -> A
     (quote!(#item #agreement), address, letters)
 }
 
-/// A function that is never called: it has the compiler check that what the one rule keeps is what the other takes.
+/// A function that is never called: it makes the compiler check that the type that one rule saves is the type that the other takes.
 fn agreement(
     augment: &Path,
     reverse: &Path,

@@ -1,7 +1,7 @@
 //! The implementation of `Differentiable`.
 //!
-//! A field whose type does not have the trait is allowed: its bytes are unknown, and inference serves. The fields of an enum lie
-//! where rustc puts them, which stable Rust does not tell: its bytes are unknown unless no variant has fields.
+//! A field whose type does not have the trait is allowed: its bytes are unknown, and its layout is inferred. The positions of an enum's fields
+//! are unspecified on stable Rust: its bytes are unknown unless no variant has fields.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote};
@@ -21,7 +21,7 @@ pub(super) fn implementation(input: &DeriveInput, forms: &[Form]) -> TokenStream
         let probe = probe(part.ty);
         quote!(&& (#probe::FROZEN || #probe::COPY))
     });
-    // Every recursive type has a variant to end with; there the question must end, too.
+    // Every recursive type has a variant that ends the recursion; the query must end there, too.
     let has_variants = forms.len() != 1 && all().next().is_some();
     let asked = all().filter(|_| !has_variants);
     let flat = asked.map(|part| {
@@ -79,7 +79,7 @@ pub(super) fn implementation(input: &DeriveInput, forms: &[Form]) -> TokenStream
     }
 }
 
-/// What probes need in scope.
+/// The imports of probes.
 pub(super) fn import() -> TokenStream {
     quote! {
         #[allow(unused_imports)]
@@ -108,7 +108,7 @@ fn layout_fields(forms: &[Form]) -> Vec<TokenStream> {
     let has_parts = forms.iter().any(|form| !form.parts.is_empty());
     let kind = match has_parts {
         true => quote!(unknown),
-        // Without fields it is a number, and with a single variant it is nothing.
+        // Without fields an enum is an integer, and with a single variant it has no bytes.
         false if forms.len() > 1 => quote!(integer),
         false => return Vec::new(),
     };

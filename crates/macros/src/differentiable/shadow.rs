@@ -7,7 +7,7 @@ use syn::{DeriveInput, TypeBareFn, TypePtr, TypeReference};
 
 use super::{Form, with_bounds};
 
-/// Whether a field holds a reference or a raw pointer, so that a shadow would have to borrow from somewhere.
+/// Whether a field holds a reference or a raw pointer, so that a shadow would need a borrow.
 pub(super) fn borrows(form: &Form) -> bool {
     struct Finder(bool);
     impl<'ast> Visit<'ast> for Finder {

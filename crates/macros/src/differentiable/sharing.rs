@@ -1,7 +1,7 @@
-//! Inactive fields must not share what they refer to with others.
+//! Inactive fields must not share memory with their clones.
 //!
-//! A shadow has a clone of an inactive field. Where the clone leads to the same memory as the field, derivatives that reach floats there would be
-//! added to the value itself. Whether it may is a property of types: constants of `Differentiable` say it, step by step from what is in a value itself to what it owns, since a
+//! A shadow has a clone of an inactive field. If the clone points to the same memory as the field, derivatives of floats there would be
+//! added to the value itself. Whether it may is a property of types: constants of `Differentiable` say so, level by level from the value itself to the memory that it owns, since a
 //! type may own values of itself.
 
 use proc_macro2::{Span, TokenStream};
@@ -13,7 +13,7 @@ use syn::{GenericParam, Generics, Lifetime, Type};
 use super::inside::{import, probe};
 use super::{Form, Part};
 
-/// How many steps are asked.
+/// The number of levels that are checked.
 const STEPS: usize = 4;
 
 fn parts<'a>(forms: &'a [Form]) -> impl Iterator<Item = &'a Part<'a>> {
@@ -25,7 +25,7 @@ pub(super) fn constants(forms: &[Form]) -> TokenStream {
     let import = import();
     let constants = (0..STEPS).map(|step| {
         let name = format_ident!("SHARES_{step}");
-        // What the user promises of an inactive field holds for it here, too.
+        // The user's promise for an inactive field holds here, too.
         let asked = parts(forms).filter(|part| !part.unshared);
         let fields = asked.map(|part| {
             let (probe, ty) = (probe(part.ty), part.ty);
@@ -38,12 +38,12 @@ pub(super) fn constants(forms: &[Form]) -> TokenStream {
     constants.collect()
 }
 
-/// Stops the compilation if an inactive field may share memory with its clones. To stand in a constant of the type.
+/// Stops the compilation if an inactive field may share memory with its clones. For use in a constant of the type.
 pub(super) fn checks(forms: &[Form]) -> TokenStream {
     checks_of(forms, |ty| ty)
 }
 
-/// The same as an item of its own, which also `cargo check` looks at; nothing for generic types.
+/// The same as an item, which `cargo check` evaluates too; nothing for generic types.
 pub(super) fn early_checks(generics: &Generics, forms: &[Form]) -> TokenStream {
     let is_lifetime = |parameter: &GenericParam| matches!(parameter, GenericParam::Lifetime(_));
     let checks = checks_of(forms, |mut ty| {
@@ -75,7 +75,7 @@ fn checks_of(forms: &[Form], prepare: impl Fn(Type) -> Type) -> TokenStream {
     checks.collect()
 }
 
-/// How long something lives does not matter to the question.
+/// Lifetimes do not matter here.
 struct AnyLifetime;
 
 impl VisitMut for AnyLifetime {

@@ -34,7 +34,7 @@ impl<T: Float> SparseMatrix<T> {
         SparseMatrix::with_capacity(columns, 0, 0)
     }
 
-    /// A matrix without rows, with room for so many rows and entries.
+    /// A matrix without rows, with capacity for this many rows and entries.
     ///
     /// ```
     /// let mut matrix = ferrozyme::SparseMatrix::with_capacity(2, 1, 2);
@@ -70,7 +70,7 @@ impl<T: Float> SparseMatrix<T> {
     /// ```
     ///
     /// # Panics
-    /// If there is no such column.
+    /// If a column is out of range.
     #[track_caller]
     pub fn push_row(&mut self, entries: impl IntoIterator<Item = (usize, T)>) {
         for (place, value) in entries {
@@ -85,7 +85,7 @@ impl<T: Float> SparseMatrix<T> {
         self.starts.push(self.places.len());
     }
 
-    /// Adds rows that all have the same columns, which there are.
+    /// Adds rows that all have the same columns, which must be in range.
     pub(super) fn push_rows<const N: usize>(&mut self, places: &[usize; N], rows: &[[T; N]]) {
         self.values.extend_from_slice(rows.as_flattened());
         for _ in rows {
@@ -94,7 +94,7 @@ impl<T: Float> SparseMatrix<T> {
         }
     }
 
-    /// Removes all rows, and keeps the memory for those to come. Where a Jacobian is wanted again and again, as in the steps of a solver, no memory is taken anew.
+    /// Removes all rows and keeps the memory. A solver that needs a Jacobian in each step then allocates only once.
     ///
     /// ```
     /// let mut matrix = ferrozyme::SparseMatrix::new(2);
@@ -176,7 +176,7 @@ impl<T: Float> SparseMatrix<T> {
     /// ```
     ///
     /// # Panics
-    /// If there is no such row.
+    /// If the row is out of range.
     pub fn row(&self, row: usize) -> impl Iterator<Item = (usize, T)> + '_ {
         let range = self.starts[row]..self.starts[row + 1];
         let places = self.places[range.clone()].iter().copied();
@@ -203,7 +203,7 @@ impl<T: Float> SparseMatrix<T> {
         (0..self.rows()).map(product).collect()
     }
 
-    /// All of it, zeros included.
+    /// The dense matrix.
     ///
     /// ```
     /// let mut matrix = ferrozyme::SparseMatrix::new(2);

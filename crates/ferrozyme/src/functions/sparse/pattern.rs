@@ -1,9 +1,9 @@
-//! Where a Jacobian may be other than zero, and colours for its columns.
+//! Sparsity patterns of Jacobians, and colours for their columns.
 
 use super::{in_directions, point_beside};
 use crate::{Float, Input};
 
-/// Where a Jacobian may be other than zero, with a colour for each column: columns of one colour share no row.
+/// A sparsity pattern: the entries of a Jacobian that may be nonzero, with a colour for each column. Columns of one colour share no row.
 ///
 /// ```
 /// use ferrozyme::Pattern;
@@ -34,7 +34,7 @@ impl Pattern {
     /// ```
     ///
     /// # Panics
-    /// If there is no such column.
+    /// If a column is out of range.
     #[track_caller]
     pub fn new(columns: usize, rows: impl IntoIterator<Item = Vec<usize>>) -> Pattern {
         let (mut starts, mut places) = (vec![0], Vec::new());
@@ -60,12 +60,12 @@ impl Pattern {
         }
     }
 
-    /// Finds the pattern of a function that writes `rows` results: all entries of its Jacobian are computed once, at the point and at two more
-    /// beside it, since an entry may be zero at a point by chance. Entries that are not finite count as other than zero, so that a row with such a one may get more
-    /// entries than it needs; floats of the point that are not finite are replaced beside it.
+    /// Detects the pattern of a function that writes `rows` results. All entries of its Jacobian are computed at the point and at two more
+    /// points near it, since an entry may be zero at one point by coincidence. Entries that are not finite count as nonzero, so a row with such an entry may get more
+    /// entries than it needs. Floats of the point that are not finite are replaced in the two other points.
     ///
-    /// Where the function takes another way far from there, entries may be missing. [`sparse_jacobian`](crate::sparse_jacobian) finds that out, and
-    /// [`Pattern::join`] brings patterns together.
+    /// If the function takes other branches far from the point, entries may be missing. [`sparse_jacobian`](crate::sparse_jacobian) detects that, and
+    /// [`Pattern::join`] unites patterns.
     ///
     /// ```
     /// use ferrozyme::Pattern;
@@ -114,7 +114,7 @@ impl Pattern {
     /// ```
     ///
     /// # Panics
-    /// If they do not have as many rows and columns.
+    /// If the numbers of rows or columns differ.
     #[track_caller]
     pub fn join(&self, other: &Pattern) -> Pattern {
         super::check_length("other", other.columns, self.columns, "the pattern");
@@ -144,7 +144,7 @@ impl Pattern {
         self.columns
     }
 
-    /// How many entries may be other than zero.
+    /// The number of entries that may be nonzero.
     ///
     /// ```
     /// assert_eq!(ferrozyme::Pattern::new(2, [vec![0]]).entries(), 1);
@@ -153,7 +153,7 @@ impl Pattern {
         self.places.len()
     }
 
-    /// How many colours the columns have, and so how many directions of forward mode a Jacobian takes.
+    /// The number of colours, which is the number of directions of forward mode that a Jacobian takes.
     ///
     /// ```
     /// let diagonal = ferrozyme::Pattern::new(9, (0..9).map(|i| vec![i]));
@@ -175,13 +175,13 @@ impl Pattern {
         &self.places
     }
 
-    /// Where the entries of a row are.
+    /// The positions of a row's entries.
     pub(super) fn range(&self, row: usize) -> std::ops::Range<usize> {
         self.starts[row]..self.starts[row + 1]
     }
 }
 
-/// A colour for each column, greedily: the first that none of those has which share a row with it. Columns with many entries choose first.
+/// Greedy colouring: each column gets the first colour that no column has which shares a row with it. Columns with many entries come first.
 fn colour(columns: usize, starts: &[usize], places: &[usize]) -> (Vec<usize>, usize) {
     let mut rows_of: Vec<Vec<usize>> = vec![Vec::new(); columns];
     for row in 0..starts.len() - 1 {

@@ -1,4 +1,4 @@
-//! Reads descriptions, and goes through values along them.
+//! Reads descriptions, and walks through values along them.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -10,7 +10,7 @@ pub(super) struct Node {
     at: usize,
 }
 
-/// What a node describes.
+/// The kind of a node.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Plain,
@@ -24,25 +24,25 @@ pub(super) enum Kind {
     Ring,
 }
 
-/// Who owns what a pointer leads to.
+/// The owner of the memory that a pointer points to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owner {
     /// The value that the pointer is in.
     Pointer,
-    /// Nobody that is known: the reference is shared.
+    /// Unknown: the reference is shared.
     Nobody,
-    /// All who count.
+    /// All reference-counted pointers to it.
     Counted,
 }
 
-/// One step on the way through a value.
+/// One step on the path through a value.
 #[derive(Clone, Copy)]
 pub(super) enum Step {
     /// To a field: its number, and where its name is.
     Field(usize, Node),
     /// To an element.
     Element(usize),
-    /// To something that has no name of its own.
+    /// To a part without a name.
     Inside,
 }
 
@@ -60,7 +60,7 @@ impl fmt::Display for Step {
         match self {
             Step::Field(_, name) => {
                 let name = name.text();
-                // Debug information calls fields without a name so.
+                // Debug information gives unnamed fields such names.
                 write!(f, ".{}", name.strip_prefix("__").unwrap_or(&name))
             }
             Step::Element(number) => write!(f, "[{number}]"),
@@ -106,7 +106,7 @@ impl Node {
         self.word(1) & 1 != 0
     }
 
-    /// Whether there are floats in memory that the value leads to.
+    /// Whether there are floats in memory that the value points to.
     pub(super) fn leads_to_floats(self) -> bool {
         self.word(1) & 2 != 0
     }
@@ -135,7 +135,7 @@ impl Node {
         }
     }
 
-    /// Where the memory is that a pointer, slice, vector, ring or trait object leads to.
+    /// The memory that a pointer, slice, vector, ring or trait object points to.
     pub(super) fn address(self, place: *const u8) -> *mut u8 {
         let offset = match self.kind() {
             Kind::Pointer => 0,
@@ -170,7 +170,7 @@ impl Node {
         }
     }
 
-    /// How many values with floats a pointer, slice, vector or ring leads to; none for anything else.
+    /// The number of values with floats that a pointer, slice, vector or ring points to; none for other kinds.
     pub(super) fn memory(self, place: *const u8) -> usize {
         match self.kind() {
             Kind::Pointer => 1,
@@ -184,7 +184,7 @@ impl Node {
         self.word(6)
     }
 
-    /// Gives a vector other memory.
+    /// Replaces a vector's memory.
     ///
     /// # Safety
     /// There is a vector, to which the memory belongs from now on.
@@ -196,14 +196,14 @@ impl Node {
         }
     }
 
-    /// Size and alignment of a trait object, as its table of methods tells: behind the function that drops it.
+    /// Size and alignment of a trait object, from its vtable: they follow the drop function.
     pub(super) fn object_layout(self, place: *const u8) -> [usize; 2] {
         let table = self.read(place, 3) as *const usize;
-        // SAFETY: every table of methods starts with these three words.
+        // SAFETY: every vtable starts with these three words.
         unsafe { [table.add(1).read(), table.add(2).read()] }
     }
 
-    /// The number of an enum's variant, unless its tag says none that is known.
+    /// The number of an enum's variant, unless its tag is unknown.
     pub(super) fn variant(self, place: *const u8) -> Option<usize> {
         let bytes = self.word(4);
         let mut tag = 0_u64;
@@ -247,14 +247,14 @@ impl Node {
     }
 }
 
-/// What is done on the way through a value and its shadow.
+/// A visitor of a value and its shadow.
 pub(super) trait Visitor {
-    /// What is known of the way.
+    /// What is known of the path.
     type Context: Copy;
     /// Why the walk ends early.
     type Error;
 
-    /// Looks at a place, and gives what is known of the way for the places inside.
+    /// Visits a place, and returns the context for the places inside.
     fn enter(
         &mut self,
         node: Node,
@@ -262,10 +262,10 @@ pub(super) trait Visitor {
         context: Self::Context,
     ) -> Result<Self::Context, Self::Error>;
 
-    /// One step on.
+    /// The context one step further.
     fn step(&mut self, context: Self::Context, step: Step) -> Self::Context;
 
-    /// Whether memory of such an owner is looked at.
+    /// Whether memory with such an owner is visited.
     fn goes_through(&self, owner: Owner) -> bool;
 }
 
@@ -276,14 +276,14 @@ struct Run<C> {
     places: (*const u8, *mut u8),
     count: usize,
     stride: usize,
-    /// How many were looked at.
+    /// The number of values that were visited.
     done: usize,
     context: C,
-    /// Whether they are the elements of something.
+    /// Whether they are elements of a container.
     elements: bool,
 }
 
-/// Goes through so many values of a size, each with its shadow, which has the same shape as far as the visitor has let it pass.
+/// Walks through a number of values of one size, each with its shadow. The shadow has the same shape, as far as the visitor has checked it.
 pub(super) fn walk<V: Visitor>(
     visitor: &mut V,
     root: Node,

@@ -1,7 +1,7 @@
 //! `Vec` and `String`.
 //!
-//! The order of their three words is not promised. But they say what their length and capacity are, so that it can be found out at
-//! compile time by looking at a vector made of three different words.
+//! The order of their three words is unspecified. But length and capacity can be queried, so the order is found at
+//! compile time from a vector made of three different words.
 
 use std::mem::MaybeUninit;
 
@@ -9,7 +9,7 @@ use crate::interface::{Differentiable, Field, Layout, Mismatch, Places};
 
 const WORD: usize = size_of::<usize>();
 
-/// Three words that each could be address, capacity and length, and the fields that follow from which is which.
+/// Three words that each could be address, capacity or length, and the fields in the order that was found.
 macro_rules! fields_of {
     ($owner:ty, $item:ty) => {{
         const {
@@ -78,7 +78,7 @@ unsafe impl<T: Differentiable> Differentiable for Vec<T> {
         if shadow.capacity() != self.capacity() {
             change_capacity(shadow, self.capacity());
         }
-        // What the function puts there has a derivative of zero to start with.
+        // Elements that the function adds start with a derivative of zero.
         shadow.spare_capacity_mut().fill_with(MaybeUninit::zeroed);
         self[..].fit(&mut shadow[..]);
     }
@@ -110,7 +110,7 @@ unsafe impl Differentiable for String {
 mod tests {
     use super::*;
 
-    /// What the fields say, read from the bytes of a value.
+    /// The values of the fields, read from the bytes of a value.
     fn words<T>(value: &T, layout: &Layout) -> [usize; 3] {
         assert_eq!(layout.field_count, 3);
         // SAFETY: a layout points to as many fields as it says.

@@ -1,4 +1,4 @@
-//! References, raw pointers, and the smart pointers that are one.
+//! References, raw pointers, and smart pointers that are one pointer.
 
 use std::ptr::NonNull;
 use std::rc::Rc;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::interface::layout::is_discrete;
 use crate::interface::{Differentiable, Field, Layout, Mismatch, Places};
 
-/// The fields of a pointer to `T`: its address, and behind it the length if `T` is a slice.
+/// The fields of a pointer to `T`: its address, followed by the length if `T` is a slice.
 const fn pointer_fields<T: ?Sized + Differentiable>() -> [Field; 2] {
     [
         Field::pointer::<T>(0),
@@ -34,7 +34,7 @@ macro_rules! pointers {
 pointers! {
     &T {
         const FLAT: bool = T::FLAT;
-        // Numbers and text that several look at have no derivative to be added to them.
+        // Shared integers and strings have no derivative, so sharing them is harmless.
         const SHARES_0: bool = !is_discrete(T::LAYOUT);
         const SHARES_1: bool = !is_discrete(T::LAYOUT);
         const SHARES_2: bool = !is_discrete(T::LAYOUT);
@@ -89,7 +89,7 @@ pointers! {
             T::fit(self, shadow);
         }
     }
-    // What is behind these is the caller's business.
+    // The memory behind these is the caller's responsibility.
     *const T { const FLAT: bool = true; }
     *mut T { const FLAT: bool = true; }
     NonNull<T> { const FLAT: bool = true; }
@@ -117,7 +117,7 @@ macro_rules! counted {
             }
 
             fn fit(&self, shadow: &mut Self) {
-                // SAFETY: nobody looks at the shadow while a derivative runs, and none of it is taken away or moved here.
+                // SAFETY: the shadow is not accessed elsewhere while a derivative runs, and nothing of it is removed or moved here.
                 T::fit(self, unsafe { &mut *$type::as_ptr(shadow).cast_mut() });
             }
 

@@ -1,8 +1,8 @@
 //! `VecDeque`: a ring in memory, which may start anywhere.
 //!
-//! Elements of a shadow are found by where those that they shadow are, so that both rings must start in the same slot and have the same capacity. The
-//! standard library does not say where a ring starts. But of its four words two are the length and the capacity, which it does say; of the
-//! others the one that could be a slot is the start, and the other is the address.
+//! The elements of a shadow are found by the slots of the primal's elements, so both rings must start in the same slot and have the same capacity. The
+//! standard library does not say where a ring starts. But two of its four words are the length and the capacity, which can be queried; of the
+//! others, the one that is a valid slot is the start, and the other is the address.
 
 use std::collections::VecDeque;
 use std::mem::MaybeUninit;
@@ -11,7 +11,7 @@ use crate::interface::{Differentiable, Field, Layout, Mismatch, Places};
 
 const WORDS: usize = 4;
 
-/// Where a ring is.
+/// The position of a ring.
 struct Ring<T> {
     slots: *mut T,
     /// The slot of the first element; of the next one, if there is none.
@@ -78,7 +78,7 @@ pub(crate) fn empty_like<T, S>(queue: &VecDeque<T>) -> VecDeque<S> {
     if size_of::<S>() == 0 || first == 0 {
         return empty;
     }
-    // SAFETY: elements that may be anything lie as others do; there are none before and none afterwards.
+    // SAFETY: `MaybeUninit` elements have the same layout; the queue has no elements before and after.
     let turned = unsafe { &mut *(&raw mut empty).cast::<VecDeque<MaybeUninit<S>>>() };
     for _ in 0..first {
         turned.push_back(MaybeUninit::uninit());
@@ -87,7 +87,7 @@ pub(crate) fn empty_like<T, S>(queue: &VecDeque<T>) -> VecDeque<S> {
     empty
 }
 
-// SAFETY: nothing is said of the bytes, but that a queue is a vector with one number more.
+// SAFETY: the layout says nothing of the bytes, except that a queue is a vector with one more integer.
 unsafe impl<T: Differentiable> Differentiable for VecDeque<T> {
     const LAYOUT: &'static Layout =
         &Layout::new::<VecDeque<T>>(const { &[Field::unknown(0, size_of::<VecDeque<T>>())] });
@@ -144,7 +144,7 @@ unsafe impl<T: Differentiable> Differentiable for VecDeque<T> {
     fn fit(&self, shadow: &mut VecDeque<T>) {
         if let Some(Ring { slots, first }) = Ring::of(shadow) {
             let (capacity, end) = (shadow.capacity(), first + shadow.len());
-            // What the function puts there has a derivative of zero to start with.
+            // Elements that the function adds start with a derivative of zero.
             // SAFETY: the slots are in the queue's memory, and hold no elements.
             unsafe {
                 if end <= capacity {

@@ -1,4 +1,4 @@
-//! Layouts as text: size, then each field as kind, offset and what is in it.
+//! Layouts as text: size, then for each field its kind, offset and contents.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -7,7 +7,7 @@ use std::rc::Rc;
 use crate::Differentiable;
 use crate::interface::{Field, Layout, Probe, Unknown};
 
-/// Follows pointers so many levels deep.
+/// Follows pointers to this depth.
 fn text_of(layout: *const Layout, depth: usize) -> String {
     // SAFETY: layouts are constants.
     let Some(layout) = (unsafe { layout.as_ref() }) else {

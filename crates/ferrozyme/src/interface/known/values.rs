@@ -1,4 +1,4 @@
-//! Scalars, and what is made of values side by side: arrays, tuples, cells, options.
+//! Scalars, and types composed of values: arrays, tuples, cells, options.
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
@@ -108,7 +108,7 @@ unsafe impl<T: Differentiable> Differentiable for [T] {
 unsafe impl Differentiable for str {
     const LAYOUT: &'static Layout = u8::LAYOUT;
     const FROZEN: bool = true;
-    // What a text says has no derivative, so its shadow may be any text.
+    // A string has no derivative, so its shadow may be any string.
     const FLAT: bool = true;
     const SHARES_0: bool = false;
     const SHARES_1: bool = false;
@@ -204,12 +204,12 @@ tuples! {
     (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11)
 }
 
-/// What is in a cell, for as long as it is looked at.
+/// The contents of a cell, for as long as they are borrowed.
 ///
 /// Only code of this crate looks, or code that it derives, and does not get at the cell by another way.
 macro_rules! content {
     ($cell:expr) => {
-        // SAFETY: see above: nothing changes what is in the cell meanwhile.
+        // SAFETY: see above: nothing changes the contents of the cell meanwhile.
         unsafe { &*$cell.as_ptr() }
     };
 }
@@ -248,12 +248,12 @@ macro_rules! cells {
 }
 
 cells! {
-    // A cell is represented as what it holds.
+    // A cell has the representation of its contents.
     Cell {
         const LAYOUT: &'static Layout = T::LAYOUT;
         const ELEMENTS: &'static Layout = T::ELEMENTS;
     }
-    // Nothing is said of the bytes: beside the value there is a count of borrows.
+    // The layout says nothing of the bytes: beside the value there is a borrow count.
     RefCell {
         const LAYOUT: &'static Layout =
             &Layout::new::<RefCell<T>>(const { &[Field::unknown(0, size_of::<RefCell<T>>())] });

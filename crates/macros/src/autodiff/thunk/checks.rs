@@ -30,7 +30,7 @@ pub(super) fn comparison(target: &Type) -> TokenStream {
     }
 }
 
-/// What messages about a shadow call it and its argument.
+/// The names of a shadow and its argument in messages.
 fn names(primal: &str, argument: &str, shadow: &str) -> TokenStream {
     quote! {
         const {
@@ -43,7 +43,7 @@ fn names(primal: &str, argument: &str, shadow: &str) -> TokenStream {
     }
 }
 
-/// What is noted of an argument that reverse mode may change, before the request, and what is checked after it.
+/// Records about an argument that reverse mode may change, made before the request, and the check after it.
 ///
 /// `value` and `shadow` are the slots, which hold references.
 pub(super) fn changes(
@@ -94,7 +94,7 @@ pub(super) fn changes(
     Some((note, check))
 }
 
-/// Checks the shadows of a lane, and gives vectors in them the capacity of those that they shadow.
+/// Checks the shadows of a lane, and gives their vectors the capacity of the primal's vectors.
 pub(super) fn checks(function: &Function, derivative: &Derivative, lane: Lane) -> TokenStream {
     let private = quote!(::ferrozyme::__private);
     let primal = format!("::{}", function.signature.ident);
@@ -102,7 +102,7 @@ pub(super) fn checks(function: &Function, derivative: &Derivative, lane: Lane) -
     let mut rebindings = TokenStream::new();
     for argument in &derivative.arguments {
         let Argument { name, ty, kind, .. } = argument;
-        // What is to be compared, how to get at it, and whether vectors in it may grow.
+        // The compared value, the access to it, and whether vectors in it may grow.
         let (target, borrow, may_grow) = match ty {
             Type::Ptr(_) => continue,
             ty if is_plain(ty) => continue,

@@ -37,7 +37,7 @@ pub(super) fn shim(primal: &TokenStream, derivative: &Derivative) -> TokenStream
     }
 }
 
-/// What is wanted, as the driver reads it.
+/// The descriptor of the request, for the driver.
 pub(super) fn descriptor(function: &Function, derivative: &Derivative, lane: Lane) -> TokenStream {
     let private = quote!(::ferrozyme::__private);
     let mode = derivative.mode.code();
@@ -47,14 +47,14 @@ pub(super) fn descriptor(function: &Function, derivative: &Derivative, lane: Lan
     let arguments = derivative.arguments.iter().map(|argument| {
         let Argument { name, ty, kind, .. } = argument;
         let name = name.to_string();
-        // The lanes of a flat shadow are taken apart, and shadows like any others then.
+        // The lanes of a flat shadow are split, and then treated like other shadows.
         let code = kind.with_separate_lanes().code();
         let flags = flags(ty);
         quote!(#private::Slot::argument::<#ty>(#name, #code, #flags, #private::Probe::<#ty>::LAYOUT, #private::Probe::<#ty>::SHADOW))
     });
     let result = derivative.outcome.iter().map(|Outcome { ty, kind, .. }| {
         let code = match only_and_both(*kind) {
-            // The primal's result has to be dropped if it owns something, so it has to be there.
+            // The primal's result must be dropped if it owns something, so it must be computed.
             Some((only, both)) => quote!(if #private::needs_drop::<#ty>() { #both } else { #only }),
             None => {
                 let code = kind.code();
@@ -85,7 +85,7 @@ pub(super) fn descriptor(function: &Function, derivative: &Derivative, lane: Lan
     }
 }
 
-/// For a result of which only the derivative is wanted: its activity, and the one that keeps the result.
+/// For a result of which only the derivative is requested: its activity, and the one that keeps the result.
 pub(super) fn only_and_both(kind: Kind) -> Option<(u32, u32)> {
     match kind {
         Kind::ActiveOnly => Some((Kind::ActiveOnly.code(), Kind::Active.code())),
@@ -94,7 +94,7 @@ pub(super) fn only_and_both(kind: Kind) -> Option<(u32, u32)> {
     }
 }
 
-/// Whether nothing in a value can change behind a shared reference, as a question that the compiler answers.
+/// Whether a value has no interior mutability, as an expression that the compiler evaluates.
 fn is_frozen(target: &Type) -> TokenStream {
     let probe = quote!(::ferrozyme::__private::Probe::<#target>);
     quote!((#probe::FROZEN || #probe::COPY || #probe::SLICE_OF_COPY))
@@ -106,7 +106,7 @@ pub(super) fn is_frozen_throughout(target: &Type) -> TokenStream {
     quote!((#frozen && ::ferrozyme::__private::Probe::<#target>::HAS_NO_CELLS))
 }
 
-/// What the driver may assume about the memory behind a reference.
+/// Facts about the memory behind a reference, for the driver.
 fn flags(ty: &Type) -> TokenStream {
     let private = quote!(::ferrozyme::__private);
     match ty {

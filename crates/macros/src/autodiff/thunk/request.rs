@@ -1,4 +1,4 @@
-//! The slots, the call, and what comes out of the slots again.
+//! The slots, the call, and the results from the slots.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote};
@@ -13,7 +13,7 @@ use crate::autodiff::function::Function;
 use crate::autodiff::place::Place;
 use crate::autodiff::signature::{Argument, Derivative, Outcome, primal_path};
 
-/// Puts everything into slots, asks for the derivative, and gives what it returns.
+/// Stores everything in slots, requests the derivative, and returns its results.
 pub(super) fn request(
     function: &Function,
     place: Place,
@@ -119,7 +119,7 @@ pub(super) fn request(
     }
 }
 
-/// The seed of an enum must be of the variant that has come out.
+/// The seed of an enum must have the variant of the result.
 fn check_seed(function: &Function, ty: &Type, result: &Ident, seed: &Ident) -> TokenStream {
     let private = quote!(::ferrozyme::__private);
     let comparison = comparison(ty);
@@ -138,7 +138,7 @@ fn check_seed(function: &Function, ty: &Type, result: &Ident, seed: &Ident) -> T
     }
 }
 
-/// The lanes of the one shadow of a slice, and what must come before them.
+/// The lanes of the single shadow of a slice, and the statements that must precede them.
 fn flat_lanes(argument: &Argument, index: usize, width: usize) -> (TokenStream, Vec<TokenStream>) {
     let private = quote!(::ferrozyme::__private);
     let Argument {
@@ -158,7 +158,7 @@ fn flat_lanes(argument: &Argument, index: usize, width: usize) -> (TokenStream, 
     )
 }
 
-/// What the derivative returns, from slots that the request has filled.
+/// The derivative's results, from slots that the request has filled.
 fn returned(
     derivative: &Derivative,
     result: &Ident,
