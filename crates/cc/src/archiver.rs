@@ -1,4 +1,4 @@
-//! The drivers under the names `ferrozyme-llvm-ar` and `ferrozyme-llvm-ranlib`: CMake looks for these beside a clang that is called `ferrozyme-cc` when it is to optimise whole programs (`INTERPROCEDURAL_OPTIMIZATION`). Objects are ordinary ones here, so that any archiver will do.
+//! The driver as `ferrozyme-llvm-ar` and `ferrozyme-llvm-ranlib`: CMake expects these beside a clang with the name `ferrozyme-cc` for whole-program optimisation (`INTERPROCEDURAL_OPTIMIZATION`). Objects are ordinary ones here, so any archiver works.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -17,7 +17,7 @@ pub(crate) fn run() -> Option<ExitCode> {
     let (_, tools) = TOOLS.iter().find(|(tool, _)| *tool == name)?;
     let arguments: Vec<_> = arguments.collect();
     for tool in tools {
-        // What is not there cannot be run; the next may be.
+        // If this program is missing, the next one is tried.
         if let Ok(status) = Command::new(tool).args(&arguments).status() {
             let code = status.code().and_then(|code| u8::try_from(code).ok());
             return Some(ExitCode::from(code.unwrap_or(1)));

@@ -1,4 +1,4 @@
-//! What clang's arguments mean for the driver: what is an input, where the output goes, how far to go. All else is passed on.
+//! clang's arguments as the driver reads them: inputs, the output, and the last stage. All others are passed on.
 
 use crate::Language;
 use std::ffi::{OsStr, OsString};
@@ -21,7 +21,7 @@ pub(crate) enum Stage {
 pub(crate) struct Arguments {
     pub(crate) stage: Stage,
     pub(crate) output: Option<PathBuf>,
-    /// In order, as the linker wants them.
+    /// In order, as the linker needs them.
     pub(crate) items: Vec<Item>,
     /// The optimisation level: 0 to 3.
     pub(crate) level: u8,
@@ -293,7 +293,7 @@ impl Arguments {
     }
 }
 
-/// What an optimisation level is in numbers; `-O` alone is `-O1`, as in clang.
+/// An optimisation level as a number; `-O` alone is `-O1`, as in clang.
 fn level_of(level: &str) -> u8 {
     match level {
         "" | "1" | "g" => 1,
@@ -319,7 +319,7 @@ fn is_source(driver: Language, path: &Path) -> bool {
     .contains(&extension)
 }
 
-/// Replaces `@file` by what stands in the file, as clang does.
+/// Replaces `@file` by the contents of the file, as clang does.
 fn expand_response_files(given: Vec<OsString>) -> Result<Vec<OsString>, String> {
     let mut all = Vec::new();
     let mut work: Vec<(OsString, u32)> = given.into_iter().rev().map(|one| (one, 0)).collect();

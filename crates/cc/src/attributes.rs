@@ -1,12 +1,12 @@
-//! Attributes of Enzyme's that clang does not know: they become annotations, which reach the driver.
+//! Enzyme's attributes, which clang does not know: they become annotations, which reach the driver.
 //!
 //! ```text
 //! __attribute__((enzyme_inactive))    ==>    __attribute__((annotate("enzyme_inactive")))
 //! [[enzyme::inactive]]                ==>    [[clang::annotate("enzyme_inactive")]]
 //! ```
 //!
-//! The first spelling is left to the preprocessor, by a macro for each name. The second is written differently, and a macro does not know where it stands: a source in which there is such an attribute is preprocessed first, and
-//! the text changed.
+//! Macros turn the first spelling into annotations, one macro for each name. A macro cannot rewrite the second spelling, because it does not know its context: a source with such an attribute is preprocessed first, and
+//! then the text is changed.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ const NAMES: &[&str] = &[
     "notypeanalysis",
 ];
 
-/// Those that have an argument, and what stands before it in an annotation: text, and the name of a variable.
+/// Attributes with an argument, and the prefix of the argument in the annotation: text, and the name of a variable.
 const WITH_ARGUMENT: &[(&str, &str)] = &[("function_like", ""), ("shadow", "&")];
 
 /// The macros for attributes in the first spelling.
@@ -86,7 +86,7 @@ pub(crate) fn annotated(text: &str) -> Option<String> {
     scan.found.then_some(scan.done)
 }
 
-/// What is open where the scan stands, if it has to do with attributes.
+/// The open construct at the scan's position, if it concerns attributes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     /// `[[`

@@ -1,4 +1,4 @@
-//! The clang that does the work.
+//! Locates and runs clang.
 
 use crate::{Failure, Language};
 use std::ffi::{OsStr, OsString};
@@ -66,7 +66,7 @@ impl Clang {
         succeeded(status.map_err(|error| self.cannot_run(&error))?)
     }
 
-    /// Runs clang and keeps what it says.
+    /// Runs clang and captures its output.
     pub(crate) fn output(&self, arguments: &[OsString]) -> Result<Output, Failure> {
         let output = self.command(arguments).output();
         output.map_err(|error| self.cannot_run(&error))

@@ -1,4 +1,4 @@
-//! From a source file to an object: clang makes bitcode of it, the driver makes the derivatives, clang makes the object.
+//! Compiles a source file to an object: clang makes bitcode of it, the driver adds the derivatives, clang makes the object.
 
 use crate::arguments::{Arguments, Item, Stage};
 use crate::clang::Clang;
@@ -13,7 +13,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Compiles all sources; gives the object of each, in order.
+/// Compiles all sources; returns the object of each, in order.
 pub(crate) fn compile_all(
     clang: &Clang,
     arguments: &Arguments,
@@ -50,7 +50,7 @@ pub(crate) fn compile_all(
     }
 }
 
-/// Something that is no C or C++, like assembly.
+/// Not C or C++: assembly, for example.
 fn pass_on(
     clang: &Clang,
     arguments: &Arguments,
@@ -156,7 +156,7 @@ impl Compilation<'_> {
                 return Ok(());
             }
         }
-        // What it says is of interest only if it is the last word.
+        // Its messages are shown only if no other attempt follows.
         let _ = std::io::stderr().write_all(&output.stderr);
         crate::clang::succeeded(output.status)
     }
@@ -177,7 +177,7 @@ impl Compilation<'_> {
         }
     }
 
-    /// Tells the unit from all others: two files may be called the same, but are not at the same place.
+    /// Identifies the unit: two files may have the same name, but not the same path.
     fn identity(&self, bitcode: &[u8]) -> String {
         let mut hasher = blake3::Hasher::new();
         let path = std::path::absolute(self.path).unwrap_or_else(|_| self.path.to_owned());

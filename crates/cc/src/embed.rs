@@ -1,4 +1,4 @@
-//! The copy of a unit in its object, for requests in other units: in a section that the linker leaves out of programs.
+//! Embeds a copy of a unit's bitcode in its object, for requests in other units: in a section that the linker drops.
 
 use serde::{Deserialize, Serialize};
 use std::io::Write;
@@ -7,28 +7,28 @@ use std::path::Path;
 /// The section's name.
 pub(crate) const SECTION: &str = ".ferrozyme.unit";
 
-/// What a record starts with.
+/// The magic number of a record.
 const MAGIC: &[u8; 8] = b"FZUNIT02";
 
-/// What is known of a unit beside its bitcode.
+/// A unit's properties beside its bitcode.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Record {
-    /// What tells it from other units.
+    /// Identifies the unit.
     pub(crate) identity: String,
     /// The source file.
     pub(crate) name: String,
-    /// Whether derivatives are called that are not there.
+    /// Whether it calls derivatives that are left for the link.
     pub(crate) deferred: bool,
     pub(crate) strip_debug_information: bool,
     pub(crate) level: u8,
     /// The options that clang made the object with.
     pub(crate) arguments: Vec<String>,
-    /// What it defines for others.
+    /// The symbols that it exports.
     pub(crate) defined: Vec<String>,
 }
 
 impl Record {
-    /// What is said of a unit that is in no object.
+    /// The record of a unit that is in no object.
     pub(crate) fn of_library() -> Record {
         Record {
             identity: "library".to_owned(),
@@ -54,7 +54,7 @@ impl Record {
     }
 }
 
-/// The records in a section: one, or several if objects were put together.
+/// The records in a section: one, or several after `ld -r`.
 pub(crate) fn read_all(mut section: &[u8]) -> Vec<(Record, Vec<u8>)> {
     let mut all = Vec::new();
     while let Some((record, bitcode, rest)) = read_one(section) {
@@ -65,7 +65,7 @@ pub(crate) fn read_all(mut section: &[u8]) -> Vec<(Record, Vec<u8>)> {
 }
 
 fn read_one(section: &[u8]) -> Option<(Record, &[u8], &[u8])> {
-    // Padding stands between sections that were put together.
+    // After `ld -r` there is padding between sections.
     let start = section
         .windows(MAGIC.len())
         .position(|here| here == MAGIC)?;

@@ -1,5 +1,5 @@
-//! What was done for each derivative, for who asks: `FERROZYME_CC_EXPLAIN=loss` shows what is active and what is saved for the derivatives of `loss`, `FERROZYME_CC_EXPLAIN=loss:plan,llvm` the texts of stages, and
-//! `FERROZYME_CC_EXPLAIN=` all of them. It goes to the standard error, beside clang's messages.
+//! Reports on derivatives: `FERROZYME_CC_EXPLAIN=loss` shows what is active and what is saved for the derivatives of `loss`, `FERROZYME_CC_EXPLAIN=loss:plan,llvm` the text of stages, and
+//! `FERROZYME_CC_EXPLAIN=` all derivatives. Reports go to the standard error, like clang's messages.
 
 use crate::Failure;
 use ferrozyme_driver::{Explain, Report, Stage};
@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 const VARIABLE: &str = "FERROZYME_CC_EXPLAIN";
 
-/// What the environment asks for.
+/// The request in the environment.
 pub(crate) fn wanted() -> Result<Option<Explain>, Failure> {
     match std::env::var(VARIABLE) {
         Ok(text) => parse(&text).map(Some).map_err(Failure::Message),
@@ -31,7 +31,7 @@ fn parse(text: &str) -> Result<Explain, String> {
     })
 }
 
-/// Shows what the report says of the derivatives that were asked for.
+/// Prints the report on the requested derivatives.
 pub(crate) fn show(report: &Report, explain: Option<&Explain>) {
     if let Some(explain) = explain {
         eprint!("{}", text(report, explain));

@@ -1,6 +1,6 @@
-//! The headers `<enzyme/…>`, which come with the program: they are written to a folder for clang to find.
+//! The headers `<enzyme/…>`, which are part of the driver: it writes them to a folder for clang.
 //!
-//! The folder stays, since build systems look at the files that a compilation read. Its name depends on what is in it.
+//! The folder is kept, since build systems record the files that a compilation read. Its name depends on its contents.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ const FILES: &[(&str, &str)] = &[
     ),
 ];
 
-/// The folder to look for headers in; without a home, one for this run below `temporary`. None if it cannot be written: then there are no such headers.
+/// The include folder; without a home, one for this run below `temporary`. None if it cannot be written: then there are no such headers.
 pub(crate) fn folder(temporary: &Path) -> Option<PathBuf> {
     let mut hasher = blake3::Hasher::new();
     for (name, text) in FILES {
@@ -35,7 +35,7 @@ pub(crate) fn folder(temporary: &Path) -> Option<PathBuf> {
         })
 }
 
-/// Where programs keep what they can make again.
+/// The user's cache folder.
 fn cache() -> Option<PathBuf> {
     let named = |variable: &str| {
         let value = std::env::var_os(variable).map(PathBuf::from);
@@ -44,7 +44,7 @@ fn cache() -> Option<PathBuf> {
     named("XDG_CACHE_HOME").or_else(|| Some(named("HOME")?.join(".cache")))
 }
 
-/// Writes a file, unless it is there; others that do the same meanwhile see all of it or nothing.
+/// Writes a file, unless it exists. Concurrent writers see all of it or nothing.
 fn provide(path: &Path, text: &str) -> std::io::Result<()> {
     if std::fs::read(path).is_ok_and(|there| there == text.as_bytes()) {
         return Ok(());

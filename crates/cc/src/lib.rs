@@ -6,20 +6,20 @@
 //!  a.o b.o libc.a ──▶ driver: derivatives that needed more than their unit ──▶ derivatives.o ──clang──▶ program
 //! ```
 //!
-//! clang does everything that it does otherwise, with the arguments that it was given; what it optimises and compiles is what it would have optimised and compiled itself, plus derivatives.
+//! clang runs as usual, with the user's arguments. It optimises and compiles the same code as without the driver, plus derivatives.
 //!
 //! | file | what lives there |
 //! |---|---|
 //! | `attributes.rs` | attributes that clang does not know |
 //! | `headers.rs` | the header `<enzyme/enzyme>` |
 //! | `archiver.rs` | the drivers as `ferrozyme-llvm-ar` |
-//! | `arguments.rs` | what is input, what output and what stage in clang's arguments |
-//! | `clang.rs` | the clang that is used |
-//! | `compile.rs` | from a source file to an object |
+//! | `arguments.rs` | clang's arguments: inputs, output and last stage |
+//! | `clang.rs` | locates and runs clang |
+//! | `compile.rs` | compiles a source file to an object |
 //! | `embed.rs` | the copy of a unit in its object |
-//! | `explain.rs` | what was done for each derivative |
-//! | `library.rs`, `library.c` | functions of libraries that come without source, as source |
-//! | `link.rs` | what is left to do when a program is linked |
+//! | `explain.rs` | reports on derivatives |
+//! | `library.rs`, `library.c` | source for library functions that come as machine code only |
+//! | `link.rs` | derivatives that are left for the link |
 //! | `units.rs` | the units that objects and libraries carry |
 //! | `render.rs` | messages in clang's style |
 
@@ -52,13 +52,13 @@ pub enum Language {
 
 /// Why the driver ends before its work is done.
 pub(crate) enum Failure {
-    /// clang said what is wrong, and ended with this status.
+    /// clang has printed an error, and ended with this status.
     Status(i32),
-    /// What is wrong.
+    /// An error message.
     Message(String),
 }
 
-/// Does what the program's arguments say; the exit status is a compiler's.
+/// Runs the driver with these arguments; returns a compiler's exit status.
 pub fn run(language: Language) -> ExitCode {
     if let Some(status) = archiver::run() {
         return status;

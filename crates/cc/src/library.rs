@@ -1,4 +1,4 @@
-//! Functions of libraries without source, as source: `library.c`, compiled when a unit calls one of them.
+//! Source for library functions that come as machine code only: `library.c`, compiled when a unit calls one of them.
 
 use crate::Failure;
 use crate::clang::Clang;
@@ -7,7 +7,7 @@ use std::path::Path;
 /// The source.
 const SOURCE: &str = include_str!("library.c");
 
-/// The functions that it defines for others.
+/// The functions that it exports.
 pub(crate) const SYMBOLS: &[&str] = &[
     "qsort",
     "bsearch",

@@ -1,4 +1,4 @@
-//! Linking: derivatives that need more than their unit are made from the units that objects and static libraries carry.
+//! Linking: derivatives that need several units are made from the bitcode in objects and static libraries.
 
 use crate::Failure;
 use crate::arguments::{Arguments, Item};
@@ -51,7 +51,7 @@ pub(crate) fn link(
     clang.run(command)
 }
 
-/// What is linked besides what the arguments say, and in the place of it.
+/// Files that are linked in addition to the inputs, and files that replace inputs.
 #[derive(Default)]
 struct Changes {
     added: Vec<PathBuf>,
@@ -85,7 +85,7 @@ fn make_deferred(clang: &Clang, units: &Units, folder: &Path) -> Result<Changes,
             // Its memory was made visible when it was compiled.
             continue;
         }
-        // Derivatives use memory of this unit that others do not see: it is compiled again with that memory visible.
+        // Derivatives use memory that is local to this unit: it is compiled again with that memory visible.
         let options = driver_options(unit.record.level)?;
         let unit_options = UnitOptions {
             strip_debug_information: unit.record.strip_debug_information,
@@ -113,7 +113,7 @@ fn make_deferred(clang: &Clang, units: &Units, folder: &Path) -> Result<Changes,
             Place::Object(path) => {
                 changes.replaced.insert(path.clone(), object);
             }
-            // What is linked already is not taken from the library.
+            // Functions that are linked already are not taken from the library.
             Place::Member => changes.added.push(object),
             Place::Merged(path) => {
                 return Err(Failure::Message(format!(

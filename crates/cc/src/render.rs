@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-/// Shows all problems, and gives the failure that follows from them.
+/// Prints all problems, and returns the failure that follows from them.
 pub(crate) fn show(problems: &[Diagnostic]) -> Failure {
     for problem in problems {
         eprint!("{}", text(problem));

@@ -1,4 +1,4 @@
-//! The units that the files of a link carry.
+//! The units that are embedded in the files of a link.
 
 use crate::arguments::{Arguments, Item};
 use crate::embed::{self, Record};
@@ -156,7 +156,7 @@ impl Inputs for Units {
     }
 
     fn program(&self) -> Vec<usize> {
-        // Units that are compiled already cannot give names to functions of their own any more.
+        // Units that are compiled already cannot export local functions under new names.
         Vec::new()
     }
 

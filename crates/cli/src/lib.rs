@@ -1,6 +1,6 @@
 //! The command-line tools of Ferrozyme.
 //!
-//! [`cargo`] is `cargo ferrozyme`, which builds programs with derivatives; [`link`] is what it becomes when rustc links.
+//! [`cargo`] is `cargo ferrozyme`, which builds programs with derivatives; [`link`] is its role as the linker.
 //!
 //! [`loopir`] works on text files of Loop IR: it prints, checks, runs, optimises and differentiates them, because that
 //! is how people debug a compiler.

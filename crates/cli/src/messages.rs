@@ -1,6 +1,6 @@
-//! How the processes of a build talk: cargo-ferrozyme starts cargo, which starts rustc, which starts cargo-ferrozyme as the linker.
+//! Communication between the processes of a build: cargo-ferrozyme starts cargo, which starts rustc, which starts cargo-ferrozyme as the linker.
 //!
-//! The way down are environment variables, the way up are files: rustc would bury what the linker writes under the linker's arguments.
+//! Environment variables pass information down, files pass it up: rustc would bury the linker's output under the linker's arguments.
 
 use ferrozyme_driver::{Diagnostic, Explain, Report};
 use serde::{Deserialize, Serialize};
@@ -12,30 +12,30 @@ use std::path::{Path, PathBuf};
 pub const MESSAGES: &str = "FERROZYME_MESSAGES";
 /// The target directory of the build.
 pub const TARGET_FOLDER: &str = "FERROZYME_TARGET_DIR";
-/// The file that lists what is built without our flags, see `cargo/packages.rs`.
+/// The file that lists packages that are built without our flags, see `cargo/packages.rs`.
 pub const PLAIN: &str = "FERROZYME_PLAIN";
 /// The wrapper of rustc that the user had set.
 pub const USER_WRAPPER: &str = "FERROZYME_RUSTC_WRAPPER";
-/// Set if nothing is to be said but errors and warnings.
+/// Set if only errors and warnings are to be printed.
 pub const QUIET: &str = "FERROZYME_QUIET";
-/// What the user wants to be told, as JSON ([`Explain`]); and the folder for the answers.
+/// The user's request for an explanation, as JSON ([`Explain`]).
 pub const EXPLAIN: &str = "FERROZYME_EXPLAIN";
 /// The folder for the answers to [`EXPLAIN`].
 pub const REPORTS: &str = "FERROZYME_REPORTS";
 
-/// What a link has to say.
+/// The messages of a link.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Message {
     /// Errors and warnings for the user.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// What a link did, for `explain`.
+/// The record of a link, for `explain`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct LinkReport {
     /// The file that was linked.
     pub output: PathBuf,
-    /// What was done for the derivatives.
+    /// The report on the derivatives.
     pub report: Report,
 }
 
@@ -55,15 +55,15 @@ pub fn send(message: &Message) -> bool {
         .is_ok()
 }
 
-/// Says what the linker does next, for the process that waits for its messages.
+/// Announces the linker's next step, for the process that waits for its messages.
 pub fn tell_progress(step: &str) {
     if let Some(path) = std::env::var_os(MESSAGES) {
-        // Nobody is told if this cannot be written.
+        // If this cannot be written, there is no way to report it.
         let _ = std::fs::write(progress_file(Path::new(&path)), step);
     }
 }
 
-/// The file beside that of the messages that holds what the linker does.
+/// The file beside the message file that holds the linker's current step.
 pub fn progress_file(messages: &Path) -> PathBuf {
     let mut name = messages.as_os_str().to_owned();
     name.push(".progress");
@@ -78,7 +78,7 @@ pub fn receive(path: &Path) -> Vec<Message> {
         .collect()
 }
 
-/// What the user wants to be told, according to the environment.
+/// The user's request for an explanation, from the environment.
 pub fn explain_wanted() -> Option<Explain> {
     serde_json::from_str(&std::env::var(EXPLAIN).ok()?).ok()
 }
@@ -90,7 +90,7 @@ pub fn leave_report(report: &LinkReport) {
     };
     let name = format!("{}.json", std::process::id());
     if let Ok(text) = serde_json::to_vec(report) {
-        // Whoever explains says that there is no report.
+        // `explain` then says that there is no report.
         let _ = std::fs::write(Path::new(&folder).join(name), text);
     }
 }

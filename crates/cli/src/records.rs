@@ -1,7 +1,7 @@
-//! Remembers which files were linked with derivatives, and by which driver.
+//! Records which files were linked with derivatives, and by which driver.
 //!
-//! Cargo does not know that a finished program depends on the driver. So before a build, what another driver linked is removed,
-//! and cargo links it again; nothing else is rebuilt.
+//! Cargo does not know that a finished program depends on the driver. So before a build, programs that another driver linked are removed,
+//! and cargo links them again; nothing else is rebuilt.
 
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -62,7 +62,7 @@ pub fn remove_stale_links(folder: &Path) {
     let driver = driver_identity();
     for record in records {
         if record.driver != driver {
-            // What is gone already needs no removal, and what cannot be removed stays as it is.
+            // Files that are gone need no removal, and files that cannot be removed stay.
             let _ = std::fs::remove_file(&record.output);
         }
     }

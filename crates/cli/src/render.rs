@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// The diagnostic as text, with the source line it is about if that can be read.
+/// The diagnostic as text, with its source line if that can be read.
 pub fn render(diagnostic: &Diagnostic, coloured: bool) -> String {
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
@@ -51,7 +51,7 @@ pub fn render(diagnostic: &Diagnostic, coloured: bool) -> String {
     renderer.render(&[group])
 }
 
-/// The diagnostic in one line, as `--message-format=short` wants it.
+/// The diagnostic in one line, for `--message-format=short`.
 pub fn render_short(diagnostic: &Diagnostic) -> String {
     let level = level_name(diagnostic.severity);
     let place = diagnostic.location.as_ref().map(describe_location);
@@ -121,7 +121,7 @@ fn span_to_json(location: &Location, diagnostic: &Diagnostic) -> Value {
     })
 }
 
-/// The way to the place, and what else there is to know.
+/// The location, and the notes.
 fn notes(diagnostic: &Diagnostic) -> Vec<String> {
     let mut notes = Vec::new();
     for (number, frame) in diagnostic.chain.iter().enumerate() {
@@ -183,7 +183,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// The bytes of what stands at a place: a word, or a single character, or without a column what the line holds.
+/// The byte range of a token at a location: a word, or a single character, or without a column the contents of the line.
 fn span_at(text: &str, line: u32, column: u32) -> Option<Range<usize>> {
     let number = usize::try_from(line.checked_sub(1)?).ok()?;
     let line_text = text.split_inclusive('\n').nth(number)?;

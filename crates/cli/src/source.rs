@@ -1,4 +1,4 @@
-//! Reads text files, and shows errors at the place where they are.
+//! Reads text files, and shows errors with source excerpts.
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use ferrozyme_ir::parse::{ParseError, parse_module};
@@ -62,7 +62,7 @@ pub fn choose_function(module: &Module, name: Option<&str>) -> Result<FunctionId
     }
 }
 
-/// A parse error with the line it is about, as rustc shows its own.
+/// A parse error with its line, in rustc's style.
 fn show_parse_error(path: &Path, text: &str, error: &ParseError) -> String {
     let start = byte_of(text, error.line, error.column);
     let end = text[start..]

@@ -9,7 +9,7 @@ fn main() -> ExitCode {
     match run(&Arguments::parse()) {
         Ok(text) => match stdout().write_all(text.as_bytes()) {
             Ok(()) => ExitCode::SUCCESS,
-            // Whoever reads has seen enough, as `head` does.
+            // The reader has closed the pipe, as `head` does.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
             Err(error) => fail(&format!("error: {error}")),
         },
@@ -18,7 +18,7 @@ fn main() -> ExitCode {
 }
 
 fn fail(message: &str) -> ExitCode {
-    // Where even this cannot be written there is nobody to tell.
+    // If this cannot be written either, there is no way to report it.
     let _ = writeln!(stderr(), "{message}");
     ExitCode::FAILURE
 }

@@ -1,9 +1,9 @@
-//! The arguments of cargo that concern us. All of them but our own go on to cargo as they are.
+//! The arguments of cargo that the driver needs. All but the driver's own are passed to cargo unchanged.
 
 /// What we know of a cargo command line.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CargoArguments {
-    /// The first argument that is no option.
+    /// The first argument that is not an option.
     pub command: Option<String>,
     /// Values of `--target`.
     pub targets: Vec<String>,
@@ -52,7 +52,7 @@ pub fn parse(arguments: &[String]) -> CargoArguments {
             STRICT => found.strict = true,
             "--color" => found.colour = value(),
             "-C" => found.folder = value(),
-            // Options of cargo itself that may stand before the command.
+            // Options of cargo itself that may precede the command.
             "-Z" => drop(value()),
             _ if found.command.is_none() && !name.starts_with('-') => {
                 found.command = Some(name.to_owned());

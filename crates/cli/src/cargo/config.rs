@@ -1,6 +1,6 @@
-//! Cargo's configuration, as far as it decides with which flags, linker and wrapper rustc runs.
+//! The part of cargo's configuration that decides with which flags, linker and wrapper rustc runs.
 //!
-//! `CARGO_ENCODED_RUSTFLAGS` replaces all flags of the configuration, so whoever sets it has to put those of the user in again. The
+//! `CARGO_ENCODED_RUSTFLAGS` replaces all flags of the configuration, so the driver must add the user's flags again. The
 //! rules are cargo's (<https://doc.rust-lang.org/cargo/reference/config.html>): files from the folder upwards and in cargo's
 //! home, with includes; then environment variables; then `--config`. Lists are joined, the more important last.
 
@@ -18,7 +18,7 @@ pub struct Config {
     environment: Vec<(String, String)>,
 }
 
-/// Which list of flags is asked for.
+/// Which list of flags.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Program {
     /// `rustflags`.
@@ -84,7 +84,7 @@ impl Config {
         Ok(config)
     }
 
-    /// The flags for a target that cargo would give a program: of four places the first that has any.
+    /// The flags for a target that cargo would use: the first of four sources that has any.
     pub fn flags(&self, program: Program, triple: &str, cfgs: &[Cfg]) -> Vec<String> {
         let encoded = format!("CARGO_ENCODED_{}", program.variable());
         if let Some(flags) = self.variable(&encoded) {
@@ -153,7 +153,7 @@ impl Config {
             .variable("RUSTC_WRAPPER")
             .or_else(|| self.variable("CARGO_BUILD_RUSTC_WRAPPER"))
             .or_else(|| self.value(&["build", "rustc-wrapper"])?.as_str())?;
-        // An empty one turns off what less important places say.
+        // An empty one overrides sources of lower precedence.
         (!wrapper.is_empty()).then(|| wrapper.into())
     }
 
@@ -210,7 +210,7 @@ fn config_file(folder: &Path) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// How deep files may include others.
+/// The maximum depth of includes.
 const MAX_DEPTH: usize = 16;
 
 fn load_file(path: &Path, depth: usize) -> Result<Table, String> {

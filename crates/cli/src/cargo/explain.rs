@@ -1,6 +1,6 @@
-//! `cargo ferrozyme explain`: builds, and shows what was done for each derivative.
+//! `cargo ferrozyme explain`: builds, and prints a report on each derivative.
 //!
-//! The linker makes the report, so a program that is up to date has to be linked again: it is found among the records of links, and
+//! The linker makes the report, so an up-to-date program must be linked again: it is looked up in the records of links, and
 //! removed. Nothing else is rebuilt.
 
 use super::{cannot_run, prepare};
@@ -63,7 +63,7 @@ pub fn run(words: &[String]) -> Result<i32, Diagnostic> {
     if let Ok(here) = std::env::current_dir() {
         text = text.replace(&format!("{}/", here.display()), "");
     }
-    // Whoever reads may have seen enough, as `head` does.
+    // The reader may have closed the pipe, as `head` does.
     let _ = stdout().write_all(text.as_bytes());
     Ok(0)
 }
@@ -74,7 +74,7 @@ struct Asked {
     cargo: Vec<String>,
 }
 
-/// What is asked for; `None` for help.
+/// The request; `None` for help.
 fn parse(words: &[String]) -> Result<Option<Asked>, Diagnostic> {
     let mut words = words.iter();
     let mut function = None;
@@ -119,7 +119,7 @@ fn parse_stage(name: &str) -> Result<Stage, Diagnostic> {
 struct Built {
     /// Cargo's exit code.
     code: i32,
-    /// What was built or was up to date.
+    /// Programs that were built or were up to date.
     artefacts: Vec<PathBuf>,
     /// Where.
     target_folder: Option<PathBuf>,
@@ -162,7 +162,7 @@ fn build(asked: &Asked, reports: &Path) -> Result<Built, Diagnostic> {
     })
 }
 
-/// Removes what is to be explained but was up to date. Whether there is such.
+/// Removes programs that are to be explained but were up to date. Returns whether there were any.
 fn link_again(built: &Built, reports: &Path) -> bool {
     let Some(target) = &built.target_folder else {
         return false;
@@ -183,7 +183,7 @@ fn link_again(built: &Built, reports: &Path) -> bool {
     removed
 }
 
-/// Whether both names are of the same file: cargo links what it made into the folder where users look for it.
+/// Whether both names are of the same file: cargo hard-links its output into the folder where users look for it.
 fn same_file(one: &Path, other: &Path) -> bool {
     one == other
         || matches!(

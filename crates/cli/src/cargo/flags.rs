@@ -1,4 +1,4 @@
-//! The flags with which rustc makes bitcode and runs us as the linker, after those of the user.
+//! The flags with which rustc makes bitcode and runs the driver as its linker, after the user's flags.
 
 use super::config::{Config, Program};
 use super::toolchain::Toolchain;
@@ -53,9 +53,9 @@ const BITCODE: &str = "-Clinker-plugin-lto";
 const NO_LTO: &str = "-Clto=off";
 const CFGS: [&str; 2] = ["--cfg=ferrozyme", "--check-cfg=cfg(ferrozyme)"];
 
-/// The arguments of rustc without the flags that make it write bitcode. The linker stays: it may meet bitcode of others.
+/// The arguments of rustc without the flags for bitcode. The linker stays: it may get bitcode of other crates.
 pub fn without_bitcode(arguments: &[OsString]) -> Vec<OsString> {
-    // Ours stand together somewhere among them; the user may have the same flags elsewhere.
+    // Our flags are consecutive; the user may have the same flags elsewhere.
     let end = CFGS[CFGS.len() - 1];
     let last = arguments.iter().rposition(|argument| argument == end);
     let before = &arguments[..last.unwrap_or(0)];

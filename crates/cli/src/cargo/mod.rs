@@ -1,6 +1,6 @@
-//! `cargo ferrozyme`: runs cargo so that rustc calls us as the linker.
+//! `cargo ferrozyme`: runs cargo so that rustc calls this program as the linker.
 //!
-//! One program plays three parts, told apart by how it is called ([`run`]):
+//! One program has three roles, which it distinguishes by its arguments ([`run`]):
 //!
 //! ```text
 //! cargo ferrozyme build ──▶ cargo-ferrozyme ferrozyme build           sets flags and wrapper, starts cargo
@@ -47,7 +47,7 @@ pub fn run(arguments: Vec<OsString>) -> i32 {
             }
         }
     }
-    // Cargo gives the name of the subcommand first; called directly, it is not there.
+    // Cargo passes the name of the subcommand first; in a direct call it is missing.
     if words.first().is_some_and(|word| word == "ferrozyme") {
         words.remove(0);
     }
@@ -226,7 +226,7 @@ pub fn coloured(option: Option<&str>, terminal: bool) -> bool {
 
 fn fail(diagnostic: &Diagnostic, colour: Option<&str>) -> i32 {
     let coloured = coloured(colour, stderr().is_terminal());
-    // Where even this cannot be written there is nobody to tell.
+    // If this cannot be written either, there is no way to report it.
     let _ = writeln!(stderr(), "{}", render::render(diagnostic, coloured));
     1
 }

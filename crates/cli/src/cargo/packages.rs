@@ -1,8 +1,8 @@
-//! Which packages have nothing to do with derivatives: nobody who uses `ferrozyme` uses them, except while the program is built (procedural macros, build
-//! scripts, and what only they use).
+//! Finds packages that cannot take part in derivatives: no package that uses `ferrozyme` depends on them, except at build time (procedural macros, build
+//! scripts, and their dependencies).
 //!
-//! Cargo gives all packages the same flags. Bitcode would make these slow to build for nothing, so the wrapper takes the flag for it away
-//! from them, and they come out as a plain cargo makes them.
+//! Cargo passes the same flags to all packages. Bitcode would only slow down the build of these packages, so the wrapper removes the flag for it,
+//! and they are built as with plain cargo.
 
 use super::arguments::CargoArguments;
 use ferrozyme_driver::Diagnostic;
@@ -12,7 +12,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What we want to know of a workspace.
+/// The required metadata of a workspace.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Workspace {
     /// The target directory.
@@ -64,7 +64,7 @@ pub fn ask(
         .output()
         .map_err(|error| super::cannot_run(&command, &error))?;
     let Ok(metadata) = serde_json::from_slice::<Metadata>(&output.stdout) else {
-        // Cargo has said why, or will do so.
+        // Cargo has printed the reason, or will do so.
         return Ok(None);
     };
     let mut workspace = understand(&metadata);
@@ -174,7 +174,7 @@ fn understand(metadata: &Metadata) -> Workspace {
             .get(id)
             .is_some_and(|package| package.has("proc-macro"))
     };
-    // Who uses `ferrozyme`, directly or not, in whatever way.
+    // Packages that depend on `ferrozyme`, directly or not, in any way.
     let mut users: HashMap<&str, Vec<&str>> = HashMap::new();
     for (&id, dependencies) in &graph {
         for dependency in *dependencies {
@@ -192,7 +192,7 @@ fn understand(metadata: &Metadata) -> Workspace {
             .flatten()
             .for_each(|user| visit(user));
     });
-    // Code of anything that they use may be differentiated, but not what only runs while they are built.
+    // Code of all their dependencies may be differentiated, but not of build-time dependencies.
     let differentiable = reach(asking.iter().copied(), |id, visit| {
         for dependency in dependencies(id) {
             let runs = dependency.is(None) || dependency.is(Some("dev"));
@@ -325,7 +325,7 @@ mod tests {
         assert!(names_plain(&text, "/app", true));
         assert!(!names_plain(&text, "/app", false));
 
-        // A build script that asks for derivatives gets our flags, and so does what it uses.
+        // A build script that requests derivatives gets our flags, and so do its dependencies.
         let edges = [&edges[..], &[("tables", "ferrozyme", None)]].concat();
         let text = write_plain(&understand(&metadata(&packages, &edges)).plain);
         assert_eq!(text, "library /macros\nlibrary /syn\nbuild-script /syn\n");

@@ -1,4 +1,4 @@
-//! What a call of rustc is going to do, as far as the wrapper has to know.
+//! A call of rustc: the properties that the wrapper needs.
 
 use crate::link::line::{LinkLine, OUR_PREFIX, OwnArguments};
 use ferrozyme_driver::{Level, Relocation};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// What matters of rustc's arguments.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct RustcCall {
-    /// Whether it only answers a question.
+    /// Whether it only prints information.
     pub asks: bool,
     /// Whether it writes linked files at all.
     emits_link: bool,
@@ -67,7 +67,7 @@ impl RustcCall {
 
     fn read(&mut self, name: &str, value: &str) {
         match name {
-            // These are printed beside what is compiled.
+            // These are printed beside the compilation.
             "--print" if matches!(value, "link-args" | "native-static-libs") => {}
             "--print" | "-vV" | "-V" | "--version" => self.asks = true,
             "--test" => self.test = true,
@@ -129,8 +129,8 @@ impl RustcCall {
         }
     }
 
-    /// Flags that let us know the lines of the source, for our messages, and in crates that may ask for derivatives the inside of types, for checks of shadows. Where the
-    /// user wants no debug information, the linker takes it out again.
+    /// Flags that give our messages source lines and, in crates that may request derivatives, describe types for checks of shadows. If the
+    /// user's profile has no debug information, the linker strips it again.
     pub fn flags_for_debug_information(&self) -> &'static [&'static str] {
         let asks_about_types = self.uses_us || self.links();
         match self.debug_information {
@@ -189,7 +189,7 @@ impl RustcCall {
     }
 }
 
-/// How much debug information the user wants.
+/// The user's level of debug information.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum DebugInformation {
     #[default]
@@ -254,7 +254,7 @@ mod tests {
         );
         let none = call("rustc -O").flags_for_debug_information();
         assert_eq!(none, &[] as &[&str]);
-        // Crates that may ask for derivatives say what is inside of their types.
+        // Crates that may request derivatives describe their types.
         let uses = "--extern ferrozyme=/deps/libferrozyme-0.rlib";
         let full = ["-Cdebuginfo=full", "-Cstrip=debuginfo"];
         assert_eq!(flags(uses), full);

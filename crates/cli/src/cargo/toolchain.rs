@@ -1,4 +1,4 @@
-//! The user's rustc: where it lives, what it compiles for, and whether derivatives can be had with it.
+//! The user's rustc: its path, its target, and whether it supports derivatives.
 
 use crate::link::real::lld_folder;
 use cargo_platform::Cfg;
@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::str::FromStr;
 
-/// A compiler and what it compiles for.
+/// A compiler and its target.
 #[derive(Clone, Debug)]
 pub struct Toolchain {
     /// The folder with `lib/rustlib` in it.
     pub sysroot: PathBuf,
-    /// What it runs on.
+    /// The host triple.
     pub host: String,
-    /// What it compiles for.
+    /// The target triple.
     pub target: String,
     /// The configuration of the target.
     pub cfgs: Vec<Cfg>,
@@ -57,7 +57,7 @@ pub fn ask(rustc: &Path, target: Option<&str>) -> Result<Toolchain, Diagnostic> 
 }
 
 impl Toolchain {
-    /// Says at once if derivatives cannot be had with this compiler and target.
+    /// Reports early if this compiler or target does not support derivatives.
     ///
     /// # Errors
     /// If so, with the reason.

@@ -1,7 +1,7 @@
-//! The wrapper of rustc: runs it, and where it links, shows what the linker said as rustc's own message.
+//! The wrapper of rustc: runs it and, if it links, shows the linker's messages as rustc's own.
 //!
 //! rustc reports a failed linker as "linking with … failed" with all the linker's arguments. Cargo has rustc write its messages as
-//! JSON, line by line; that one line is taken out, and what the linker left in a file takes its place. So errors about derivatives
+//! JSON, line by line; that one line is replaced by the messages that the linker left in a file. So errors about derivatives
 //! look like any other error of the compiler, also to editors.
 
 use super::rustc_call::RustcCall;
@@ -113,7 +113,7 @@ fn run_linking(mut command: Command, call: &RustcCall) -> std::io::Result<i32> {
     Ok(0)
 }
 
-/// Shows what the linker does, once it takes long.
+/// Shows the linker's progress, once it takes long.
 struct Progress {
     file: PathBuf,
     ended: Arc<AtomicBool>,
@@ -123,7 +123,7 @@ impl Progress {
     /// How long the linker works before it is worth a word.
     const PATIENCE: Duration = Duration::from_secs(1);
 
-    /// Watches the file beside that of the messages. Cargo passes lines that are no JSON on to its user.
+    /// Watches the progress file beside the message file. Cargo prints lines that are not JSON.
     fn watch(messages: &Path) -> Progress {
         let progress = Progress {
             file: messages::progress_file(messages),
@@ -143,7 +143,7 @@ impl Progress {
                 };
                 let start = *start.get_or_insert_with(Instant::now);
                 if start.elapsed() >= Progress::PATIENCE && !step.is_empty() && step != shown {
-                    // As cargo writes what it does.
+                    // In cargo's format for progress.
                     let _ = writeln!(stderr(), "{:>12} {step}", "Ferrozyme");
                     shown = step;
                 }
@@ -175,7 +175,7 @@ fn is_linker_failure(line: &[u8]) -> bool {
     })
 }
 
-/// Shows what the linker said, if there is anything as severe among it. Whether there was.
+/// Shows the linker's messages, if one is severe enough. Returns whether there was one.
 fn show_messages(file: &Path, severity: Severity, call: &RustcCall) -> bool {
     let diagnostics: Vec<Diagnostic> = messages::receive(file)
         .into_iter()

@@ -1,8 +1,8 @@
 //! Keeps rustc's allocator shim out of link-time optimisation, as rustc does.
 //!
-//! The shim is a module that rustc makes for each program: `__rust_alloc` and its relatives, each of which calls the function of the allocator in use.
-//! What LLVM knows of allocations hangs on the names and attributes of these functions. Where they are inlined, nothing is left of it: memory that nobody looks at is
-//! allocated nevertheless, and loads from new memory are not known to be independent of others. So the shim is compiled on its own, and the link gets machine code.
+//! rustc makes the shim for each program: a module with `__rust_alloc` and its relatives, each of which calls a function of the allocator in use.
+//! LLVM recognises allocations by the names and attributes of these functions. If they are inlined, this knowledge is lost: unused memory is
+//! allocated nevertheless, and new memory is not known to be unaliased. So the shim is compiled on its own, and the link gets machine code.
 
 use super::bitcode::{self, is_bitcode};
 use super::files::{File, Kind};
@@ -13,10 +13,10 @@ use ferrozyme_driver::Diagnostic;
 use memchr::memmem;
 use std::path::{Path, PathBuf};
 
-/// What the mangled names of rustc's own symbols hold: they are in a crate that does not exist.
+/// A part of the mangled names of rustc's own symbols: they are in a crate that does not exist.
 const OF_RUSTC: &str = "7___rustc";
 
-/// Whether a module is the allocator shim: it is bitcode and defines nothing but symbols of rustc's own.
+/// Whether a module is the allocator shim: it is bitcode and defines only rustc's own symbols.
 pub fn is_allocator_shim(contents: &[u8]) -> bool {
     if !is_bitcode(contents) || memmem::find(contents, OF_RUSTC.as_bytes()).is_none() {
         return false;

@@ -1,6 +1,6 @@
-//! Archives of object files: their members, which of them defines a symbol, and writing one again with members replaced.
+//! Archives of object files: reads their members and symbols, and rewrites archives with members replaced.
 //!
-//! What is written has no symbol index: lld looks into the members itself, as if each stood between `--start-lib` and
+//! A rewritten archive has no symbol index: lld reads the members itself, as if each stood between `--start-lib` and
 //! `--end-lib`, so order and laziness are those of the original.
 
 use object::read::archive::ArchiveFile;
@@ -11,9 +11,9 @@ use std::ops::Range;
 pub struct Member {
     /// Its file name.
     pub name: String,
-    /// Where its contents stand in the archive.
+    /// The offset of its contents in the archive.
     pub range: Range<usize>,
-    /// Where its header stands, by which the symbol index refers to it.
+    /// The offset of its header, by which the symbol index refers to it.
     header: u64,
 }
 
@@ -79,7 +79,7 @@ pub fn write<'a>(members: impl Iterator<Item = (&'a str, &'a [u8])> + Clone) -> 
     out
 }
 
-/// An archive of these members with an index of the symbols that each defines, for linkers that want one.
+/// An archive of these members with a symbol index, for linkers that need one.
 ///
 /// # Errors
 /// If it is too large for this kind of archive.
@@ -121,7 +121,7 @@ fn write_members<'a>(
     out: &mut Vec<u8>,
     members: impl Iterator<Item = (&'a str, &'a [u8])> + Clone,
 ) -> Vec<usize> {
-    // GNU's form: every name stands in a table of names, and the header refers to it by offset.
+    // GNU's format: a table holds all names, and headers refer to it by offset.
     let mut names = Vec::new();
     let mut offsets = Vec::new();
     for (name, _) in members.clone() {

@@ -1,4 +1,4 @@
-//! Which symbols a bitcode module defines and needs, read from the symbol table at its end, without LLVM.
+//! The symbols that a bitcode module defines and needs, read from the symbol table at its end, without LLVM.
 //!
 //! A bitcode file is a sequence of blocks, each with its length, so everything but the two blocks of interest is skipped:
 //! the string table, and the symbol table that LLVM writes for linkers (`llvm/Object/IRSymtab.h`):
@@ -7,7 +7,7 @@
 //! 'B' 'C' C0 DE | IDENTIFICATION | MODULE … | SYMTAB { blob } | STRTAB { blob }
 //! ```
 //!
-//! *Assumes* nothing of the bytes: whatever does not fit gives `None`, never a panic.
+//! *Assumes* nothing of the bytes: malformed input gives `None`, never a panic.
 
 /// Whether these bytes begin a bitcode file.
 pub fn is_bitcode(bytes: &[u8]) -> bool {
@@ -21,7 +21,7 @@ pub struct Symbol<'a> {
     pub name: &'a [u8],
     /// Whether the module only refers to it.
     pub undefined: bool,
-    /// Whether others see it.
+    /// Whether it is visible to other modules.
     pub global: bool,
 }
 
@@ -69,7 +69,7 @@ fn tables(bitcode: &[u8]) -> Option<(&[u8], &[u8])> {
     };
     let mut table = None;
     let mut strings = None;
-    // Sections may be padded, so a rest that is no block ends the search.
+    // Sections may be padded, so trailing bytes that are not a block end the search.
     while let Some(block) = bits.enter_block() {
         match block.id {
             SYMTAB_BLOCK => table = blob(bitcode, &block),
@@ -131,7 +131,7 @@ impl Bits<'_> {
         Some(value)
     }
 
-    /// A number in groups of `width` bits, the highest of which says whether more follow.
+    /// A variable-width integer (VBR) in groups of `width` bits, the highest of which says whether more follow.
     fn variable(&mut self, width: u32) -> Option<u64> {
         let more = 1 << (width - 1);
         let mut value = 0u64;

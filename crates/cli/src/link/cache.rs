@@ -1,8 +1,8 @@
-//! Remembers derivatives, so that a link in which nothing changed for them does not make them again.
+//! Caches derivatives, so that a link whose inputs did not change does not make them again.
 //!
-//! An entry is found by the driver, the options and the modules that ask. What else went into the derivatives is only known
-//! once they are made: the modules that were looked at on the way. They are recorded as questions with the hash of what the answer
-//! was, and an entry holds if the same questions get the same answers.
+//! The key of an entry is the driver, the options and the requesting modules. The other inputs are known only
+//! after the derivatives are made: the modules that were read on the way. They are recorded as queries with the hash of each
+//! answer. An entry is valid if the same queries have the same answers.
 //!
 //! ```text
 //! <target>/ferrozyme/cache/<key>/{questions.json, modules.json, object, module-0, module-1, …, report.json}
@@ -15,18 +15,18 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// Entries that nobody used for so long are removed.
+/// Entries that were not used for this long are removed.
 const MAX_AGE: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 
-/// What a derivative depends on beside the modules that ask for it.
+/// A query: something that a derivative depends on beside the requesting modules.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 enum Question {
-    /// What is in the module that defines a symbol? `None` if there is no such module.
+    /// The module that defines a symbol; `None` if there is none.
     Defining {
         symbol: String,
         answer: Option<String>,
     },
-    /// What is in all modules of the program?
+    /// All modules of the program.
     Program { answer: String },
 }
 
@@ -35,18 +35,18 @@ enum Question {
 struct Rewritten {
     /// The number of the module in the link.
     index: usize,
-    /// The hash of what it was made from.
+    /// The hash of its inputs.
     original: String,
 }
 
-/// Inputs that remember what they were asked.
+/// Inputs that record their queries.
 pub struct Recorded<'a> {
     inputs: &'a LinkInputs<'a>,
     questions: RefCell<Vec<Question>>,
 }
 
 impl<'a> Recorded<'a> {
-    /// Nothing was asked yet.
+    /// No query yet.
     pub fn new(inputs: &'a LinkInputs<'a>) -> Recorded<'a> {
         Recorded {
             inputs,
@@ -116,7 +116,7 @@ impl Entry {
         &self.folder
     }
 
-    /// What was remembered, if it still holds.
+    /// The cached output, if it is still valid.
     pub fn load(&self, inputs: &LinkInputs<'_>) -> Option<Output> {
         let questions: Vec<Question> =
             serde_json::from_slice(&std::fs::read(self.folder.join(QUESTIONS)).ok()?).ok()?;
@@ -133,7 +133,7 @@ impl Entry {
             .into_iter()
             .enumerate()
             .map(|(number, module)| {
-                // The same answers may come from a link line in another order.
+                // A link line in another order may give the same answers.
                 if !inputs.is_original(module.index, &module.original) {
                     return None;
                 }
@@ -157,7 +157,7 @@ impl Entry {
         })
     }
 
-    /// Remembers what was made. A cache that cannot be written is no reason to fail.
+    /// Caches an output. A cache that cannot be written is not an error.
     pub fn store(&self, recorded: &Recorded<'_>, output: &Output) -> std::io::Result<()> {
         let cache = self.folder.parent().unwrap_or(Path::new("."));
         std::fs::create_dir_all(cache)?;

@@ -1,4 +1,4 @@
-//! The files of a link in memory, and whether any of them asks for a derivative.
+//! The files of a link in memory, and whether any of them requests a derivative.
 
 use super::archive::{self, Member};
 use super::bitcode::is_bitcode;
@@ -16,11 +16,11 @@ pub const REGISTRATIONS: [&str; 2] = ["__FERROZYME_RULE", "__FERROZYME_INACTIVE"
 pub struct File {
     /// Where it is.
     pub path: PathBuf,
-    /// What it holds.
+    /// Its contents.
     pub bytes: Vec<u8>,
     /// What kind of file it is.
     pub kind: Kind,
-    /// Which input of the link line it is; `None` for what is only looked into.
+    /// The index of its input on the link line; `None` for files that are only read.
     pub input: Option<usize>,
     /// Whether it is linked as a whole though it is an archive.
     pub whole: bool,
@@ -56,8 +56,8 @@ pub fn read_user_files(line: &LinkLine) -> Result<Vec<File>, String> {
     Ok(files)
 }
 
-/// The rlibs of the toolchain, of which only the bitcode inside is of interest: those of the link line, or, where the standard
-/// library is linked dynamically, those that stand beside it.
+/// The rlibs of the toolchain, for the bitcode in them: those of the link line or, if the standard
+/// library is linked dynamically, those beside it.
 ///
 /// # Errors
 /// If one of them cannot be read.

@@ -1,6 +1,6 @@
-//! The modules of a link: which of them ask for derivatives, which of them the program needs, and which defines a symbol.
+//! The modules of a link: which of them request derivatives, which of them the program needs, and which defines a symbol.
 //!
-//! *Guarantees* that a module that the linker would not take from an archive is not differentiated: what is live is found as the linker finds it, from
+//! *Guarantees* that a module that the linker would not take from an archive is not differentiated: live modules are found as the linker finds them, from
 //! the objects through undefined symbols to the members that define them.
 
 use super::archive;
@@ -23,7 +23,7 @@ pub struct LinkInputs<'a> {
     registering: Vec<usize>,
     /// Modules that ask for derivatives but are not needed by the program.
     unneeded: Vec<usize>,
-    /// Which modules the linker will take, at least; all, as long as nobody said what the command line needs.
+    /// The modules that the linker will take, at least; all, until the undefined symbols of the command line are known.
     live: Vec<bool>,
 }
 
@@ -33,7 +33,7 @@ struct Module<'a> {
     member: Option<usize>,
     name: &'a str,
     contents: &'a [u8],
-    /// Where the bitcode stands in the contents, once somebody asked.
+    /// The range of the bitcode in the contents, once it was requested.
     bitcode: OnceCell<Option<Range<usize>>>,
     hash: OnceCell<blake3::Hash>,
 }
@@ -71,7 +71,7 @@ impl<'a> LinkInputs<'a> {
     }
 
     /// Leaves the requests of unneeded modules alone. `undefined` are symbols that the command line needs. Registrations count
-    /// wherever they are: nothing refers to them, and what they register may be in another module.
+    /// wherever they are: nothing refers to them, and the functions that they register may be in another module.
     pub fn drop_unneeded(&mut self, undefined: &[String]) {
         let live = self.find_live(undefined);
         let (needed, unneeded) = self.requesting.iter().partition(|&&index| live[index]);
@@ -85,7 +85,7 @@ impl<'a> LinkInputs<'a> {
         self.unneeded.len()
     }
 
-    /// Where a module stands on the link line.
+    /// The position of a module on the link line.
     pub fn place(&self, index: usize) -> Place<'a> {
         Place {
             file: self.modules[index].file,
@@ -107,7 +107,7 @@ impl<'a> LinkInputs<'a> {
         index < self.modules.len() && self.hash(index).to_hex().as_str() == hash
     }
 
-    /// Who defines what. Of several definitions the first on the link line counts, objects before archives.
+    /// The definitions of symbols. Of several definitions the first on the link line counts, objects before archives.
     fn find_definitions(
         &self,
         files: impl Iterator<Item = &'a File>,
@@ -348,7 +348,7 @@ impl<'a> Module<'a> {
         self.bitcode.get_or_init(find).clone()
     }
 
-    /// The symbols that it defines for others.
+    /// The symbols that it exports.
     fn defined(&self) -> Vec<&'a [u8]> {
         if is_bitcode(self.contents) {
             let symbols = bitcode::symbols(self.contents).unwrap_or_default();
@@ -360,7 +360,7 @@ impl<'a> Module<'a> {
         native_definitions(self.contents)
     }
 
-    /// The symbols that it needs from others; `None` if that cannot be told.
+    /// The symbols that it imports; `None` if they are not known.
     fn needed(&self) -> Option<Box<dyn Iterator<Item = &'a [u8]> + 'a>> {
         if is_bitcode(self.contents) {
             let symbols = bitcode::symbols(self.contents)?;
@@ -381,7 +381,7 @@ impl<'a> Module<'a> {
     }
 }
 
-/// The symbols that machine code defines for others; none if it is something else.
+/// The symbols that machine code exports; none for other contents.
 pub fn native_definitions(contents: &[u8]) -> Vec<&[u8]> {
     if !is_native_object(contents) {
         return Vec::new();

@@ -1,7 +1,7 @@
-//! The link line: the arguments that rustc gives a linker, as the GNU compiler drivers understand them.
+//! The link line: the arguments that rustc passes to a linker, in the form of GNU compiler drivers.
 //!
-//! Everything stays in its place; only what concerns the differentiation is understood: input files, the output, the optimisation
-//! level and CPU for link-time optimisation, and our own arguments, which are taken out.
+//! All arguments keep their order. Only those that concern differentiation are interpreted: input files, the output, the optimisation
+//! level and CPU for link-time optimisation, and the driver's own arguments, which are removed.
 //!
 //! ```text
 //! -m64 symbols.o a.rcgu.o libdep.rlib -Wl,-plugin-opt=O3,-plugin-opt=mcpu=native -o app -pie --ferrozyme-sysroot=/…
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// Begins the arguments that are ours. They come through `-C link-arg`, so that cargo sees a change of them as a change of flags.
 pub const OUR_PREFIX: &str = "--ferrozyme-";
 
-/// What a link is asked for.
+/// The parsed link line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LinkLine {
     /// All arguments but ours, response files unpacked.
@@ -28,13 +28,13 @@ pub struct LinkLine {
     pub whole: Vec<bool>,
     /// The file to write.
     pub output: Option<PathBuf>,
-    /// The optimisation level, if it is said.
+    /// The optimisation level, if given.
     pub level: Option<Level>,
     /// The CPU to compile for.
     pub cpu: Option<String>,
     /// Whether the code must run at any address.
     pub relocation: Relocation,
-    /// Which linker the compiler driver is told to use (`-fuse-ld=`).
+    /// The linker that the compiler driver is to use (`-fuse-ld=`).
     pub flavour: Option<String>,
     /// Symbols that are needed though nothing refers to them (`-u`).
     pub undefined: Vec<String>,
@@ -115,7 +115,7 @@ pub fn parse(arguments: &[OsString]) -> Result<LinkLine, String> {
                     line.arguments.push(value);
                 }
             }
-            // These take the next argument, which is no input even if a file of its name exists.
+            // These take the next argument, which is not an input even if it names a file.
             "-L" | "-l" | "-T" | "-z" | "-e" | "-m" | "-h" | "-u" | "-B" | "-I" | "-rpath"
             | "-soname" | "-dynamic-linker" | "--version-script" | "--dynamic-list" | "-arch"
             | "-target" | "--sysroot" => {
@@ -233,7 +233,7 @@ fn unpack(
                 any = true;
                 unpack(&split_response(&contents), unpacked, depth + 1)?;
             }
-            // GCC takes what names no file as it stands.
+            // GCC passes on an argument that names no file.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && depth > 0 => {
                 unpacked.push(argument.clone());
             }

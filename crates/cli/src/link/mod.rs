@@ -1,4 +1,4 @@
-//! The linker: what rustc runs at the end, which adds the derivatives and lets the real linker do the rest.
+//! The linker: rustc runs it at the end. It adds the derivatives and runs the real linker.
 //!
 //! ```text
 //! rustc ── link line ──▶ read files ── no request ──▶ become the real linker
@@ -65,12 +65,12 @@ fn try_run(arguments: &[OsString]) -> Result<i32, Vec<Diagnostic>> {
     let mut reading = timing("read the link's files", start);
     loop {
         let linked = link_with_derivatives(&line, &inputs, reading)?;
-        // The linker took a module that it was not expected to take: whatever made it do so, the request must be served.
+        // The linker took a module that it was not expected to take: for whatever reason, the request must be served.
         let missed = inputs.unneeded() > 0
             && !linked.status.success()
             && memmem::find(&linked.errors, REQUEST.as_bytes()).is_some();
         if !missed {
-            // Where this cannot be written there is nobody to tell.
+            // If this cannot be written, there is no way to report it.
             let _ = stderr().write_all(&linked.errors);
             return Ok(real::exit_code(linked.status));
         }
@@ -267,7 +267,7 @@ fn report_diagnostics(diagnostics: &[Diagnostic]) {
     let failed = diagnostics
         .iter()
         .any(|diagnostic| diagnostic.severity == Severity::Error);
-    // rustc shows what a successful linker writes as a warning of its own.
+    // rustc shows the output of a successful linker as a warning.
     if failed || !sent {
         for diagnostic in diagnostics {
             let _ = writeln!(stderr(), "{}", render::render(diagnostic, false));

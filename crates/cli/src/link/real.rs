@@ -1,4 +1,4 @@
-//! Runs the real linker: the one that rustc would have run, with bitcode's own linker behind it.
+//! Runs the real linker: the one that rustc would have run, with lld for bitcode.
 
 use super::line::{LinkLine, write_response};
 use super::target_folder;
@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
-/// Becomes the real linker. Comes back only if that cannot be started; the text says why. `bitcode` says whether there is any among
+/// Replaces this process by the real linker. Returns only if that cannot be started, with the reason. `bitcode` says whether there is any among
 /// the inputs; if not, the link is exactly what rustc asked for.
 pub fn become_linker(line: &LinkLine, bitcode: bool) -> String {
     let arguments = match bitcode {
@@ -22,7 +22,7 @@ pub fn become_linker(line: &LinkLine, bitcode: bool) -> String {
             return cannot_start(line, &error);
         }
     }
-    // Who becomes another program cannot remove the response file afterwards.
+    // A process that is replaced cannot remove the response file afterwards.
     let mut prepared = match prepare_response(line, &arguments) {
         Ok(prepared) => prepared,
         Err(error) => return error,
@@ -36,11 +36,11 @@ pub fn become_linker(line: &LinkLine, bitcode: bool) -> String {
     }
 }
 
-/// What the real linker said.
+/// The output of the real linker.
 pub struct Linked {
     /// How it ended.
     pub status: ExitStatus,
-    /// What it wrote to its standard error, which has not been passed on.
+    /// Its standard error, which has not been passed on.
     pub errors: Vec<u8>,
 }
 
@@ -68,7 +68,7 @@ pub fn link(line: &LinkLine, arguments: &[OsString]) -> Result<Linked, String> {
     })
 }
 
-/// The program that rustc would have run; a linker that reads no bitcode gives way to the toolchain's own.
+/// The program that rustc would have run; a linker that cannot read bitcode is replaced by the toolchain's own.
 pub fn real_linker(line: &LinkLine) -> PathBuf {
     let Some(linker) = line.own.linker.as_deref() else {
         return PathBuf::from("cc");
@@ -95,8 +95,8 @@ pub fn lld_folder(sysroot: &Path) -> Option<PathBuf> {
     folders.into_iter().next()
 }
 
-/// Adds the linker for bitcode where rustc left the choice to others: no other linker reads it. And has it remember what it
-/// compiled: with bitcode, all dependencies would be compiled anew in each link.
+/// Adds lld if rustc left the choice of the linker open, since no other linker reads bitcode. lld gets a cache:
+/// otherwise each link would compile the bitcode of all dependencies anew.
 fn complete(line: &LinkLine, arguments: &[OsString]) -> Vec<OsString> {
     let mut arguments = arguments.to_vec();
     let bare = real_linker(line)
@@ -115,7 +115,7 @@ fn complete(line: &LinkLine, arguments: &[OsString]) -> Vec<OsString> {
         add_option(option);
         add_option("--thinlto-cache-policy=prune_after=336h:cache_size_bytes=4g".into());
     }
-    // What is linked is no bitcode itself but uses some, as a macro can: the level is that of macros.
+    // The linked code is not bitcode itself but uses some, as a procedural macro can: the level is that of macros.
     if line.level.is_none() {
         add_option("--lto-O0".into());
     }
@@ -134,7 +134,7 @@ fn complete(line: &LinkLine, arguments: &[OsString]) -> Vec<OsString> {
     arguments
 }
 
-/// The options with which lld makes the code of bitcode that rustc would have made of it.
+/// The options with which lld generates the same code from bitcode as rustc.
 pub fn as_in_rustc(level: Option<Level>) -> [&'static str; 3] {
     let code_generation = match level.unwrap_or(Level::O0) {
         Level::O0 => "--lto-CGO0",
@@ -142,7 +142,7 @@ pub fn as_in_rustc(level: Option<Level>) -> [&'static str; 3] {
         Level::O2 => "--lto-CGO2",
         Level::O3 => "--lto-CGO3",
     };
-    // What is never reached does not run into whatever stands behind it; calls that do not return are believed.
+    // Unreachable code does not fall through into the next function; calls that do not return are trusted.
     [
         code_generation,
         "-mllvm=-trap-unreachable",

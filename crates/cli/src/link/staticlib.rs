@@ -1,7 +1,7 @@
 //! Static libraries, which rustc makes without a linker: their bitcode becomes machine code, with the derivatives in it.
 //!
-//! Whoever links a static library is a C linker, which reads no bitcode. So all modules of bitcode are linked into one object (`ld.lld -r`), which takes
-//! their place; the standard library's members are machine code already and stay.
+//! A static library is linked by a C linker, which cannot read bitcode. So all bitcode modules are linked into one object (`ld.lld -r`), which replaces
+//! them; the standard library's members are machine code already and stay.
 
 use super::allocator::is_allocator_shim;
 use super::archive;
@@ -16,7 +16,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
-/// Turns the bitcode of a static library into machine code, derivatives included.
+/// Compiles the bitcode of a static library to machine code, derivatives included.
 ///
 /// `line` is a link line with the library as its only input and output.
 ///

@@ -6,7 +6,7 @@ use ferrozyme_diff::explain_activity;
 use ferrozyme_diff::objects::{Objects, ObjectsCache};
 use ferrozyme_filetest::analysis::{print_aliases, print_clobbers, print_indices};
 
-/// Prints what an analysis finds out.
+/// Prints the result of an analysis.
 #[derive(Args, Debug)]
 pub(super) struct Analyse {
     /// Which analysis.
@@ -20,11 +20,11 @@ pub(super) struct Analyse {
 enum Analysis {
     /// Integers as expressions of counters and parameters, and trip counts.
     Indices,
-    /// What each operation reads and writes, and which of them may meet.
+    /// What each operation reads and writes, and which of them may alias.
     Alias,
-    /// For each read, who may overwrite what it read.
+    /// For each load, an operation that may clobber it.
     Clobbers,
-    /// What each piece of memory is and holds.
+    /// The classes of memory and their layouts.
     Objects,
     /// Which values and which memory carry derivatives.
     Activity,

@@ -13,7 +13,7 @@ use ferrozyme_ir::print::print_module;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-/// What is to be differentiated.
+/// The function to differentiate.
 #[derive(Args, Debug)]
 pub(super) struct Target {
     /// The file, or `-` for the standard input.
@@ -60,16 +60,16 @@ pub(super) struct Differentiate {
     /// How many tangents forward mode carries in one sweep.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     width: u32,
-    /// The derivative gives the results of the function, too.
+    /// The derivative also returns the function's results.
     #[arg(long)]
     primal: bool,
     /// Prints the derivative as it is made, before optimisation.
     #[arg(long)]
     raw: bool,
-    /// Prints the whole module, not only what was added; this is what another command can read.
+    /// Prints the whole module, not only the added functions; other commands can read it.
     #[arg(long)]
     whole: bool,
-    /// What to call the derivative; for split mode twice, the augmented function first.
+    /// The name of the derivative; for split mode twice, the augmented function first.
     #[arg(long = "name")]
     names: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! The tool `loopir`: one subcommand for each thing that can be done with a text file of IR.
+//! The tool `loopir`: one subcommand for each operation on a text file of IR.
 //!
 //! Each command is a function from its arguments to the text it prints; only `main` writes.
 
@@ -49,7 +49,7 @@ enum Command {
     Run(execute::Run),
     /// Runs passes and prints what becomes of the module.
     Optimise(optimise::Optimise),
-    /// Prints what an analysis finds out about a function.
+    /// Prints the result of an analysis of a function.
     Analyse(analyse::Analyse),
     /// Prints the derivative of a function.
     Differentiate(differentiate::Differentiate),
@@ -59,7 +59,7 @@ enum Command {
     Gradcheck(differentiate::Gradcheck),
 }
 
-/// Does what the command line asks; gives what is to be printed, or what went wrong.
+/// Runs the command line; returns the text to print, or an error.
 pub fn run(arguments: &Arguments) -> Result<String, String> {
     match &arguments.command {
         Command::Print { file } => Ok(print_module(&read_module(file)?)),
