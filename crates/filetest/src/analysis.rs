@@ -78,7 +78,7 @@ impl<'m> Writer<'m> {
     }
 }
 
-/// Each loop with its trip count, and each integer as an expression of what it is computed from, with its limits.
+/// Prints each loop with its trip count, and each integer as an expression of its inputs, with its bounds.
 pub fn print_indices(module: &Module, id: FunctionId) -> String {
     let mut writer = Writer::new(module, id);
     let function = writer.function;
@@ -126,7 +126,7 @@ fn print_loop(writer: &mut Writer, indices: &Indices, op: Op) {
 fn limits(indices: &Indices, value: Value) -> String {
     let interval = indices.interval_of_value(value);
     let ty = indices.function().ty(value);
-    // Bounds that come from the width of the type say nothing, also where a loop took one off.
+    // Bounds that follow from the width of the type are not printed, nor are those that a loop made one smaller.
     let half = 1i128 << (ty.scalar().bits().min(127) - 1);
     let low = interval.lower().filter(|&min| min > -half + 1);
     let high = interval.upper().filter(|&max| max < half - 2);
@@ -138,7 +138,7 @@ fn limits(indices: &Indices, value: Value) -> String {
     }
 }
 
-/// What each operation reads and writes, and which of them may touch the same bytes.
+/// Prints what each operation reads and writes, and which of them may alias.
 pub fn print_aliases(module: &Module, id: FunctionId) -> String {
     let mut writer = Writer::new(module, id);
     let function = writer.function;
@@ -199,7 +199,7 @@ fn relation(
     }
 }
 
-/// For each read, who may overwrite or release what it read, after it read it.
+/// Prints for each load the operation that may clobber it.
 pub fn print_clobbers(module: &Module, id: FunctionId) -> String {
     let mut writer = Writer::new(module, id);
     let function = writer.function;

@@ -1,4 +1,4 @@
-//! Puts written arguments into a machine's memory, and compares what comes out with what is expected.
+//! Stores written arguments in a machine's memory, and compares results with expectations.
 
 use crate::value::{Cell, Written, size_of};
 use ferrozyme_ir::interpret::{Datum, Machine, Pointer};
@@ -7,26 +7,26 @@ use ferrozyme_ir::{Scalar, Type, float_to_bits, ones};
 /// Arguments in memory.
 #[derive(Clone, Debug, Default)]
 pub struct Arguments {
-    /// What the function gets.
+    /// The arguments of the call.
     pub data: Vec<Datum>,
     /// For each argument that points into this memory, where to.
     pub targets: Vec<Option<Target>>,
-    /// All memory that the arguments brought, the blocks of an argument before those of the next.
+    /// The memory of all arguments, the blocks of an argument before those of the next.
     pub blocks: Vec<Block>,
 }
 
-/// Memory that an argument brought.
+/// Memory of an argument.
 #[derive(Clone, Debug)]
 pub struct Block {
     /// Where it is.
     pub at: Pointer,
-    /// What it holds, as written.
+    /// Its contents, as written.
     pub cells: Vec<Cell>,
     /// For each cell that points into memory of the arguments, where to.
     pub targets: Vec<Option<Target>>,
 }
 
-/// A place in memory that an argument brought.
+/// A place in memory of an argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Target {
     /// Which block.
@@ -105,7 +105,7 @@ fn place_block(
     arguments: &mut Arguments,
     cells: &[Cell],
 ) -> Result<usize, String> {
-    // Sixteen bytes are what allocators give, so that every type finds its natural alignment.
+    // Allocators align to sixteen bytes, so every type has its natural alignment.
     let at = machine
         .try_allocate(size_of(cells), 16)
         .map_err(|fault| fault.to_string())?;
@@ -156,7 +156,7 @@ pub fn datum_of(machine: &Machine, ty: Type, value: &Written) -> Result<Datum, S
         (Written::Float(value), _) if scalar.is_float() => {
             Ok(Datum::scalar(scalar, float_to_bits(scalar, *value)))
         }
-        // As in the IR, a whole number may stand for a float.
+        // As in the IR, an integer literal may denote a float.
         (Written::Int(value), _) if scalar.is_float() => {
             Ok(Datum::scalar(scalar, float_to_bits(scalar, *value as f64)))
         }
@@ -204,7 +204,7 @@ pub enum Closeness {
     Within(f64),
 }
 
-/// Whether a value is what is expected; memory behind an address is compared cell by cell.
+/// Whether a value is as expected; memory behind a pointer is compared cell by cell.
 pub fn is_as_expected(
     machine: &Machine,
     actual: &Datum,

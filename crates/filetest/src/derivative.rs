@@ -31,7 +31,7 @@ impl Mode {
 /// A derivative that was added to a module.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Derivative {
-    /// The function asked for; for split mode the augmented one and the reverse one.
+    /// The requested function; for split mode the augmented one and the reverse one.
     pub functions: Vec<FunctionId>,
     /// All functions that were added, those included.
     pub added: Vec<FunctionId>,

@@ -1,4 +1,4 @@
-//! What stands in a test file besides IR: directives, what belongs to them, and expectations.
+//! The parts of a test file besides IR: directives, their details, and expectations.
 //!
 //! ```text
 //! ; Adding zero changes nothing, so the sum goes away.     <- the head comment: what this page of the manual shows
@@ -20,10 +20,10 @@
 
 use std::fmt::Write;
 
-/// A test file, taken apart.
+/// A parsed test file.
 #[derive(Debug)]
 pub struct TestFile<'t> {
-    /// The text up to the first expectation: what the parser of the IR gets.
+    /// The text up to the first expectation, for the parser of the IR.
     pub source: &'t str,
     /// The checks, in the order of the file.
     pub directives: Vec<Directive<'t>>,
@@ -34,17 +34,17 @@ pub struct TestFile<'t> {
 pub struct Directive<'t> {
     /// Whether the result is compared, or only kept for the directives below.
     pub role: Role,
-    /// What is asked, without `; test:`.
+    /// The directive, without `; test:`.
     pub text: &'t str,
     /// Which line of the file, from 1 on.
     pub line: usize,
-    /// The lines that belong to it: `; run:`, `; args:` and their like.
+    /// The lines that belong to it: `; run:`, `; args:` and so on.
     pub details: Vec<Detail<'t>>,
-    /// What is expected of it, if that has been said.
+    /// Its expectation, if there is one.
     pub expectation: Option<String>,
 }
 
-/// What a directive is for.
+/// The kind of a directive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
     /// `; test:` makes a check.
@@ -60,7 +60,7 @@ pub enum Role {
 pub struct Detail<'t> {
     /// The word before the colon.
     pub keyword: &'t str,
-    /// What stands behind it.
+    /// The text after it.
     pub text: &'t str,
     /// Which line of the file, from 1 on.
     pub line: usize,
@@ -149,7 +149,7 @@ pub fn rewrite(file: &TestFile<'_>, outputs: &[Option<String>]) -> String {
     text
 }
 
-/// Takes a comment for what it is: a directive, a detail of one, or prose.
+/// Classifies a comment: a directive, a detail of one, or prose.
 fn read_comment<'t>(
     comment: &'t str,
     line: usize,
@@ -219,7 +219,7 @@ impl<'t> Directive<'t> {
         self.text.split_whitespace().next().unwrap_or("")
     }
 
-    /// What stands behind the first word.
+    /// The text after the first word.
     pub fn arguments(&self) -> &'t str {
         self.text[self.kind().len()..].trim()
     }

@@ -1,12 +1,12 @@
 //! Runs text files as tests.
 //!
-//! A test file is IR with comments that say what is to be done with it and what must come out ([`file`](mod@file)). Each
+//! A test file is IR with comments that name checks and their expected results ([`file`](mod@file)). Each
 //! `; test:` line makes one check; the table of checks is [`check::CHECKS`]. With the environment variable
-//! `FERROZYME_BLESS=1` the runner writes what came out into the file instead of comparing.
+//! `FERROZYME_BLESS=1` the runner writes the actual results into the file instead of comparing.
 //!
-//! This library reads and writes no files itself: it takes text and gives text. The test binary beside it walks the
-//! folder `filetests`; the command-line tool shares the way that signatures ([`signature`]) and values ([`value`]) are
-//! written, the placing of arguments ([`arguments`]), and the gradient check ([`gradcheck`]).
+//! This library reads and writes no files: it takes text and returns text. The test binary beside it walks the
+//! folder `filetests`; the command-line tool shares the syntax of signatures ([`signature`]) and values
+//! ([`value`]), the placement of arguments ([`arguments`]), and the gradient check ([`gradcheck`]).
 
 pub mod analysis;
 pub mod arguments;
@@ -28,7 +28,7 @@ use std::fmt::Write;
 pub enum Outcome {
     /// All is as expected.
     Passed,
-    /// The file with what came out in place of what it expected; only where that is asked for.
+    /// The file with the actual results as expectations; only if requested.
     Rewritten(String),
 }
 
@@ -85,7 +85,7 @@ pub fn run(text: &str, bless: bool) -> Result<Outcome, String> {
     Ok(Outcome::Passed)
 }
 
-/// What is different, as a unified diff; none if nothing is.
+/// The difference as a unified diff; none if there is none.
 fn compare(expected: &str, actual: &str) -> Option<String> {
     // Ends of lines and of the text are not what these tests are about.
     let tidy = |text: &str| {

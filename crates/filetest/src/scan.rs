@@ -1,6 +1,6 @@
 //! Reads the small languages of directives: signatures and values.
 
-/// A place in a line of text, and what may be asked of the text behind it.
+/// A position in a line of text, with a small parser.
 #[derive(Clone, Copy)]
 pub struct Scanner<'t> {
     whole: &'t str,
@@ -22,7 +22,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// What has not been read.
+    /// The rest of the text.
     pub fn rest(&self) -> &'t str {
         self.rest
     }
@@ -32,7 +32,7 @@ impl<'t> Scanner<'t> {
         self.rest.is_empty()
     }
 
-    /// Goes past `mark` if it stands here.
+    /// Skips `mark` if it is next.
     pub fn eat(&mut self, mark: &str) -> bool {
         match self.rest.strip_prefix(mark) {
             Some(rest) => {
@@ -43,7 +43,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Goes past `mark`, which must stand here.
+    /// Skips `mark`, which must be next.
     pub fn expect(&mut self, mark: &str) -> Result<(), String> {
         if self.eat(mark) {
             Ok(())
@@ -52,7 +52,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Goes past `word` if it stands here as a whole word.
+    /// Skips `word` if it is next as a whole word.
     pub fn eat_word(&mut self, word: &str) -> bool {
         let mut ahead = *self;
         let found = ahead.word().is_some_and(|found| found == word);
@@ -62,14 +62,14 @@ impl<'t> Scanner<'t> {
         found
     }
 
-    /// The letters, digits and `_ . ' + -` that stand here, if any do.
+    /// The letters, digits and `_ . ' + -` that come next, if any.
     pub fn word(&mut self) -> Option<&'t str> {
         let belongs = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '\'' | '+' | '-');
         let mut end = self
             .rest
             .find(|c: char| !belongs(c))
             .unwrap_or(self.rest.len());
-        // An arrow is no part of a word.
+        // An arrow is not part of a word.
         if let Some(arrow) = self.rest[..end].find("->") {
             end = arrow;
         } else if self.rest[..end].ends_with('-') && self.rest[end..].starts_with('>') {
@@ -126,7 +126,7 @@ impl<'t> Scanner<'t> {
         Ok(items)
     }
 
-    /// Reads something within brackets, which may hold brackets in turn, but not without end.
+    /// Reads something in brackets, which may be nested to a limited depth.
     pub fn nested<T>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, String>,
@@ -151,7 +151,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// An error about what stands here.
+    /// An error at this position.
     pub fn complain(&self, wanted: &str) -> String {
         let place = if self.at_end() {
             "it ends here".to_owned()

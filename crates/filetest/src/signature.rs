@@ -1,4 +1,4 @@
-//! How directives and command lines say what is to be differentiated.
+//! The syntax of derivative requests in directives and command lines.
 //!
 //! ```text
 //! @f (dup, const, active) -> (active) primal width 2 discard 0 raw as @df
@@ -17,13 +17,13 @@ use ferrozyme_ir::{FunctionId, Module};
 pub struct Signature {
     /// The function's name, without `@`.
     pub function: String,
-    /// The activities of arguments and results, if they are given.
+    /// The activities of arguments and results, if given.
     pub activities: Option<(Vec<Activity>, Vec<Activity>)>,
-    /// Whether the derivative gives the primal results too.
+    /// Whether the derivative also returns the primal's results.
     pub primal: bool,
     /// How many tangents forward mode carries.
     pub width: u32,
-    /// The arguments whose memory nobody looks at afterwards.
+    /// The arguments whose memory is not read after the call.
     pub discarded: Vec<usize>,
     /// Whether adjoints are added up in the order of a reverse sweep that follows the whole forward sweep.
     pub keep_order: bool,
@@ -31,12 +31,12 @@ pub struct Signature {
     pub choices: Choices,
     /// Whether the derivative is shown as it is made, before optimisation.
     pub raw: bool,
-    /// What the derivative is to be called (augmented and reverse function, for split mode).
+    /// The name of the derivative (augmented and reverse function, for split mode).
     pub names: Vec<String>,
 }
 
 impl Signature {
-    /// What it asks for, in a module.
+    /// The request, for a module.
     pub fn request(&self, module: &Module) -> Result<Request, String> {
         let function = find_function(module, &self.function)?;
         let usual = Request::usual(module, function);
@@ -137,7 +137,7 @@ pub fn parse_activity(scanner: &mut Scanner) -> Result<Activity, String> {
     Ok(activity)
 }
 
-/// Reads activities separated by commas, as command lines give them.
+/// Reads activities separated by commas, as in command lines.
 pub fn parse_activities(text: &str) -> Result<Vec<Activity>, String> {
     let mut scanner = Scanner::new(text);
     let mut activities = Vec::new();

@@ -48,11 +48,11 @@ pub enum Written {
 /// A piece of memory with a type.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Cell {
-    /// What it is.
+    /// Its kind.
     pub ty: Type,
     /// Where it starts, in bytes from the start of its memory.
     pub offset: u64,
-    /// What it holds.
+    /// Its contents.
     pub value: Written,
 }
 

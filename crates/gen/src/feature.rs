@@ -1,4 +1,4 @@
-//! What programs are made of, so that a run can say what it covered.
+//! Features of programs, so that a run can report its coverage.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ macro_rules! features {
             /// All of them.
             pub const ALL: &'static [Feature] = &[$(Feature::$name,)*];
 
-            /// What it is called in summaries.
+            /// Its name in summaries.
             pub fn name(self) -> &'static str {
                 match self { $(Feature::$name => $text,)* }
             }
@@ -47,17 +47,17 @@ features! {
     Swapped "arrays exchanged by a loop",
     /// A general `loop` that data ends.
     DataLoop "loop with a data-dependent trip count",
-    /// A general `loop` that can be left in several ways.
+    /// A general `loop` with several exits.
     SeveralExits "loop with several exits",
     /// An `if` on data.
     DataIf "if on data",
     /// An `if` on a counter or parameter.
     IntIf "if on integers",
-    /// An `if` that gives values.
+    /// An `if` with results.
     IfResult "if with results",
     /// A `switch`.
     Switch "switch",
-    /// A `switch` that gives values.
+    /// A `switch` with results.
     SwitchResult "switch with results",
     /// A branch that traps, never taken.
     Trap "trap that is never reached",
@@ -75,9 +75,9 @@ features! {
     Reader "function that reads memory",
     /// A function that writes its memory.
     Mutator "function that writes memory",
-    /// A function that gives one of its pointers back.
+    /// A function that returns one of its pointers.
     PointerResult "function that returns a pointer",
-    /// A function that gives new memory.
+    /// A function that returns new memory.
     Allocator "function that returns new memory",
     /// A function that stores a pointer to memory that it makes behind an argument.
     MadeInArgument "function that makes memory behind an argument",
@@ -101,15 +101,15 @@ features! {
     InPlace "in-place update",
     /// A value that is used after its memory was overwritten.
     Overwritten "value used after its memory changed",
-    /// A read by an index that comes from memory.
+    /// A load with an index that comes from memory.
     Gather "gather",
-    /// A write by an index that comes from memory.
+    /// A store with an index that comes from memory.
     Scatter "scatter",
     /// An index computed from a float.
     DataIndex "index computed from data",
     /// Heap memory.
     Heap "heap memory",
-    /// Heap memory of another allocator, which is told sizes.
+    /// Heap memory of an allocator whose free function takes the size.
     SizedRelease "release with a size",
     /// Heap memory made and released in a loop.
     HeapInLoop "heap memory in a loop",
@@ -161,9 +161,9 @@ features! {
     Select "select",
     /// `select` between pointers.
     PointerSelect "select of pointers",
-    /// Minimum, maximum, absolute value and the like.
+    /// Minimum, maximum, absolute value and similar.
     Kink "non-smooth function",
-    /// Functions that round.
+    /// Rounding functions.
     Round "rounding function",
     /// A mathematical function.
     Math "mathematical function",

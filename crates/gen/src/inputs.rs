@@ -1,4 +1,4 @@
-//! What a program is run on, and how: arguments, memory, shadows.
+//! The inputs of a program, and how it is run: arguments, memory, shadows.
 //!
 //! Inputs follow from a seed and from the signature of the function alone, so that a program that was saved as text and
 //! made smaller by hand runs as it did before.
@@ -18,20 +18,20 @@ const DEPTH_LIMIT: usize = 400;
 /// What one argument is.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Argument {
-    /// A pointer into a piece of memory, so many doubles from its start.
+    /// A pointer into an object, this many doubles from its start.
     Array {
         /// Which piece.
         block: usize,
         /// How many doubles from its start.
         offset: usize,
     },
-    /// An integer of so many bits.
+    /// An integer of this many bits.
     Int(u8, i64),
     /// A float, by its place among the floats of the state.
     Float(Scalar, usize),
 }
 
-/// What a program is run on.
+/// The inputs of a program.
 #[derive(Clone, Debug)]
 pub struct Inputs {
     /// The arguments, in order.
@@ -46,7 +46,7 @@ pub struct Inputs {
     pub aliased: bool,
 }
 
-/// What a run gave.
+/// The results of a run.
 #[derive(Clone, Debug)]
 pub struct Outputs {
     /// The results and the memory afterwards.
@@ -135,7 +135,7 @@ impl Inputs {
         arrays.any(|(_, active)| !active)
     }
 
-    /// Gives all memory a derivative.
+    /// Makes all memory active.
     pub fn activate_memory(&mut self) {
         for (argument, active) in self.arguments.iter().zip(&mut self.active) {
             *active |= matches!(argument, Argument::Array { .. });
@@ -151,7 +151,7 @@ impl Inputs {
             .collect()
     }
 
-    /// Sets what has no derivative to zero in a direction.
+    /// Sets components without a derivative to zero in a direction.
     pub fn restrict(&self, direction: &mut State) {
         for (argument, &active) in self.arguments.iter().zip(&self.active) {
             match *argument {
@@ -195,7 +195,7 @@ impl Inputs {
     }
 }
 
-/// A machine with limits that no valid program reaches, which holds functions to what they promise.
+/// A machine with limits that no valid program reaches, which checks the declared facts of functions.
 pub(crate) fn new_machine(module: &Module) -> Machine<'_> {
     let mut machine = Machine::new(module);
     machine.set_step_limit(STEP_LIMIT);
@@ -237,7 +237,7 @@ pub(crate) fn datum(argument: &Argument, state: &State, blocks: &[Pointer]) -> D
     }
 }
 
-/// The floats among results; undefined ones count as not a number.
+/// The floats among results; undefined ones count as NaN.
 pub(crate) fn floats_of(results: &[Datum]) -> Vec<f64> {
     results
         .iter()

@@ -1,4 +1,4 @@
-//! What must hold for every program.
+//! The laws that must hold for every program.
 //!
 //! Each law is a plain function of a [`Subject`] that returns the first [`Violation`] it finds. [`check`] runs those that are
 //! asked for, from the simplest on: a law may assume that the ones before it hold.
@@ -25,7 +25,7 @@ macro_rules! laws {
             /// All of them.
             pub const ALL: &'static [Law] = &[$(Law::$name,)*];
 
-            /// What it is called on the command line and in summaries.
+            /// Its name on the command line and in summaries.
             pub fn name(self) -> &'static str {
                 match self { $(Law::$name => $text,)* }
             }
@@ -35,7 +35,7 @@ macro_rules! laws {
                 match name { $($text => Some(Law::$name),)* _ => None }
             }
 
-            /// What it says.
+            /// Its statement.
             pub fn statement(self) -> &'static str {
                 match self { $(Law::$name => concat!($($doc,)+).trim_ascii(),)* }
             }
@@ -46,17 +46,17 @@ macro_rules! laws {
 laws! {
     /// The program verifies.
     Verify "verify",
-    /// It prints, and what was printed parses to the same program.
+    /// It prints, and the printed text parses to the same program.
     Text "text",
     /// It runs without fault and leak, within its limits, to finite numbers, and the same each time.
     Run "run",
-    /// Every pass keeps its meaning and gives a program that verifies.
+    /// Every pass preserves its meaning, and its result verifies.
     Passes "passes",
     /// All passes together do so too.
     Optimise "optimise",
-    /// The forward derivative verifies, runs without fault or leak, and gives the primal's results.
+    /// The forward derivative verifies, runs without fault or leak, and returns the primal's results.
     Forward "forward",
-    /// The reverse derivative verifies, runs without fault or leak, and gives the primal's results.
+    /// The reverse derivative verifies, runs without fault or leak, and returns the primal's results.
     Reverse "reverse",
     /// Forward and reverse mode agree: ⟨u, J·v⟩ = ⟨Jᵀ·u, v⟩.
     DotProduct "dot-product",
@@ -64,13 +64,13 @@ laws! {
     Differences "differences",
     /// The gradient agrees with finite differences where the program is smooth.
     GradientDifferences "gradient-differences",
-    /// Several tangents in one sweep are what they are in a sweep each.
+    /// Several directions in one sweep have the same tangents as in a sweep each.
     Width "width",
-    /// The split reverse derivative gives what the combined one gives, bit for bit if that keeps the order of sums.
+    /// The split reverse derivative equals the combined one, bit for bit if that keeps the order of sums.
     Split "split",
     /// The reverse derivative is the same with everything saved, with everything recomputed, and with no loop differentiated at once.
     Choices "choices",
-    /// Both derivatives are the same whichever calls are inlined beforehand, and in whichever order functions stand.
+    /// Both derivatives do not depend on which calls are inlined before, nor on the order of functions.
     Inlining "inlining",
     /// The forward derivative of the optimised program is that of the program.
     ForwardOfOptimised "forward-of-optimised",
@@ -80,13 +80,13 @@ laws! {
     OptimisedForward "optimised-forward",
     /// The optimised reverse derivative is the reverse derivative.
     OptimisedReverse "optimised-reverse",
-    /// Nor does it change when nobody looks at the memory that the program leaves.
+    /// Nor does it change when the program's memory is discarded.
     Discarded "discarded",
-    /// Forward over reverse gives a symmetric second derivative that agrees with differences of the gradient.
+    /// Forward over reverse yields a symmetric second derivative that agrees with differences of the gradient.
     ForwardOverReverse "forward-over-reverse",
-    /// Reverse over forward gives the same second derivative.
+    /// Reverse over forward yields the same second derivative.
     ReverseOverForward "reverse-over-forward",
-    /// Reverse over reverse gives the same second derivative.
+    /// Reverse over reverse yields the same second derivative.
     ReverseOverReverse "reverse-over-reverse",
 }
 
@@ -103,8 +103,8 @@ pub enum Kind {
     Panic,
     /// The compiler refused a program that it should accept.
     Refused,
-    /// The compiler refused a program because bytes that it copies are used nowhere, so that nothing says what they are.
-    /// That is its right: whoever knows can say so.
+    /// The compiler refused a program because bytes that it copies are used nowhere, so their type is unknown.
+    /// That is allowed: the user can describe the type.
     Unknown,
     /// The verifier rejects the program.
     Invalid,
@@ -116,7 +116,7 @@ pub enum Kind {
     Wrong,
     /// A derivative is infinite or not a number.
     NotFinite,
-    /// A second run gives something else.
+    /// A second run has another result.
     Unsteady,
 }
 
@@ -177,7 +177,7 @@ impl Violation {
     }
 }
 
-/// A program to be checked, and what it is run on.
+/// A program to be checked, and its inputs.
 #[derive(Clone, Debug)]
 pub struct Subject {
     /// The program.
@@ -321,7 +321,7 @@ pub fn runs(subject: &Subject) -> Result<(Inputs, Outputs), Violation> {
     Ok((inputs, outputs))
 }
 
-/// Whether passes must keep every bit of what a module computes: its flags allow nothing else.
+/// Whether passes must preserve every bit of the results of a module, according to its flags.
 pub(crate) fn is_exact(module: &Module) -> bool {
     let functions = module.functions.values();
     let mut flags = functions.flat_map(|function| {

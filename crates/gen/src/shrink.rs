@@ -57,7 +57,7 @@ pub fn fails_the_same<'v>(
     }
 }
 
-/// The first line of what is wrong, without the names and numbers that change as a program shrinks.
+/// The first line of a failure, without names and numbers that change as a program shrinks.
 fn complaint(violation: &Violation) -> String {
     if !matches!(violation.kind, Kind::Panic | Kind::Refused | Kind::Invalid) {
         return String::new();
@@ -73,7 +73,7 @@ fn complaint(violation: &Violation) -> String {
         .join(" ")
 }
 
-/// How large a program is: operations first, then how complicated what is left looks.
+/// The size of a program: operations first, then the complexity of the rest.
 pub fn measure(module: &Module) -> (usize, usize) {
     let mut operations = 0;
     let mut operands = 0;
@@ -107,7 +107,7 @@ impl Search<'_> {
         if !change(&mut candidate.module) {
             return false;
         }
-        // Mostly what nobody uses can go with it; sometimes that is just what the defect is about.
+        // Usually dead code can be removed along with it; sometimes the defect is about dead code.
         let mut tidied = candidate.clone();
         let tidies = remove_unused(&mut tidied.module) > 0;
         for candidate in [tidies.then_some(tidied), Some(candidate)]

@@ -1,4 +1,4 @@
-//! Runs many programs against the laws, in parallel, and makes small what it finds.
+//! Checks the laws on many programs, in parallel, and shrinks failures.
 
 use crate::feature::Feature;
 use crate::laws::{Kind, Law, Subject, Tally, Violation, check};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// What to run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The seed of the first program; the others follow it.
+    /// The seed of the first program; the others follow.
     pub first: u64,
     /// How many programs.
     pub count: u64,
@@ -32,7 +32,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The kind of program that a seed stands for.
+    /// The kind of program for a seed.
     pub fn profile_of(&self, seed: u64) -> &'static Profile {
         self.profile.unwrap_or_else(|| Profile::of_seed(seed))
     }
@@ -45,7 +45,7 @@ pub struct Failure {
     pub seed: u64,
     /// What kind of program it is.
     pub profile: &'static str,
-    /// What it breaks.
+    /// The violated law.
     pub violation: Violation,
     /// The program, made small, as text.
     pub text: String,
@@ -66,10 +66,10 @@ pub struct Summary {
     pub elapsed: Duration,
 }
 
-/// What a run tells while it is under way.
+/// Progress reports of a run.
 #[derive(Clone, Copy, Debug)]
 pub enum Progress<'p> {
-    /// This thread is about to check a program: that of a seed, or a candidate for a smaller one.
+    /// This thread is about to check a program: that of a seed, or a candidate of shrinking.
     Checks(&'p Subject),
     /// This thread is done with its program, which may have broken a law.
     Finished(Option<&'p Failure>),

@@ -1,4 +1,4 @@
-//! A point of the space that `@main` maps from and to: its float arguments or results, and the memory it is given.
+//! A point of the space that `@main` maps from and to: its float arguments or results, and the memory behind its pointers.
 //!
 //! The function is seen as a map from (floats, memory before) to (results, memory after). Tangents and cotangents are
 //! points of the same shapes, so the dot-product test covers what a program leaves in memory too.
@@ -82,7 +82,7 @@ impl State {
         result
     }
 
-    /// Whether all bits agree; any NaN equals any other, because which one comes out is nobody's promise.
+    /// Whether all bits agree; any NaN equals any other, because the payload of a NaN is unspecified.
     pub fn same_bits(&self, other: &State) -> bool {
         self.floats.len() == other.floats.len()
             && self.iter().count() == other.iter().count()

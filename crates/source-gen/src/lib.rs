@@ -1,10 +1,10 @@
 //! Random functions in Rust and C, whose derivatives are checked through the whole product.
 //!
-//! [`Language::generate`] makes a program from a seed, [`workshop`] compiles and runs many at once, [`verdict`] judges what they printed, [`mod@shrink`] makes a failing one small, and
-//! [`soak`] does all of that for as many seeds as one likes; the command `source-soak` is its front.
+//! [`Language::generate`] makes a program from a seed, [`workshop`] compiles and runs many together, [`verdict`] judges their output, [`mod@shrink`] shrinks a failing program, and
+//! [`soak`] does all of that for many seeds; the command `source-soak` is its front end.
 //!
-//! Each program compares its own gradient with finite differences and with forward mode, and prints it, so that it can be compared between profiles as well. What the compiler refuses is
-//! counted by the kind of refusal, and is no failure.
+//! Each program compares its own gradient with finite differences and with forward mode, and prints it, so that it can be compared between profiles as well. Refusals are
+//! counted by code, and are not failures.
 
 pub mod c;
 pub mod program;

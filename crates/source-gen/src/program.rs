@@ -2,10 +2,10 @@
 
 use crate::tree::Tree;
 
-/// A program of one language: a function of a few floats, and what it uses.
+/// A program of one language: a function of a few floats, and its helpers.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// What it was made from.
+    /// Its seed.
     pub seed: u64,
     /// How many floats its root takes.
     pub inputs: usize,

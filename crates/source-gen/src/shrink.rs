@@ -1,4 +1,4 @@
-//! Makes a failing program small: leaves out what may be left out and puts simple floats in the place of others, as long as it still fails.
+//! Shrinks a failing program: removes parts and replaces floats by simple ones, as long as it still fails.
 //!
 //! A program is a tree ([`crate::tree`]), so nothing here knows a language. Candidates are tried many at a time, because a build costs far more than a candidate does.
 
@@ -41,7 +41,7 @@ pub fn shrink(
             attempts -= 1;
             let trees: Vec<Tree> = candidates.iter().map(|(_, tree)| tree.clone()).collect();
             let failing = fail(&trees);
-            // The smallest failing one; what comes before it was tried and is needed, as far as one can tell.
+            // The smallest failing one; the edits before it were tried and are needed.
             let best = candidates
                 .into_iter()
                 .zip(failing)
@@ -66,7 +66,7 @@ fn is_worth_trying(candidate: &Tree, small: &Tree, names: &HashSet<String>) -> b
     candidate.print().len() < small.print().len() && candidate.is_complete(names)
 }
 
-/// Makes the edit of this number; false if there are not so many. The number is counted down on the way.
+/// Makes the edit with this number; false if there are fewer. The number is counted down on the way.
 fn edit(tree: &mut Tree, literal: &str, number: &mut usize) -> bool {
     let take = |number: &mut usize| {
         let here = *number == 0;

@@ -13,7 +13,7 @@ use std::fmt;
 pub struct Plan {
     /// The language of the programs.
     pub language: Language,
-    /// The seed of the first; the others follow it.
+    /// The seed of the first program; the others follow.
     pub first: u64,
     /// How many programs.
     pub count: u64,
@@ -34,7 +34,7 @@ pub struct Failed {
     pub seed: u64,
     /// How it failed.
     pub failure: Failure,
-    /// What was found.
+    /// The findings.
     pub details: String,
     /// Its text, made small.
     pub text: String,
@@ -154,7 +154,7 @@ pub fn soak(
     Ok(summary)
 }
 
-/// Judges programs by what comes of them in all profiles.
+/// Judges programs by their results in all profiles.
 ///
 /// # Errors
 ///

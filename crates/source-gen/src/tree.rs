@@ -1,4 +1,4 @@
-//! The tree in which generated source is kept, so that failing programs can be made small whatever their language is.
+//! The tree of generated source, which allows shrinking for any language.
 //!
 //! A tree knows no grammar. It knows which parts may be left out, which expressions are floats, and which names are defined where; that is enough to make
 //! candidates that mostly compile: a candidate that uses a name which it no longer defines is never tried ([`Tree::is_complete`]), and functions and types that
@@ -19,18 +19,18 @@ pub enum Tree {
     Float(Vec<Tree>),
     /// A part that may be left out: a statement, an attribute.
     Optional(Vec<Tree>),
-    /// A statement around others, which may take its place.
+    /// A statement around others, which may replace it.
     Around {
-        /// What comes before the inner statements.
+        /// The text before the inner statements.
         before: Vec<Tree>,
         /// The inner statements.
         inner: Vec<Tree>,
-        /// What comes after them.
+        /// The text after them.
         after: Vec<Tree>,
     },
-    /// A function, type or constant, printed if anybody uses its name; or, without a name, if all names that it needs are defined.
+    /// A function, type or constant. With a name it is printed if the name is used; without one, if all names that it needs are defined.
     Item {
-        /// The name that others use it by.
+        /// The name by which it is used.
         name: Option<String>,
         /// The names that it belongs to.
         needs: Vec<String>,
@@ -136,7 +136,7 @@ impl Tree {
         1 + self.parts().into_iter().map(Tree::size).sum::<usize>()
     }
 
-    /// Which items are printed: those that are named by what is printed.
+    /// The items to print: those that printed text names.
     fn kept_items(&self) -> impl Fn(&Tree) -> bool + use<> {
         let mut items = Vec::new();
         self.collect_items(&mut items);

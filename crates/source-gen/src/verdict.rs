@@ -1,4 +1,4 @@
-//! What is known of a program after it was compiled and run, in one profile and in all.
+//! The verdict on a program after it was compiled and run, in one profile and in all.
 
 use std::fmt;
 
@@ -33,7 +33,7 @@ pub enum Point {
 /// What came of a program in all profiles.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
-    /// Right in all profiles in which it was accepted, of which there is one.
+    /// Right in all profiles that accepted it, of which there is one.
     Right,
     /// Refused in all profiles, or in some of them: the kind of refusal.
     Refused(String),

@@ -1,4 +1,4 @@
-//! Checks of analyses: what they find out, as text.
+//! Checks of analyses: their results as text.
 
 use super::{Output, Session};
 use crate::analysis::{print_aliases, print_clobbers, print_indices};

@@ -30,7 +30,7 @@ pub(super) fn derive(session: &mut Session, directive: &Directive) -> Result<Out
     Ok(Output::Passed)
 }
 
-/// `diff-error reverse @f (dup) -> (active)`: why there is no derivative.
+/// `diff-error reverse @f (dup) -> (active)`: the refusal.
 pub(super) fn diff_error(session: &mut Session, directive: &Directive) -> Result<Output, String> {
     let (mode, rest) = split_mode(directive.arguments())?;
     let mut module = session.module()?.clone();
@@ -50,7 +50,7 @@ fn derivative(session: &mut Session, mode: Mode, text: &str) -> Result<Output, S
     let mut with_derivative = module.clone();
     let derivative = derive_in(&mut with_derivative, mode, &signature)?;
     let text = print_functions(&with_derivative, &derivative.added);
-    // A derivative with a name is there for the directives below; others leave no trace.
+    // A derivative with a name is kept for the directives below; others are dropped.
     if !signature.names.is_empty() {
         *module = with_derivative;
     }

@@ -50,7 +50,7 @@ pub(super) fn run(session: &mut Session, directive: &Directive) -> Result<Output
     }
 }
 
-/// `fault @f(1.0)`: what goes wrong, in full.
+/// `fault @f(1.0)`: the fault, in full.
 pub(super) fn fault(session: &mut Session, directive: &Directive) -> Result<Output, String> {
     let module = session.module()?;
     let mut scanner = Scanner::new(directive.arguments());
@@ -80,7 +80,7 @@ struct Finished<'m> {
     machine: Machine<'m>,
     /// Where the arguments are.
     arguments: Arguments,
-    /// What the call gave.
+    /// The results of the call.
     results: Vec<Datum>,
 }
 
@@ -96,7 +96,7 @@ fn read_call(module: &Module, scanner: &mut Scanner) -> Result<Call, String> {
 }
 
 impl Call {
-    /// Makes the call. What goes wrong in it is the inner error, a leak included.
+    /// Makes the call. A fault in it, or a leak, is the inner error.
     fn make<'m>(&self, module: &'m Module) -> Result<Result<Finished<'m>, String>, String> {
         let mut machine = Machine::new(module);
         machine.check_promises();

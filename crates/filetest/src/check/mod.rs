@@ -14,12 +14,12 @@ use ferrozyme_ir::{Module, parse, verify};
 pub struct Check {
     /// The word behind `; test:`.
     pub name: &'static str,
-    /// How it is written and what it does.
+    /// Its syntax and meaning.
     pub usage: &'static str,
     perform: fn(&mut Session, &Directive) -> Result<Output, String>,
 }
 
-/// What a check gives.
+/// The result of a check.
 pub enum Output {
     /// Text to be compared with the expectation.
     Text(String),
@@ -117,7 +117,7 @@ pub const CHECKS: &[Check] = &[
     },
 ];
 
-/// What the directives of a file share: its text, and the module with the derivatives made so far.
+/// The state that the directives of a file share: its text, and the module with the derivatives made so far.
 pub struct Session<'t> {
     source: &'t str,
     module: Option<Module>,
@@ -149,7 +149,7 @@ impl<'t> Session<'t> {
     }
 }
 
-/// Does what a directive asks.
+/// Runs a directive.
 pub fn perform(session: &mut Session, directive: &Directive) -> Result<Output, String> {
     match directive.role {
         Role::Test => {}

@@ -19,7 +19,7 @@ pub(super) fn print(session: &mut Session, directive: &Directive) -> Result<Outp
     }))
 }
 
-/// Whether two texts differ in nothing but empty lines and lines of comment.
+/// Whether two texts are equal except for empty lines and comments.
 fn same_program(a: &str, b: &str) -> bool {
     let lines = |text: &'_ str| -> Vec<String> {
         text.lines()
@@ -46,7 +46,7 @@ fn check_round_trip(text: &str) -> Result<(), String> {
     }
 }
 
-/// `parse-error`: why the text is no module.
+/// `parse-error`: the parser's error.
 pub(super) fn parse_error(session: &mut Session, directive: &Directive) -> Result<Output, String> {
     no_arguments(directive)?;
     match parse::parse_module(session.source()) {

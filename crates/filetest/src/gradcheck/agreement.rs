@@ -15,7 +15,7 @@ pub struct Precision {
 }
 
 impl Precision {
-    /// What the least precise type of float allows that a module computes with.
+    /// The tolerance for the least precise float type that a module computes with.
     pub fn of(module: &Module) -> Precision {
         let functions = module.functions.values();
         let values = functions.flat_map(|function| function.values.values());
@@ -82,7 +82,7 @@ pub enum Verdict<'d> {
     Agrees,
     /// They do not.
     Differs(&'d Estimate),
-    /// The function is not smooth here. What the largest step gives.
+    /// The function is not smooth here. Holds the quotient of the largest step.
     Rough(&'d Estimate),
 }
 
@@ -110,7 +110,7 @@ impl<'r, E> Differences<'r, E> {
         derivative: &[f64],
         (step, tolerance): (f64, f64),
     ) -> Result<Verdict<'_>, E> {
-        // The smallest step decides; at coarser ones something else may be in the way.
+        // The smallest step decides; larger ones may cross a kink.
         const STEPS: [f64; 3] = [1.0, 0.1, 0.01];
         for (index, shrink) in STEPS.into_iter().enumerate() {
             if self.estimates.len() == index {
@@ -150,7 +150,7 @@ impl<'r, E> Differences<'r, E> {
         // The error in the square of the step is taken out (Richardson).
         let slope = combine(&narrow, &wide, |narrow, wide| (4.0 * narrow - wide) / 3.0);
         let change = largest(&combine(&narrow, &wide, |a, b| a - b));
-        // Only what is sampled tells whether it is smooth: a wrong derivative may be large.
+        // Only samples tell whether the function is smooth: a wrong derivative may be large.
         let scale = 1.0 + largest(&slope);
         let tolerance = tolerance * scale;
         // Rounding alone bends a line a little.
@@ -166,7 +166,7 @@ impl<'r, E> Differences<'r, E> {
 }
 
 impl Estimate {
-    /// The first number of a derivative that is not what the differences say. A NaN is near nothing.
+    /// The first component of a derivative that differs from the finite difference. A NaN agrees with nothing.
     pub fn mismatch(&self, derivative: &[f64]) -> Option<usize> {
         let mut pairs = derivative.iter().zip(&self.slope);
         let near = |(a, b): (&f64, &f64)| (a - b).abs() <= self.tolerance;

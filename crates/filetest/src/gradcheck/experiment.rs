@@ -2,7 +2,7 @@
 //!
 //! The function is seen as a map between lists of numbers. Its inputs are the active arguments and the floats in
 //! duplicated memory before the call; its outputs are the active results and the floats in duplicated memory after it.
-//! Forward mode then is `J·v`, reverse mode `Jᵀ·u`, where tangents and seeds of memory stand in its shadow.
+//! Forward mode then is `J·v`, reverse mode `Jᵀ·u`, where tangents and seeds of memory are in its shadow.
 
 use super::shadow::{Shadow, find_shadowed, place_shadow};
 use super::variable::{Place, Variable, epsilon, zero};
@@ -17,19 +17,19 @@ pub struct Experiment<'a> {
     module: &'a Module,
     request: &'a Request,
     written: &'a [Written],
-    /// Where the inputs stand.
+    /// The places of the inputs.
     pub inputs: Vec<Variable>,
-    /// What they are.
+    /// Their values.
     pub point: Vec<f64>,
-    /// Where the outputs stand.
+    /// The places of the outputs.
     pub outputs: Vec<Variable>,
-    /// What they are.
+    /// Their values.
     pub values: Vec<f64>,
     /// How many pieces of the heap the function itself leaves behind.
     kept: usize,
 }
 
-/// What a call left behind.
+/// The state after a call.
 struct Finished<'m> {
     machine: Machine<'m>,
     results: Vec<Datum>,
@@ -222,7 +222,7 @@ impl<'a> Experiment<'a> {
         self.assign(&self.inputs, &slots, written)
     }
 
-    /// The numbers that written values give to variables, slot by slot.
+    /// The components that written values give to variables, slot by slot.
     fn assign(
         &self,
         variables: &[Variable],
@@ -267,7 +267,7 @@ impl<'a> Experiment<'a> {
             match (value, target) {
                 (Written::Memory(cells), Some(target)) => {
                     for cell in cells {
-                        // Integers and null pointers have no derivative; they stand there to keep the shape.
+                        // Integers and null pointers have no derivative; they are there to keep the shape.
                         if cell.ty.is_float() || matches!(cell.value, Written::Memory(_)) {
                             let offset = target.offset + cell.offset as i64;
                             let block = target.block;

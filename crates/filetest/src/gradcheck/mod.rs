@@ -1,11 +1,11 @@
-//! Checks derivatives by what must hold between them.
+//! Checks derivatives by the laws that relate them.
 //!
 //! At each point, for the derivatives as they are made, after optimisation, and under choices that must not matter (caching plans, calls
 //! inlined before differentiation):
 //! - forward mode agrees with central finite differences, in every direction of a coordinate (or in random ones, where
 //!   there are many), and carries several tangents as it carries one;
 //! - ⟨J·v, u⟩ = ⟨v, Jᵀ·u⟩ between forward mode and reverse mode, combined and split, for all directions and seeds;
-//! - no derivative faults, leaks, or changes what the function computes.
+//! - no derivative faults, leaks, or changes the function's results.
 
 mod agreement;
 mod experiment;
@@ -119,7 +119,7 @@ const OTHER_CHOICES: &[(&str, Choices)] = &[
     ),
 ];
 
-/// Ways of inlining beforehand that must not change derivatives.
+/// Inlining policies that must not change derivatives.
 const OTHER_INLINING: &[(&str, Inlining)] = &[
     ("all calls inlined", Inlining::All),
     ("half of the calls inlined", Inlining::Half(1)),
@@ -168,7 +168,7 @@ pub fn check_point(
             "there is nothing to differentiate: no active input or no active output".into(),
         );
     }
-    // What is written by hand is small, and its sums are short.
+    // Test files are small, and their sums are short.
     let precision = Precision::of(module);
     let precision = Precision {
         derivative: precision.derivative / 10.0,
@@ -203,7 +203,7 @@ pub fn gradient(
 /// A direction, and differences of the function along it.
 struct Line<'e> {
     direction: Vec<f64>,
-    /// How far a step of 1 goes: a unit direction knows nothing of the size of its coordinate; the others are made to fit.
+    /// The length of a step of 1: a unit direction does not depend on the size of its coordinate; the others are scaled to fit.
     size: f64,
     differences: Differences<'e, String>,
 }

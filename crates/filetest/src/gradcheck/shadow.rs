@@ -8,7 +8,7 @@ use ferrozyme_ir::interpret::{Datum, Machine, Pointer};
 
 /// The second memory beside that of the arguments.
 pub(super) struct Shadow {
-    /// Where the shadow of each block is; none for blocks that constant arguments brought.
+    /// The shadow of each block; none for blocks of constant arguments.
     blocks: Vec<Option<Pointer>>,
 }
 
@@ -18,7 +18,7 @@ impl Shadow {
         Some(self.blocks[target.block]?.offset(target.offset))
     }
 
-    /// The shadow of a pointer argument: the same address for what has none (null, functions).
+    /// The shadow of a pointer argument: the same address for pointers without a shadow (null, functions).
     pub(super) fn of_argument(&self, arguments: &Arguments, index: usize) -> Datum {
         arguments.targets[index]
             .and_then(|target| self.at(target))

@@ -1,4 +1,4 @@
-//! The numbers that a function is about: where each stands, and how it is read and written.
+//! The input and output floats of a function: the place of each, and how it is loaded and stored.
 
 use super::shadow::Shadow;
 use crate::arguments::Target;
@@ -15,7 +15,7 @@ pub struct Variable {
     pub(super) ty: Type,
 }
 
-/// Where a number stands.
+/// The place of a float.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Place {
     /// In an argument.
@@ -55,7 +55,7 @@ impl Variable {
             .ok_or_else(|| format!("{self} is undefined"))
     }
 
-    /// Writes the number into shadow memory, if it stands in memory.
+    /// Stores the number in shadow memory, if its place is in memory.
     pub(super) fn write_to_memory(
         &self,
         machine: &mut Machine,

@@ -1,4 +1,4 @@
-//! Runs random programs against the laws of the compiler, as many as asked for.
+//! Checks the laws of the compiler on random programs, as many as requested.
 //!
 //! ```text
 //! cargo run --release -p ferrozyme-gen --bin soak -- --count 1000000 --seed 1
@@ -31,10 +31,10 @@ struct Arguments {
     /// How many programs to run.
     #[arg(long, default_value_t = 10_000)]
     count: u64,
-    /// The seed of the first; the others follow it.
+    /// The seed of the first program; the others follow.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How many threads to use [default: as many as there are processors].
+    /// Number of threads [default: number of processors].
     #[arg(long)]
     threads: Option<usize>,
     /// Which laws to check, separated by commas [default: all].
@@ -52,7 +52,7 @@ struct Arguments {
     /// How many candidates to try to make a failing program small; 0 to leave it as it is.
     #[arg(long, default_value_t = 4000)]
     shrinking: usize,
-    /// After how many seconds with one program to give up.
+    /// Time limit for one program, in seconds.
     #[arg(long, default_value_t = 30)]
     patience: u64,
     /// Where failing programs go.
@@ -145,7 +145,7 @@ fn write(failure: &Failure, output: &Path) -> anyhow::Result<()> {
         .with_context(|| format!("{} could not be written", path.display()))
 }
 
-/// Which programs are under way. A compiler that does not come back, or eats all memory, cannot report itself.
+/// Records which programs are being checked: a compiler that hangs or uses all memory cannot report itself.
 #[derive(Default)]
 struct Watch {
     running: Mutex<HashMap<ThreadId, (Subject, Instant)>>,
@@ -249,7 +249,7 @@ fn replay(plan: &Plan, what: &str, arguments: &Arguments) -> anyhow::Result<Exit
         Err(violation) => {
             let note = |progress: Progress<'_>| watch.note(progress);
             let failure = describe(plan, profile, &subject, violation, &note);
-            // Whoever reads may have read enough.
+            // The reader may have closed the pipe.
             let _ = writeln!(std::io::stdout(), "{}", failure.text);
             Ok(ExitCode::FAILURE)
         }

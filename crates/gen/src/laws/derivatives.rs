@@ -64,7 +64,7 @@ const SECOND: &[Law] = &[
     Law::ReverseOverReverse,
 ];
 
-/// Checks the laws of derivatives that are asked for.
+/// Checks the requested laws of derivatives.
 pub fn check(
     subject: &Subject,
     inputs: &Inputs,
@@ -228,14 +228,14 @@ struct Experiment<'e> {
     u: State,
 }
 
-/// A forward derivative and what it gave.
+/// A forward derivative and its result.
 struct Forward {
     module: Module,
     derivative: FunctionId,
     tangent: State,
 }
 
-/// A reverse derivative and what it gave.
+/// A reverse derivative and its result.
 struct Reverse {
     module: Module,
     derivative: FunctionId,
@@ -320,7 +320,7 @@ impl Experiment<'_> {
         Ok(gradient)
     }
 
-    /// A derivative gives the results of the program and leaves its memory as the program does.
+    /// A derivative returns the results of the program and leaves its memory as the program does.
     fn primal_kept(&self, law: Law, what: &str, primal: &State) -> Result<(), Violation> {
         let same = if self.exact {
             self.outputs.same_bits(primal)
@@ -364,7 +364,7 @@ impl Experiment<'_> {
         })
     }
 
-    /// Several tangents at once are what they are alone.
+    /// Several directions have the same tangents together and alone.
     fn widths_agree(&self, forward: &Forward, more: &[State]) -> Result<(), Violation> {
         let law = Law::Width;
         let mut module = forward.module.clone();
@@ -395,7 +395,7 @@ impl Experiment<'_> {
         Ok(())
     }
 
-    /// The split derivative gives what the combined one gives.
+    /// The split derivative equals the combined one.
     fn split_agrees(&self, gradient: &State) -> Result<(), Violation> {
         let law = Law::Split;
         let mut module = self.module.clone();
@@ -429,7 +429,7 @@ impl Experiment<'_> {
             let detail = format!("split and combined gradients differ: {difference}");
             return Err(Violation::new(law, Kind::Wrong, detail));
         }
-        // What is differentiated at once adds up in another order.
+        // Loops that are differentiated at once add up in another order.
         self.close(law, "the gradient", &in_order, gradient)
     }
 
@@ -469,7 +469,7 @@ impl Experiment<'_> {
         self.close(law, "the gradient", &reverse.gradient, &gradient)
     }
 
-    /// Nobody looks at the memory that the program leaves, so that less of it need be written; the gradient is the same.
+    /// The program's memory is discarded, so less of it need be written; the gradient is the same.
     fn discarded(&self, expected: &State) -> Result<(), Violation> {
         let law = Law::Discarded;
         let mut module = self.module.clone();
@@ -522,7 +522,7 @@ fn refused(law: Law, what: &str, error: &Error) -> Violation {
     Violation::new(law, kind, format!("{what} refuses: {error}"))
 }
 
-/// A derivative verifies, and what its functions declare follows from their bodies, if that is so of the program's: what a program is told of its functions may be more.
+/// A derivative verifies, and its declared facts follow from the bodies of its functions, if that holds for the program: the program's facts may say more than its bodies show.
 fn verified(
     law: Law,
     program: &Module,

@@ -92,7 +92,7 @@ fn defined_functions(module: &Module) -> Vec<FunctionId> {
         .collect()
 }
 
-/// Another version of a program verifies and does what the program does.
+/// A transformed program verifies and does what the original does.
 pub fn keeps_meaning(
     law: Law,
     pass: &str,

@@ -9,9 +9,9 @@ pub fn verifies(subject: &Subject) -> Result<(), Violation> {
         .map_err(|error| Violation::invalid(Law::Verify, "the program", &error))
 }
 
-/// Printing and parsing gives a program that verifies and prints the same.
+/// A printed and parsed program verifies and prints the same.
 ///
-/// Equal texts mean equal programs: names, flags, facts, constants and the order of operations all stand in the text.
+/// Equal texts mean equal programs: names, flags, facts, constants and the order of operations are all in the text.
 pub fn round_trip(subject: &Subject) -> Result<(), Violation> {
     let text = print_module(&subject.module);
     let parsed = parse_module(&text).map_err(|error| {

@@ -1,4 +1,4 @@
-//! The changes that may make a program smaller. None of them looks at what the program means: the caller tries them.
+//! Edits that may make a program smaller. They ignore the program's meaning: the caller tries them.
 
 use super::visit;
 use ferrozyme_ir::{
@@ -7,7 +7,7 @@ use ferrozyme_ir::{
 };
 use std::collections::HashMap;
 
-/// What stands for the results of an operation that is removed.
+/// The replacement for the results of a removed operation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stand {
     /// Zeros.
@@ -70,7 +70,7 @@ pub(super) fn unwrap(function: &mut Function, region: Region, op: Op, which: usi
         _ => return false,
     };
     let initial = match data.opcode {
-        // The counter is what it starts from.
+        // The counter becomes its start value.
         Opcode::For => std::iter::once(data.operands[0])
             .chain(data.operands[3..].iter().copied())
             .collect(),
@@ -139,8 +139,8 @@ pub(super) fn simplify_operand(
     true
 }
 
-/// Removes operations without effect whose results nobody uses, so that one step of the search is enough for a chain;
-/// gives how many.
+/// Removes operations without effect whose results are unused, so that one step of the search handles a chain;
+/// returns how many.
 pub(super) fn remove_unused(module: &mut Module) -> usize {
     let mut removed = 0;
     for function in module.functions.values_mut() {

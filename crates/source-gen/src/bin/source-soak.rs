@@ -1,4 +1,4 @@
-//! Runs random Rust or C functions through the whole product, as many as asked for.
+//! Runs random Rust or C functions through the whole product, as many as requested.
 //!
 //! ```text
 //! cargo run --release -p ferrozyme-source-gen --bin source-soak -- --language rust --count 1000 --seed 1
@@ -25,7 +25,7 @@ struct Arguments {
     /// How many functions to run.
     #[arg(long, default_value_t = 200)]
     count: u64,
-    /// The seed of the first; the others follow it.
+    /// The seed of the first program; the others follow.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// How many functions are compiled at a time.
@@ -105,7 +105,7 @@ fn main() -> anyhow::Result<ExitCode> {
             summary.right,
             summary.failed.len()
         );
-        // Whoever reads a log sees how far it came, also if it is stopped.
+        // The log shows the progress, also if the run is stopped.
         if bar.is_hidden() {
             println!("{} of {}: {state}", bar.position(), plan.count);
         }

@@ -126,7 +126,7 @@ impl Writer {
             parameters: parameters.clone(),
             result: result.clone(),
             recursive,
-            // Not callable by others while it is written.
+            // Not callable by other functions while it is being written.
             depth: 0,
         });
         let scope = std::mem::replace(
@@ -240,7 +240,7 @@ impl Writer {
         parts
     }
 
-    /// A double of what is in scope, so that what was made matters.
+    /// A double computed from the scope, so that all values matter.
     pub(super) fn summary(&mut self) -> Tree {
         let double = self.double(3);
         let mut sum = Tree::Float(trees!["(", double, ")"]);

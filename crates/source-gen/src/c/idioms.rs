@@ -210,7 +210,7 @@ impl Writer {
         ])
     }
 
-    /// A function that is given a function and what it shall know.
+    /// A function that takes a function and its context.
     fn callback(&mut self) -> Tree {
         let [tag, function, apply, context, result] =
             ["S", "h", "h", "v", "v"].map(|prefix| self.name(prefix));

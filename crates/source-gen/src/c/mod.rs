@@ -50,7 +50,7 @@ enum Interface {
     Doubles,
     /// `void root(const double *x, double *y)`.
     Output,
-    /// `double root(double *x)`, which changes what it is given.
+    /// `double root(double *x)`, which changes its argument.
     InPlace,
 }
 

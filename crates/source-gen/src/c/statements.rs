@@ -18,7 +18,7 @@ impl Writer {
             .collect()
     }
 
-    /// Statements in a scope of their own, which release what they allocate.
+    /// Statements in a scope of their own, which free what they allocate.
     fn block(&mut self, depth: usize) -> Vec<Tree> {
         let variables = self.scope.variables.len();
         let owned = std::mem::take(&mut self.scope.owned);
@@ -568,7 +568,7 @@ impl Writer {
         Tree::List(parts)
     }
 
-    /// `return`, `break` or `continue` under a condition. What is allocated is not released then, as in many a program.
+    /// `return`, `break` or `continue` under a condition. Memory allocated before leaks then, as in many programs.
     fn early_exit(&mut self) -> Tree {
         let condition = self.condition();
         if self.scope.loops > 0 && self.random.percent(60) {

@@ -1,4 +1,4 @@
-//! What the generator of C programs knows while it writes: names, structs, helpers, and what is in scope.
+//! The state of the generator of C programs: names, structs, helpers, and the scope.
 
 use crate::tree::Tree;
 use crate::trees;
@@ -13,9 +13,9 @@ pub(super) struct Writer {
     pub(super) helpers: Vec<Helper>,
     /// Constant arrays: name and length.
     pub(super) tables: Vec<(String, usize)>,
-    /// Global variables, each of which the root sets first.
+    /// Global variables; the root sets each of them first.
     pub(super) globals: Vec<Variable>,
-    /// What is in scope.
+    /// The scope.
     pub(super) scope: Scope,
     /// How many more nodes may be written before everything is made as short as possible.
     pub(super) budget: i64,
@@ -24,13 +24,13 @@ pub(super) struct Writer {
     names: usize,
 }
 
-/// What is in scope of the function that is being written.
+/// The scope of the current function.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scope {
     pub(super) variables: Vec<Variable>,
-    /// What the function returns.
+    /// The function's result type.
     pub(super) result: Option<Kind>,
-    /// What the function has allocated and must release.
+    /// Memory that the function has allocated and must free.
     pub(super) owned: Vec<String>,
     /// In how many loops the place is; `continue` must not skip what ends one.
     pub(super) loops: usize,
@@ -38,18 +38,18 @@ pub(super) struct Scope {
     pub(super) recursion: Option<(usize, String)>,
 }
 
-/// What a variable is.
+/// The type of a variable.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Kind {
     /// `double`.
     Double,
     /// `int`, small and not negative.
     Int,
-    /// An array of doubles, or a pointer to so many.
+    /// An array of doubles, or a pointer to this many.
     Doubles(usize),
     /// A struct, by its position.
     Struct(usize),
-    /// An array of structs, or a pointer to so many.
+    /// An array of structs, or a pointer to this many.
     Structs(usize, usize),
     /// `double (*)(double)`.
     Function,
@@ -69,7 +69,7 @@ pub(super) struct Variable {
 pub(super) struct Struct {
     /// Its name with `struct`.
     pub(super) name: String,
-    /// How its fields are reached from a value, and what they are.
+    /// The access path and types of its fields.
     pub(super) fields: Vec<(String, Kind)>,
     /// The field that points to the next element of a list.
     pub(super) next: Option<String>,
@@ -81,7 +81,7 @@ pub(super) struct Helper {
     /// Its name as it is called.
     pub(super) name: String,
     pub(super) parameters: Vec<Parameter>,
-    /// What it returns: doubles and structs in numbers are pointers to allocated memory.
+    /// Its result: several doubles or structs are a pointer to allocated memory.
     pub(super) result: Kind,
     pub(super) recursive: bool,
     /// From which depth of calls on it may be called.
@@ -93,9 +93,9 @@ pub(super) struct Helper {
 pub(super) enum Parameter {
     /// By value.
     Value(Kind),
-    /// `const double *`, of so many.
+    /// `const double *`, to this many.
     Input(usize),
-    /// `double *`, of so many.
+    /// `double *`, to this many.
     Output(usize),
     /// A pointer to a struct.
     Pointer(usize),
@@ -125,7 +125,7 @@ impl Writer {
         format!("{prefix}{}", self.names)
     }
 
-    /// Counts what is written; false once it is enough.
+    /// Counts written statements; false once the budget is spent.
     pub(super) fn spend(&mut self) -> bool {
         self.budget -= 1;
         self.budget > 0
@@ -147,7 +147,7 @@ impl Writer {
         }
     }
 
-    /// One of the variables that satisfy a condition; what was made last is used most.
+    /// One of the variables that satisfy a condition, recent ones more often.
     pub(super) fn variable(&mut self, condition: impl Fn(&Variable) -> bool) -> Option<Variable> {
         let all = self.globals.iter().chain(&self.scope.variables);
         let fitting: Vec<&Variable> = all.filter(|variable| condition(variable)).collect();
@@ -167,7 +167,7 @@ impl Writer {
         self.variable(|variable| variable.kind == *kind && (variable.mutable || !mutable))
     }
 
-    /// Doubles in memory, of which there are enough.
+    /// Doubles in memory, at least this many.
     pub(super) fn doubles(&mut self, count: usize, mutable: bool) -> Option<(String, usize)> {
         let found = self.variable(|variable| {
             matches!(variable.kind, Kind::Doubles(length) if length >= count)
@@ -188,7 +188,7 @@ impl Writer {
         });
     }
 
-    /// Adds an item that others use by its name.
+    /// Adds an item that other code uses by its name.
     pub(super) fn item(&mut self, name: &str, parts: Vec<Tree>) {
         self.items.push(Tree::Item {
             name: Some(name.to_owned()),
@@ -197,7 +197,7 @@ impl Writer {
         });
     }
 
-    /// What a function says of its inlining.
+    /// The inlining attribute of a function.
     pub(super) fn inlining(&mut self) -> Tree {
         match self.choose(&[(50, 0), (10, 1), (40, 2)]) {
             0 => Tree::Optional(trees!["__attribute__((noinline))\n"]),

@@ -6,7 +6,7 @@ use crate::tree::Tree;
 use crate::trees;
 
 impl Writer {
-    /// A statement that changes the value at a place, which nobody else may use meanwhile.
+    /// A statement that changes the value at a place, which must not be borrowed.
     pub(super) fn change(&mut self, of: &Type, place: &str, depth: usize) -> Tree {
         self.without(place, |writer| writer.change_hidden(of, place, depth))
     }

@@ -154,7 +154,7 @@ impl Writer {
         Tree::Float(trees![format!("{name}["), index, format!(" % {length}]")])
     }
 
-    /// A small number that is no float.
+    /// A small number that is not a float.
     pub(super) fn count(&mut self) -> Tree {
         if self.random.percent(50)
             && let Some(variable) = self.variable(|_, variable| variable.of == Type::Count)

@@ -6,7 +6,7 @@ use crate::tree::Tree;
 use crate::trees;
 
 impl Writer {
-    /// A float made of the value at a place, which is not changed.
+    /// A float computed from the value at a place, which is not changed.
     pub(super) fn fold(&mut self, of: &Type, place: &str, depth: usize) -> Tree {
         self.spend();
         if depth > 0
@@ -341,7 +341,7 @@ impl Writer {
         Tree::Float(trees![format!("{name}(&{place})")])
     }
 
-    /// A call of a function that is told where the value is.
+    /// A call of a function that takes the place of the value.
     fn fold_by_helper(&mut self, of: &Type, place: &str) -> Tree {
         let parameter = super::writer::Parameter::Reference(of.clone());
         self.call_with(&Type::Float, &[(parameter, format!("&{place}"))])

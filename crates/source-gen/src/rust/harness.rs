@@ -1,4 +1,4 @@
-//! Calls value, gradient and directional derivatives of each function, compares them with finite differences and each other, and prints what it found.
+//! Calls value, gradient and directional derivatives of each function, compares them with finite differences and each other, and prints the result.
 
 /// A function and how to call it.
 struct Case {

@@ -114,7 +114,7 @@ impl Writer {
         let name = self.name("h");
         let mut parameters = first.to_vec();
         let recursive = first.is_empty() && self.random.percent(15);
-        // What a function makes should depend on something.
+        // The result of a function should depend on its inputs.
         if self.random.percent(80) {
             parameters.push(Parameter::Value(Type::Float));
         }
@@ -132,7 +132,7 @@ impl Writer {
             parameters: parameters.clone(),
             result: of.clone(),
             recursive,
-            // Not callable by others while it is written.
+            // Not callable by other functions while it is being written.
             depth: 0,
         });
         let scope = std::mem::replace(
@@ -207,7 +207,7 @@ impl Writer {
     pub(super) fn bounded_result(&mut self) -> Tree {
         let float = self.float(1);
         let mut sum = Tree::Float(trees!["(", float, ")"]);
-        // What was made should matter.
+        // All values should matter.
         let variables = self.scope.variables.clone();
         for variable in variables.iter().rev().take(6) {
             let chance = if variable.mutable { 90 } else { 35 };
@@ -223,7 +223,7 @@ impl Writer {
     fn result(&mut self, of: &Type) -> Tree {
         let wanted = of.clone();
         let made = self.variable(|_, variable| {
-            // What is not behind a reference can be given away.
+            // A value that is not behind a reference can be moved.
             variable.of == wanted && variable.place.starts_with('v')
         });
         match made {

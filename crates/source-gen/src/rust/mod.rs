@@ -60,7 +60,7 @@ enum Interface {
     Output,
     /// `(x: &mut [f64]) -> f64`.
     InPlace,
-    /// A closure given to `grad` and `jvp`.
+    /// A closure that is passed to `grad` and `jvp`.
     Closure,
 }
 

@@ -259,7 +259,7 @@ impl Writer {
         let kind = self.random.below(4);
         let closure = |writer: &mut Writer| {
             let argument = writer.name("a");
-            // It keeps copies of floats, so that what is in scope can be changed while it lives.
+            // It copies floats, so that variables in scope can be changed while it lives.
             let body = writer.within_closure(|writer| {
                 let floats = |variable: &Variable| {
                     writer.types.is_copy(&variable.of) && !variable.place.contains('*')
@@ -271,7 +271,7 @@ impl Writer {
                     .into_iter()
                     .filter(floats)
                     .collect();
-                // What may be called from within may hold references.
+                // A function that is called from within may hold references.
                 writer.scope.callables.clear();
                 writer.with(&argument, &Type::Float, false, |writer| writer.float(2))
             });
@@ -344,7 +344,7 @@ impl Writer {
         tree
     }
 
-    /// A closure that changes what it captures.
+    /// A closure that changes its captures.
     fn mutating_closure(&mut self, depth: usize) -> Tree {
         let (name, argument) = (self.name("c"), self.name("a"));
         let (a, b) = (self.float(1), self.float(1));

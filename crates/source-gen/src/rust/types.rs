@@ -45,7 +45,7 @@ pub(super) struct Struct {
 pub(super) struct Enum {
     /// Its name.
     pub(super) name: String,
-    /// Its variants and what they hold.
+    /// Its variants and their fields.
     pub(super) variants: Vec<(String, Vec<Type>)>,
 }
 

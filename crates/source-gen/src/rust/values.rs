@@ -39,7 +39,7 @@ impl Writer {
                 // Made, changed, and handed on.
                 let value = self.construct(of, next);
                 let name = self.name("t");
-                // What is around it may be borrowed already.
+                // The surrounding value may be borrowed already.
                 let change = self.within_closure(|writer| writer.change(of, &name, next));
                 let printed = self.types.print(of);
                 Tree::List(trees![
@@ -220,7 +220,7 @@ impl Writer {
         }
     }
 
-    /// A vector made of the elements of another.
+    /// A vector made from the elements of another.
     fn mapped(&mut self, element: &Type, depth: usize) -> Tree {
         let source = self.variable(|_, variable| {
             matches!(variable.of, Type::Vec(_) | Type::Array(..) | Type::Slice(_))

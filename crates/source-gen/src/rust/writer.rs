@@ -1,4 +1,4 @@
-//! What the generator of Rust programs knows while it writes: names, types, helpers, and what is in scope.
+//! The state of the generator of Rust programs: names, types, helpers, and the scope.
 
 use super::types::{Enum, Struct, Trait, Type, Types};
 use crate::tree::Tree;
@@ -15,7 +15,7 @@ pub(super) struct Writer {
     pub(super) helpers: Vec<Helper>,
     /// Arrays of floats that are constant: the name and the length.
     pub(super) tables: Vec<(String, usize)>,
-    /// What is in scope.
+    /// The scope.
     pub(super) scope: Scope,
     /// How many more nodes may be written before everything is made as short as possible.
     pub(super) budget: i64,
@@ -24,14 +24,14 @@ pub(super) struct Writer {
     names: usize,
 }
 
-/// What is in scope of the function that is being written.
+/// The scope of the current function.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scope {
-    /// Variables and what they are bound to.
+    /// Variables and their bindings.
     pub(super) variables: Vec<Variable>,
     /// Names that can be called with a float and return one.
     pub(super) callables: Vec<String>,
-    /// What the function returns.
+    /// The function's result type.
     pub(super) result: Option<Type>,
     /// In how many loops the place is.
     pub(super) loops: usize,
@@ -106,7 +106,7 @@ impl Writer {
         format!("{prefix}{}", self.names)
     }
 
-    /// Counts what is written; false once it is enough.
+    /// Counts written statements; false once the budget is spent.
     pub(super) fn spend(&mut self) -> bool {
         self.budget -= 1;
         self.budget > 0
@@ -153,7 +153,7 @@ impl Writer {
         if fitting.is_empty() {
             return None;
         }
-        // What was made last is used most.
+        // Recent variables are used most.
         let count = fitting.len();
         let recent = count.min(4);
         let index = match self.random.percent(60) {
@@ -190,7 +190,7 @@ impl Writer {
         written
     }
 
-    /// Writes something while a variable is borrowed, so that nobody reads or changes it.
+    /// Writes something while a variable is borrowed, so that it is neither read nor changed.
     pub(super) fn without<R>(&mut self, place: &str, write: impl FnOnce(&mut Writer) -> R) -> R {
         let before = self.scope.variables.clone();
         let root = root_of(place);
@@ -202,7 +202,7 @@ impl Writer {
         written
     }
 
-    /// Writes something within a closure: what is in scope can be read only.
+    /// Writes something within a closure: variables in scope can only be read.
     pub(super) fn within_closure<R>(&mut self, write: impl FnOnce(&mut Writer) -> R) -> R {
         let before = self.scope.clone();
         self.scope.closure = true;
@@ -397,7 +397,7 @@ impl Writer {
         self.call_depth = depth;
     }
 
-    /// Adds an item that others use by its name.
+    /// Adds an item that other code uses by its name.
     pub(super) fn item(&mut self, name: &str, parts: Vec<Tree>) {
         self.items.push(Tree::Item {
             name: Some(name.to_owned()),
@@ -406,7 +406,7 @@ impl Writer {
         });
     }
 
-    /// What a function says of its inlining.
+    /// The inlining attribute of a function.
     pub(super) fn inlining(&mut self) -> Tree {
         match self.choose(&[(50, 0), (10, 1), (40, 2)]) {
             0 => Tree::Optional(trees!["#[inline(never)]\n"]),

@@ -3,7 +3,7 @@
 use crate::verdict::Finding;
 use std::collections::HashMap;
 
-/// What the messages say of each program, by its number. Programs have files of their own: `f12.rs`, `f12.c`.
+/// The messages about each program, by its number. Each program has files of its own: `f12.rs`, `f12.c`.
 pub(super) fn blame(messages: &str) -> HashMap<usize, Finding> {
     let mut findings: HashMap<usize, Finding> = HashMap::new();
     for message in split(messages) {
@@ -15,7 +15,7 @@ pub(super) fn blame(messages: &str) -> HashMap<usize, Finding> {
     findings
 }
 
-/// What the messages say of a program that was compiled alone.
+/// The messages about a program that was compiled alone.
 pub(super) fn blame_alone(messages: &str) -> Finding {
     let finding = split(messages).first().and_then(|message| {
         let finding = classify(message);
@@ -28,7 +28,7 @@ pub(super) fn blame_alone(messages: &str) -> Finding {
 fn classify(message: &str) -> Finding {
     let kind = kind_of(message);
     let bug = message.contains("bug in Ferrozyme") || message.contains("panicked at");
-    // What has no code of ours is a complaint of the language's own compiler.
+    // An error without one of our codes comes from the language's own compiler.
     let refusal = message.contains("[FZ");
     match (bug, refusal) {
         (true, _) => Finding::Crashed(kind),
@@ -56,7 +56,7 @@ fn split(messages: &str) -> Vec<&str> {
         .collect()
 }
 
-/// The number of the program that a message is about: where its derivative was requested, or else the first of its files that is named.
+/// The number of the program that a message is about: the place of its request, or else the first of its files that is named.
 fn program_of(message: &str) -> Option<usize> {
     let requested = message
         .find("requested at ")

@@ -1,4 +1,4 @@
-//! Runs a compiled group of programs and reads what it prints.
+//! Runs a compiled group of programs and parses its output.
 
 use super::{RUN_LIMIT, Workshop, is_late};
 use crate::verdict::{Finding, Point};
@@ -6,7 +6,7 @@ use anyhow::Context;
 use std::collections::HashMap;
 use std::path::Path;
 
-/// Runs programs of a group, by their numbers. Those that take the process with them do not stop the others.
+/// Runs programs of a group, by their numbers. A program that crashes the process does not stop the others.
 pub(super) fn run_group(
     workshop: &Workshop,
     executable: &Path,
@@ -14,7 +14,7 @@ pub(super) fn run_group(
 ) -> anyhow::Result<HashMap<usize, Finding>> {
     let mut findings = HashMap::new();
     let mut rest = programs.to_vec();
-    // Errors that valgrind finds are told apart by the process they are found in.
+    // Errors of valgrind are attributed by the process in which they occur.
     let at_once = if workshop.valgrind { 1 } else { rest.len() };
     while !rest.is_empty() {
         let now: Vec<usize> = rest.iter().copied().take(at_once).collect();
@@ -27,7 +27,7 @@ pub(super) fn run_group(
             }
             false => {
                 let mut command = workshop.command(RUN_LIMIT, executable);
-                // Memory that nobody has written, or that was released, holds no zeros.
+                // Uninitialised and freed memory is filled with nonzero bytes.
                 command.env("MALLOC_PERTURB_", "165");
                 command
             }
@@ -44,7 +44,7 @@ pub(super) fn run_group(
             let errors = String::from_utf8_lossy(&output.stderr).into_owned();
             let how = match is_late(&output) {
                 true => Finding::Slow("the program does not come to an end".into()),
-                // Derivatives that cannot be had may also stop the program, with a message.
+                // A refusal may also stop the program at run time, with a message.
                 false if errors.contains("Ferrozyme: ") => {
                     let message = errors.split("Ferrozyme: ").nth(1).unwrap_or_default();
                     let line = message.lines().next().unwrap_or_default();
@@ -79,7 +79,7 @@ pub(super) fn run_group(
     Ok(findings)
 }
 
-/// What was printed.
+/// The parsed output.
 struct Printed {
     findings: HashMap<usize, Finding>,
     /// The program that was under way at the end.

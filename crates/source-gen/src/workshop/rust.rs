@@ -89,7 +89,7 @@ fn executable(
         .join(format!("g{round}_{index}"))
 }
 
-/// Removes what was built of the groups, so that the disk does not fill up and old binaries are not taken for new ones.
+/// Removes the build output of the groups, so that the disk does not fill up and old binaries are not run as new ones.
 fn clean(workshop: &Workshop, profile: &str) {
     let folder = workshop.folder.join("target").join(profile);
     for place in [
@@ -107,7 +107,7 @@ fn clean(workshop: &Workshop, profile: &str) {
                 && name[1..].starts_with(|letter: char| letter.is_ascii_digit());
             if is_group || name.starts_with("groups-") {
                 let path = entry.path();
-                // What is gone already need not be removed.
+                // Files that are gone need not be removed.
                 let _ = std::fs::remove_dir_all(&path).or_else(|_| std::fs::remove_file(&path));
             }
         }

@@ -1,4 +1,4 @@
-//! Laws of what must not matter: how the reverse sweep comes by values, which calls are inlined, the order of functions.
+//! Laws of choices that must not matter: the caching plan, which calls are inlined, the order of functions.
 
 use super::{Experiment, Kind, Law, Violation};
 use crate::laws::passes::{optimise_module_with, reverse_functions};
@@ -7,7 +7,7 @@ use ferrozyme_diff::{Caching, Choices};
 use ferrozyme_ir::{FunctionId, Module};
 use ferrozyme_opt::{InlinePolicy, Inlining, OptimiseOptions, inline_calls};
 
-/// The ways to make a reverse derivative besides the usual one.
+/// Alternative choices for a reverse derivative.
 const WAYS: [(Caching, bool, bool); 7] = [
     (Caching::Save, false, false),
     (Caching::Recompute, true, false),
@@ -19,7 +19,7 @@ const WAYS: [(Caching, bool, bool); 7] = [
 ];
 
 impl Experiment<'_> {
-    /// The gradient is the same whatever is saved, recomputed or reversed ahead. Each program tries some of the ways.
+    /// The gradient is the same whatever is saved, recomputed or differentiated at once. Each program tries some choices.
     pub(super) fn choices_agree(&self, gradient: &State, seed: u64) -> Result<(), Violation> {
         let law = Law::Choices;
         for way in [seed, seed / WAYS.len() as u64 + seed + 1] {
@@ -38,8 +38,8 @@ impl Experiment<'_> {
         Ok(())
     }
 
-    /// Both derivatives are the same whichever calls were inlined, and in whichever order functions stand. Each program tries some of the
-    /// ways.
+    /// Both derivatives do not depend on which calls were inlined, nor on the order of functions. Each program tries some
+    /// choices.
     pub(super) fn inlining_agrees(
         &self,
         tangent: &State,

@@ -44,7 +44,7 @@ impl Experiment<'_> {
         Ok((smooth, of_v, of_w))
     }
 
-    /// Reverse over forward gives the same H·v.
+    /// Reverse over forward yields the same H·v.
     pub(super) fn reverse_over_forward(
         &self,
         forward: &Forward,
@@ -62,7 +62,7 @@ impl Experiment<'_> {
         self.close(law, "H·v", of_v, &product)
     }
 
-    /// Reverse over reverse gives the same H·w.
+    /// Reverse over reverse yields the same H·w.
     pub(super) fn reverse_over_reverse(
         &self,
         reverse: &Reverse,
@@ -229,7 +229,7 @@ fn arguments_of(inputs: &Inputs) -> impl Iterator<Item = (&Argument, bool)> {
     inputs.arguments.iter().zip(inputs.active.iter().copied())
 }
 
-/// Seeds of zero for the program's own results, which a first derivative gives before anything else.
+/// Seeds of zero for the program's own results, which a first derivative returns before anything else.
 fn no_seeds(module: &Module, function: FunctionId, given: &[Datum], inputs: &Inputs) -> Vec<Datum> {
     let params = module.functions[function].params.iter().skip(given.len());
     params
@@ -238,7 +238,7 @@ fn no_seeds(module: &Module, function: FunctionId, given: &[Datum], inputs: &Inp
         .collect()
 }
 
-/// The gradient that a reverse derivative of a first derivative gives.
+/// The gradient that a reverse derivative of a first derivative computes.
 fn second_gradient(
     machine: &ferrozyme_ir::interpret::Machine<'_>,
     inputs: &Inputs,

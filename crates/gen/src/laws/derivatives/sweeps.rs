@@ -111,9 +111,9 @@ pub(super) fn reverse_sweep(
     Ok((primal, gradient))
 }
 
-/// What a split derivative gives.
+/// The results of a split derivative.
 pub(super) struct SplitSweep {
-    /// The program's outputs, as the augmented function gives them.
+    /// The program's outputs, as the augmented function returns them.
     pub(super) primal: State,
     /// The gradient.
     pub(super) gradient: State,
