@@ -19,7 +19,7 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Reads a problem: the file has one camera, point, weight and feature, which stand for all.
+    /// Reads a problem: the file has one camera, point, weight and feature, which are replicated.
     ///
     /// # Errors
     /// If the file is bad.
@@ -54,7 +54,7 @@ impl Instance {
         errors
     }
 
-    /// The same in the place of what is there.
+    /// The same, overwriting earlier results.
     pub fn write_errors(&self, errors: &mut Vec<f64>) {
         let count = self.observations.len();
         errors.resize(3 * count, 0.0);
@@ -78,7 +78,7 @@ impl Instance {
         matrix
     }
 
-    /// The same in the place of what a matrix holds.
+    /// The same, overwriting a matrix.
     pub fn write_jacobian(&self, matrix: &mut SparseMatrix<f64>) {
         matrix.clear();
         let count = self.observations.len();
@@ -141,7 +141,7 @@ impl Instance {
         matrix
     }
 
-    /// The same in the place of what a matrix holds.
+    /// The same, overwriting a matrix.
     pub fn write_jacobian_by_hand(&self, matrix: &mut SparseMatrix<f64>) {
         matrix.clear();
         let [first_point, first_weight] = self.firsts();
@@ -197,7 +197,7 @@ fn project(camera: &Camera, point: &[f64; 3]) -> [f64; 2] {
     [focal * x * distortion + u0, focal * y * distortion + v0]
 }
 
-/// Turns a vector about an axis, by as much as the axis is long.
+/// Rotates a vector about an axis, by the length of the axis.
 fn rotate(axis: &[f64; 3], x: &[f64; 3]) -> [f64; 3] {
     let square = dot(axis, axis);
     if square == 0.0 {

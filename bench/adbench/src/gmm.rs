@@ -26,7 +26,7 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Reads a problem; with `replicated` the file has one point, which stands for all.
+    /// Reads a problem; with `replicated` the file has one point, which is replicated.
     ///
     /// # Errors
     /// If the file is bad.
@@ -242,7 +242,7 @@ fn log_gamma_of_half(n: u64) -> f64 {
     value
 }
 
-/// The gradient as one would derive it: all of a point's terms are at hand when their weights are known.
+/// The gradient as one would derive it by hand: all terms of a point are known when their weights are.
 fn add_gradient_by_hand(
     instance: &Instance,
     d_alphas: &mut [f64],

@@ -236,7 +236,7 @@ impl Instance {
         jacobian
     }
 
-    /// Minus what each error's vertex or triangle does.
+    /// Subtracts the contribution of each error's vertex or triangle.
     fn write_column(&self, moved: &[[f64; 3]], column: &mut [f64]) {
         for (i, (&to, error)) in self
             .correspondences
@@ -362,7 +362,7 @@ impl<'a> Posed<'a> {
     }
 }
 
-/// Adds what a bone does to each vertex, as much as the vertex follows it.
+/// Adds the contribution of a bone to each vertex, by the vertex's weight.
 fn add_moved(
     model: &Model,
     bone: usize,
@@ -453,7 +453,7 @@ fn turned_by(turn: &[[f64; 3]; 3], x: &[f64; 3]) -> [f64; 3] {
     std::array::from_fn(|i| turn[i][0] * x[0] + turn[i][1] * x[1] + turn[i][2] * x[2])
 }
 
-/// `WIDTH` directions of so many numbers one after the other; from `first` on each is a unit vector.
+/// `WIDTH` directions of this many numbers in a row; from `first` on each is a unit vector.
 fn unit_directions<const WIDTH: usize>(count: usize, first: usize) -> Vec<f64> {
     let mut directions = vec![0.0; WIDTH * count];
     for i in 0..count {

@@ -105,7 +105,7 @@ impl Problem {
         })
     }
 
-    /// What the objective computes, into memory that earlier calls have left.
+    /// The value of the objective, written to memory of earlier calls.
     pub fn objective(&self, result: &mut Vec<f64>) {
         match self {
             Problem::Gmm(instance) => *result = vec![instance.objective()],

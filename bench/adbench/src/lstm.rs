@@ -13,7 +13,7 @@ pub struct Instance {
     pub main: Vec<f64>,
     /// Weights of the input, weights of the output, bias of the output.
     pub extra: Vec<f64>,
-    /// For each layer what is hidden, then the cell.
+    /// For each layer the hidden state, then the cell state.
     pub state: Vec<f64>,
     pub sequence: Vec<f64>,
 }
@@ -146,7 +146,7 @@ fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// What the backward pass needs of one number at one time in one layer.
+/// What the backward pass needs of one number at one time step in one layer.
 #[derive(Clone, Copy, Default)]
 struct Kept {
     x: f64,

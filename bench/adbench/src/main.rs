@@ -32,7 +32,7 @@ struct Arguments {
     /// Leave out the instances with two and a half million points.
     #[arg(long)]
     small: bool,
-    /// Count the processor's time instead of the clock's, for machines that others use as well (Linux).
+    /// Measure processor time instead of wall-clock time, for machines with other load (Linux).
     #[arg(long)]
     processor_time: bool,
     /// Write the table to this file as well.

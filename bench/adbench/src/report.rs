@@ -1,10 +1,10 @@
-//! What was measured, as a table and as a chart.
+//! The measurements, as a table and as a chart.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::fmt::Write as _;
 
-/// What was measured for one instance: seconds, and bytes in use at most besides the instance.
+/// The measurements of one instance: seconds, and peak bytes besides the instance.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// The objective that it is an instance of.

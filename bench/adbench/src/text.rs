@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// What is wrong with a file.
+/// An error in a file.
 #[derive(Debug)]
 pub struct BadFile {
     path: PathBuf,

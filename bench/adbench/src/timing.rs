@@ -56,7 +56,7 @@ fn run_time() -> Option<f64> {
 pub struct Protocol {
     /// A batch takes this many seconds at least.
     pub batch_seconds: f64,
-    /// At most so many batches.
+    /// The maximum number of batches.
     pub batches: u32,
     /// No further batch is begun after this many seconds.
     pub total_seconds: f64,

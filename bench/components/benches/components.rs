@@ -4,7 +4,7 @@
 //! printed for those only and the file is left alone. Four things are measured for each component:
 //! - the forward pass,
 //! - the hand-written backward pass, which uses what the forward pass kept,
-//! - Ferrozyme's derivative when nobody wants the outputs (`DuplicatedOnly`): it computes again what it needs of the forward pass,
+//! - Ferrozyme's derivative with discarded outputs (`DuplicatedOnly`): it recomputes what it needs of the forward pass,
 //! - Ferrozyme's derivative with the outputs: forward and backward pass in one.
 //!
 //! Bytes are counted by the allocator while the derivative runs, plus what the forward pass keeps in the caller's memory.
@@ -42,7 +42,7 @@ fn measure(criterion: &mut Criterion, component: &mut dyn Component) {
             bencher.iter_custom(|iterations| {
                 let mut total = Duration::ZERO;
                 for _ in 0..iterations {
-                    // Derivatives consume the seed, so it is restored, outside of what is measured.
+                    // Derivatives consume the seed, so it is restored, outside the measured time.
                     component.seed();
                     let start = Instant::now();
                     run(component);
@@ -76,7 +76,7 @@ fn bytes(count: usize) -> String {
     }
 }
 
-/// As [`bytes`], where somebody counts.
+/// As [`bytes`], if memory is counted.
 fn counted(count: Option<usize>) -> String {
     count.map_or_else(|| "–".to_string(), bytes)
 }

@@ -1,4 +1,4 @@
-//! Causal attention with several heads, as in llm.c: queries, keys and values of a token stand side by side in `input`.
+//! Causal multi-head attention, as in llm.c: queries, keys and values of a token are contiguous in `input`.
 
 use crate::sum_of_products;
 use ferrozyme::autodiff_reverse;

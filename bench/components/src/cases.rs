@@ -14,7 +14,7 @@ pub trait Component {
     fn seed(&mut self);
     /// Runs the hand-written backward pass, after a forward pass.
     fn backward_by_hand(&mut self);
-    /// Runs Ferrozyme's derivative with outputs that nobody wants.
+    /// Runs Ferrozyme's derivative with discarded outputs.
     fn backward(&mut self);
     /// Runs Ferrozyme's derivative with outputs.
     fn forward_and_backward(&mut self);
@@ -149,7 +149,7 @@ impl Component for Product {
             Order::Outputs => matrix_product::backward,
             Order::Inputs => projection::backward,
         };
-        // SAFETY: nobody reads the output afterwards without a forward pass.
+        // SAFETY: the output is not read afterwards without a forward pass.
         unsafe {
             backward(
                 &self.input,
@@ -270,7 +270,7 @@ impl Component for Attention {
     }
 
     fn backward(&mut self) {
-        // SAFETY: nobody reads the outputs afterwards without a forward pass.
+        // SAFETY: the outputs are not read afterwards without a forward pass.
         unsafe {
             attention::backward(
                 &self.input,
@@ -389,7 +389,7 @@ impl Component for LayerNorm {
     }
 
     fn backward(&mut self) {
-        // SAFETY: nobody reads the outputs afterwards without a forward pass.
+        // SAFETY: the outputs are not read afterwards without a forward pass.
         unsafe {
             layer_norm::backward(
                 &self.input,
@@ -480,7 +480,7 @@ impl Component for Gelu {
     }
 
     fn backward(&mut self) {
-        // SAFETY: nobody reads the output afterwards without a forward pass.
+        // SAFETY: the output is not read afterwards without a forward pass.
         unsafe {
             gelu::backward(
                 &self.input,
@@ -579,7 +579,7 @@ impl Component for CrossEntropy {
     }
 
     fn backward(&mut self) {
-        // SAFETY: nobody reads the outputs afterwards without a forward pass.
+        // SAFETY: the outputs are not read afterwards without a forward pass.
         unsafe {
             cross_entropy::backward(
                 &self.logits,
@@ -678,7 +678,7 @@ impl Component for Loss {
     }
 
     fn backward(&mut self) {
-        // SAFETY: nobody reads the outputs afterwards without a forward pass.
+        // SAFETY: the outputs are not read afterwards without a forward pass.
         unsafe {
             loss::backward(
                 &self.logits,

@@ -1,4 +1,4 @@
-//! Layer norm: rows are brought to mean 0 and variance 1, then scaled and shifted.
+//! Layer norm: rows are normalised to mean 0 and variance 1, then scaled and shifted.
 
 use crate::sum_of_products;
 use ferrozyme::autodiff_reverse;

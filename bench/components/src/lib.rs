@@ -5,7 +5,7 @@
 //! are at least as fast: where llm.c relies on `-Ofast` to vectorise a sum, [`sum_of_products`] keeps sixteen partial sums, and
 //! where llm.c takes quadratic time (softmax) or a second transcendental function (GELU), the shorter formula is used.
 //!
-//! Every backward pass adds to the gradients that it is given. Nothing here uses threads.
+//! Every backward pass adds to the gradients in its arguments. Nothing here uses threads.
 
 pub mod attention;
 pub mod cases;

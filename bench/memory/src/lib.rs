@@ -1,9 +1,9 @@
-//! Counts the memory in use, so that derivatives can be held to what they may take.
+//! Counts the memory in use, so that tests can limit the memory of derivatives.
 //!
 //! Derivatives allocate by the C library's allocator, not by Rust's: its functions are replaced here by ones that count and pass everything on.
 //! That is known to work with glibc; elsewhere nothing is counted. A program that depends on this crate has its memory counted from its first moment on.
 
-/// How many bytes more than before were in use at once while some work was done, by all threads; none where nobody counts.
+/// The peak of additional bytes in use while some work was done, by all threads; none where memory is not counted.
 pub fn peak_of<R>(work: impl FnOnce() -> R) -> (R, Option<usize>) {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
@@ -42,7 +42,7 @@ mod counting {
     }
 
     fn noted(pointer: *mut c_void) -> *mut c_void {
-        // SAFETY: null, or what the allocator has just given.
+        // SAFETY: null, or a pointer that the allocator has just returned.
         let size = unsafe { malloc_usable_size(pointer) };
         let now = IN_USE.fetch_add(size, Ordering::Relaxed) + size;
         PEAK.fetch_max(now, Ordering::Relaxed);
@@ -50,7 +50,7 @@ mod counting {
     }
 
     fn forget(pointer: *mut c_void) {
-        // SAFETY: null, or what the allocator has given and not yet taken back.
+        // SAFETY: null, or a live pointer of the allocator.
         let size = unsafe { malloc_usable_size(pointer) };
         IN_USE.fetch_sub(size, Ordering::Relaxed);
     }
@@ -68,10 +68,10 @@ mod counting {
 
     #[unsafe(no_mangle)]
     unsafe extern "C" fn realloc(pointer: *mut c_void, size: usize) -> *mut c_void {
-        // SAFETY: null, or what the allocator has given and not yet taken back.
+        // SAFETY: null, or a live pointer of the allocator.
         let before = unsafe { malloc_usable_size(pointer) };
         let again = unsafe { __libc_realloc(pointer, size) };
-        // Where there is no more memory, the old stays.
+        // If there is no more memory, the old memory stays valid.
         if !again.is_null() || size == 0 {
             IN_USE.fetch_sub(before, Ordering::Relaxed);
         }

@@ -1,7 +1,7 @@
-//! Builds operations where a cursor stands: at the end of a region, unless told otherwise.
+//! Builds operations at a cursor: by default at the end of a region.
 //!
-//! The builder checks in debug builds what it cheaply can; the verifier checks everything. It does not simplify:
-//! that is the optimiser's work.
+//! In debug builds the builder checks what is cheap to check; the verifier checks everything. The builder does not simplify:
+//! that is the optimiser's task.
 //!
 //! ```
 //! use ferrozyme_ir::{Builder, Function, Opcode, Type};
@@ -20,15 +20,15 @@ use crate::types::{Scalar, Type};
 use crate::{FunctionId, GlobalId, Location};
 use smallvec::SmallVec;
 
-/// Makes operations of a function and inserts them.
+/// Creates operations of a function and inserts them.
 pub struct Builder<'f> {
     /// The function that is being built.
     pub function: &'f mut Function,
-    /// Where operations go.
+    /// The insertion point.
     pub cursor: Cursor,
-    /// What source location they get.
+    /// The source location of new operations.
     pub location: Option<Location>,
-    /// What flags floating-point operations get.
+    /// The flags of new floating-point operations.
     pub float_flags: Flags,
 }
 
@@ -54,17 +54,17 @@ impl<'f> Builder<'f> {
         Builder::new(function, region)
     }
 
-    /// The region that operations go to.
+    /// The region of the insertion point.
     pub fn region(&self) -> Region {
         self.cursor.region()
     }
 
-    /// Goes to the end of a region; gives the place where it was before.
+    /// Moves to the end of a region; returns the previous insertion point.
     pub fn go_to_end(&mut self, region: Region) -> Cursor {
         std::mem::replace(&mut self.cursor, Cursor::at_end(region))
     }
 
-    /// Runs `build` with the builder at the end of another region, and comes back.
+    /// Runs `build` with the builder at the end of another region, and moves back.
     pub fn inside<R>(&mut self, region: Region, build: impl FnOnce(&mut Self) -> R) -> R {
         let outer = self.go_to_end(region);
         let result = build(self);
@@ -72,7 +72,7 @@ impl<'f> Builder<'f> {
         result
     }
 
-    /// Inserts an operation that no region holds.
+    /// Inserts an operation that is in no region.
     pub fn insert(&mut self, op: Op) {
         self.cursor.insert(self.function, op);
     }
@@ -238,7 +238,7 @@ impl<'f> Builder<'f> {
         self.value(Opcode::Stack, &[bytes], Payload::Align(align), Type::PTR)
     }
 
-    /// Memory on the heap, from Ferrozyme's own allocator.
+    /// Heap memory, from Ferrozyme's own allocator.
     pub fn alloc(&mut self, bytes: Value, align: Alignment, zeroed: bool) -> Value {
         let payload = Payload::Alloc {
             align,
@@ -248,7 +248,7 @@ impl<'f> Builder<'f> {
         self.value(Opcode::Alloc, &[bytes], payload, Type::PTR)
     }
 
-    /// Releases memory of Ferrozyme's own allocator.
+    /// Frees memory of Ferrozyme's own allocator.
     pub fn free(&mut self, address: Value) -> Op {
         let payload = Payload::Free {
             align: Alignment::ONE,
@@ -338,7 +338,7 @@ impl<'f> Builder<'f> {
         self.op(Opcode::Trap, &[], Payload::Message(message.into()), &[])
     }
 
-    /// Stops the program by a call that does not come back.
+    /// Stops the program by a call that does not return.
     pub fn trap_call(&mut self, callee: FunctionId, args: &[Value]) -> Op {
         self.op(Opcode::Trap, args, Payload::Callee(callee), &[])
     }

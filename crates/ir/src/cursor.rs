@@ -1,8 +1,8 @@
 //! A place between the operations of a region, where operations are inserted, moved and removed.
 //!
-//! To find the place of an operation and to insert there takes time in proportion to the region's length. A pass that changes many places of a region takes
-//! all operations out of it ([`Function::take_ops`]) and appends them again, with what is new between them, by a builder at its end or with
-//! [`Function::append`]; a pass that only removes operations says which ones stay ([`Function::retain_ops`]).
+//! Finding an operation and inserting before it takes time proportional to the region's length. A pass that edits many places of a region takes
+//! all operations out of it ([`Function::take_ops`]) and appends them again, with new ones in between, by a builder at its end or with
+//! [`Function::append`]. A pass that only removes operations filters them ([`Function::retain_ops`]).
 //!
 //! ```
 //! use ferrozyme_ir::{Builder, Cursor, Function, Opcode, Type};
@@ -17,11 +17,11 @@
 
 use crate::function::{Function, Op, Region};
 
-/// A place between the operations of a region. It stays where it is when something is inserted or removed behind it; what changes before it makes it invalid.
+/// A place between the operations of a region. Insertions and removals after it keep it valid; those before it make it invalid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cursor {
     region: Region,
-    /// How many operations stand before it; none at the end, however many these become.
+    /// The number of operations before it; none at the end of the region, however long that becomes.
     position: Option<usize>,
 }
 
@@ -78,7 +78,7 @@ impl Cursor {
         self.region
     }
 
-    /// The operation behind it.
+    /// The operation after it.
     pub fn op(self, function: &Function) -> Option<Op> {
         function.regions[self.region]
             .ops
@@ -86,7 +86,7 @@ impl Cursor {
             .copied()
     }
 
-    /// Inserts an operation that no region holds, and stays behind it.
+    /// Inserts an operation that is in no region, and moves past it.
     pub fn insert(&mut self, function: &mut Function, op: Op) {
         let ops = &mut function.regions[self.region].ops;
         match &mut self.position {
@@ -98,7 +98,7 @@ impl Cursor {
         }
     }
 
-    /// Inserts operations that no region holds, and stays behind them.
+    /// Inserts operations that are in no region, and moves past them.
     pub fn insert_all(&mut self, function: &mut Function, inserted: Vec<Op>) {
         let ops = &mut function.regions[self.region].ops;
         match &mut self.position {
@@ -111,7 +111,7 @@ impl Cursor {
         }
     }
 
-    /// Takes the operation behind it out of the region.
+    /// Removes the operation after it from the region.
     ///
     /// # Panics
     /// At the end of the region.
@@ -120,7 +120,7 @@ impl Cursor {
         function.regions[self.region].ops.remove(position)
     }
 
-    /// Puts operations that no region holds in the place of the one behind it, and stays behind them.
+    /// Replaces the operation after it by operations that are in no region, and moves past them.
     ///
     /// # Panics
     /// At the end of the region.
@@ -132,19 +132,19 @@ impl Cursor {
 }
 
 impl Function {
-    /// Takes all operations out of a region, to be appended again as a pass sees fit.
+    /// Takes all operations out of a region; the pass appends them again.
     pub fn take_ops(&mut self, region: Region) -> Vec<Op> {
         let ops = &mut self.regions[region].ops;
         let room = Vec::with_capacity(ops.len());
         std::mem::replace(ops, room)
     }
 
-    /// Puts an operation that no region holds at the end of a region.
+    /// Appends an operation that is in no region to a region.
     pub fn append(&mut self, region: Region, op: Op) {
         self.regions[region].ops.push(op);
     }
 
-    /// Removes the operations of a region for which `keep` says no. It is asked in their order, and may change the function, but not this region.
+    /// Removes the operations of a region for which `keep` returns false. It is called in their order, and may change the function, but not this region.
     pub fn retain_ops(&mut self, region: Region, mut keep: impl FnMut(&mut Function, Op) -> bool) {
         let mut ops = std::mem::take(&mut self.regions[region].ops);
         ops.retain(|&op| keep(self, op));
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
     use crate::{Builder, Type};
 
-    /// A body with `count` operations that are told apart by their numbers.
+    /// A body with `count` operations that are distinguished by their numbers.
     fn numbered(count: usize) -> (Function, Region, Vec<Op>) {
         let mut function = Function::define("f", vec![Type::PTR.into()], vec![]);
         let (region, pointer) = (function.body(), function.arguments()[0]);

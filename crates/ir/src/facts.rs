@@ -1,6 +1,6 @@
-//! What is known of operations, values and parameters beyond their meaning.
+//! Facts about operations, values and parameters beyond their meaning (LLVM: attributes and flags).
 //!
-//! Facts may be forgotten but never invented: dropping one costs speed, adding a false one costs correctness.
+//! Facts may be dropped but never invented: dropping one costs speed, adding a false one makes programs wrong.
 
 use std::fmt;
 
@@ -66,7 +66,7 @@ impl Flags {
         Flags(self.0 & other.0)
     }
 
-    /// The flags that are not among others.
+    /// The flags without others.
     pub const fn without(self, other: Flags) -> Flags {
         Flags(self.0 & !other.0)
     }
@@ -112,7 +112,7 @@ impl fmt::Display for Range {
     }
 }
 
-/// What the bytes behind a pointer are: the front end's description of an argument.
+/// The types of the bytes behind a pointer: the front end's description of an argument.
 ///
 /// `[f64]` is an array of doubles; `[0: f64, 8: ptr [f32], 16: i64; 24]` an array of structures of 24 bytes.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -128,9 +128,9 @@ pub struct Layout {
 pub struct Field {
     /// Where it starts, in bytes.
     pub offset: u64,
-    /// What it is.
+    /// Its type.
     pub scalar: crate::Scalar,
-    /// What a pointer points to, if that is known.
+    /// The layout behind a pointer, if known.
     pub pointee: Option<Box<Layout>>,
 }
 
@@ -159,10 +159,10 @@ impl fmt::Display for Layout {
     }
 }
 
-/// What is known of a parameter.
+/// Facts about a parameter.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ParamFacts {
-    /// During the call, what is reached through this pointer is reached through no other.
+    /// `noalias`: during the call, memory that is accessed through this pointer is accessed through no other.
     pub noalias: bool,
     /// The callee does not write through this pointer.
     pub readonly: bool,
@@ -170,13 +170,13 @@ pub struct ParamFacts {
     pub writeonly: bool,
     /// The callee keeps no copy of this pointer.
     pub nocapture: bool,
-    /// What the memory behind this pointer holds when the callee returns is of no interest to anyone.
+    /// The memory behind this pointer is not read after the callee returns.
     pub discarded: bool,
-    /// The pointer is a multiple of this; 1 says nothing.
+    /// The alignment of the pointer; 1 for unknown.
     pub align: Alignment,
     /// The smallest and largest value of an integer.
     pub range: Option<Range>,
-    /// What the bytes behind the pointer are.
+    /// The types of the bytes behind the pointer.
     pub layout: Option<Layout>,
 }
 
@@ -195,7 +195,7 @@ impl Alignment {
             .then(|| Alignment(bytes.trailing_zeros() as u8))
     }
 
-    /// What a value of this type is aligned to when nothing else is said.
+    /// The default alignment of a value of this type.
     pub fn natural(ty: crate::Type) -> Alignment {
         Alignment(ty.scalar().bytes().trailing_zeros() as u8)
     }
@@ -212,10 +212,10 @@ impl Default for Alignment {
     }
 }
 
-/// What a function does to memory that its caller can see, and that was there before the call.
+/// The effects of a function on memory that existed before the call and that its caller can see.
 ///
-/// Memory that the function makes itself is not counted, though it may leave pointers to it in what it writes, or return them; but a function that does not write makes none
-/// that anybody sees.
+/// Memory that the function allocates does not count, though the function may store or return pointers to it. But a function that does not write allocates no memory
+/// that its caller can see.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum MemoryEffect {
     /// It neither reads nor writes it.
@@ -236,25 +236,25 @@ impl MemoryEffect {
         matches!(self, MemoryEffect::Args | MemoryEffect::Any)
     }
 
-    /// Whether memory may be reached that no argument points to.
+    /// Whether memory may be accessed that no argument points to.
     pub fn reaches_beyond_arguments(self) -> bool {
         matches!(self, MemoryEffect::Read | MemoryEffect::Any)
     }
 }
 
-/// What is known of a function.
+/// Facts about a function.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct FunctionFacts {
-    /// What it does to memory.
+    /// Its memory effects.
     pub memory: MemoryEffect,
     /// It never returns.
     pub noreturn: bool,
-    /// It always returns, without trap or endless loop, so that an unused call may go.
+    /// It always returns, without trap or endless loop, so an unused call may be removed.
     pub willreturn: bool,
-    /// Nothing that goes through it carries a derivative.
+    /// It is inactive: its results and writes carry no derivative.
     pub inactive: bool,
-    /// It is inactive, and may write numbers and pointers that are computed with afterwards: as constants, which memory with a shadow cannot be told.
+    /// It is inactive, and may write numbers and pointers that are used afterwards: as constants, which memory with a shadow cannot represent.
     pub writes_constants: bool,
-    /// It is not to be inlined.
+    /// It must not be inlined.
     pub noinline: bool,
 }

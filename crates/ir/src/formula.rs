@@ -1,6 +1,6 @@
 //! Formulas of derivatives: small expression trees that are written, printed and simplified like mathematics.
 //!
-//! A [`Formula`] speaks of one operation: of its operands ([`X`], [`Y`], [`Z`], the whole number [`N`]) and of its
+//! A [`Formula`] is about one operation: its operands ([`X`], [`Y`], [`Z`], the integer [`N`]) and its
 //! results ([`R`], [`S`], the exponent [`E`]). Operators build it, so that a table of them reads as a book would have it:
 //!
 //! ```
@@ -9,8 +9,8 @@
 //! assert_eq!(where_(less(X, 0.0), -ONE, ONE).to_string(), "where(x < 0, -1, 1)");
 //! ```
 //!
-//! Whatever builds a formula folds constants on the way; `1·x` is `x` and, since that is what a derivative means by it, `0·x` is 0.
-//! [`Formula::specialise`] puts constants in the place of operands and so tells what a derivative really depends on.
+//! Constructors fold constants; `1·x` is `x` and, as a derivative requires, `0·x` is 0.
+//! [`Formula::specialise`] replaces operands by constants, which shows what a derivative really depends on.
 
 use crate::builder::Builder;
 use crate::function::{Payload, Value, float_from_bits, float_to_bits};
@@ -22,7 +22,7 @@ use std::fmt;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 use std::sync::Arc;
 
-/// What a formula can speak of.
+/// A variable of a formula.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Variable {
     /// The first operand.
@@ -41,7 +41,7 @@ pub enum Variable {
     E,
 }
 
-/// Where a variable is found.
+/// The position of a variable.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Place {
     /// Operand of this index.
@@ -107,7 +107,7 @@ impl Variable {
     }
 }
 
-/// What is known of an operation when a formula is applied to it.
+/// What is known of an operation when a formula is applied to it: types and constants.
 #[derive(Clone, Debug)]
 pub struct Known<'a> {
     /// The type in which floats are computed.
@@ -133,7 +133,7 @@ impl Formula {
         *self == ZERO
     }
 
-    /// Calls `visit` for each variable, as often as it stands there.
+    /// Calls `visit` for each occurrence of a variable.
     pub fn for_each_variable(&self, visit: &mut impl FnMut(Variable)) {
         if let Formula::Variable(variable) = self {
             visit(*variable);
@@ -143,7 +143,7 @@ impl Formula {
         }
     }
 
-    /// The formulas that this one is made of directly.
+    /// The direct subformulas.
     pub fn parts(&self) -> &[Formula] {
         match self {
             Formula::Apply(_, parts) => parts,
@@ -156,7 +156,7 @@ impl Formula {
         }
     }
 
-    /// The formula with what is known put in place and folded.
+    /// The formula with known operands replaced, and folded.
     pub fn specialise(&self, known: &Known<'_>) -> Formula {
         match self {
             Formula::Variable(variable) => {
@@ -223,8 +223,8 @@ impl Formula {
     }
 }
 
-/// Applies an operation and rounds a folded constant as the operation itself would. What would become infinite or zero
-/// by that is left to be computed.
+/// Applies an operation and rounds a folded constant as the operation itself would. A result that would become infinite or zero
+/// by that is not folded.
 fn apply_rounded(opcode: Opcode, parts: Vec<Formula>, scalar: Scalar) -> Formula {
     let unfolded = Formula::Apply(opcode, parts.clone().into());
     match apply(opcode, parts) {
@@ -302,12 +302,12 @@ pub fn equal(a: impl Into<Formula>, b: impl Into<Formula>) -> Formula {
     compare(FloatPredicate::Oeq, a.into(), b.into())
 }
 
-/// Whether a number is none.
+/// Whether a number is NaN.
 pub fn is_nan(a: Formula) -> Formula {
     compare(FloatPredicate::Uno, a.clone(), a)
 }
 
-/// Whether a whole number is this one.
+/// Whether an integer equals this one.
 pub fn is_integer(a: Formula, number: i64) -> Formula {
     compare_integers(IntPredicate::Eq, a, Formula::Integer(number))
 }
@@ -458,7 +458,7 @@ impl FormulaWriter {
         }
     }
 
-    /// The value of a formula, given the values of its variables. What was emitted before is used again, so it must be visible.
+    /// The value of a formula, given the values of its variables. Earlier results are reused, so they must be visible.
     pub fn emit(
         &mut self,
         b: &mut Builder<'_>,
@@ -507,7 +507,7 @@ impl fmt::Display for Formula {
     }
 }
 
-/// How tightly the surroundings bind: what binds less needs parentheses there.
+/// The binding strength of the context: an operator that binds less tightly needs parentheses there.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Binding {
     Loosest,
@@ -515,7 +515,7 @@ enum Binding {
     Compare,
     Sum,
     Product,
-    /// The right side of a quotient, or what a sign stands before.
+    /// The right side of a quotient, or the operand of a sign.
     Tight,
 }
 

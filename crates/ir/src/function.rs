@@ -27,20 +27,20 @@ entity_impl!(Op, "op");
 pub struct Region(u32);
 entity_impl!(Region, "region");
 
-/// What a value is.
+/// The data of a value.
 #[derive(Clone, Debug)]
 pub struct ValueData {
     /// Its type.
     pub ty: Type,
-    /// Where it comes from.
+    /// Its definition.
     pub def: ValueDef,
-    /// What it is called in the text form; numbers serve where there is no name.
+    /// Its name in the text form; values without one are numbered.
     pub name: Option<Box<str>>,
-    /// Between which limits an integer lies.
+    /// The range of an integer.
     pub range: Option<Range>,
 }
 
-/// Where a value comes from.
+/// The definition of a value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ValueDef {
     /// Result `index` of an operation.
@@ -68,7 +68,7 @@ pub enum Constant {
     Bits(u128),
     /// The bits of each lane of a vector whose lanes differ.
     Lanes(Box<[u128]>),
-    /// No value in particular. Whatever is computed from it is `undef` too; to branch on it or use it as an address is an error.
+    /// `undef`: an arbitrary value. Results computed from it are `undef` too; to branch on it or use it as an address is an error.
     Undef,
     /// The address of a global.
     Global(GlobalId),
@@ -76,22 +76,22 @@ pub enum Constant {
     Function(FunctionId),
 }
 
-/// What an operation is.
+/// The data of an operation.
 #[derive(Clone, Debug)]
 pub struct OpData {
-    /// What it does.
+    /// The kind of operation.
     pub opcode: Opcode,
-    /// What it takes.
+    /// The operands.
     pub operands: SmallVec<[Value; 4]>,
-    /// What it gives.
+    /// The results.
     pub results: SmallVec<[Value; 2]>,
     /// The regions it holds.
     pub regions: SmallVec<[Region; 2]>,
-    /// What else determines it.
+    /// The rest of its definition.
     pub payload: Payload,
     /// Promises and permissions.
     pub flags: Flags,
-    /// Where it stands in the source.
+    /// Its source location.
     pub location: Option<Location>,
 }
 
@@ -115,12 +115,12 @@ pub enum Payload {
         align: Alignment,
         /// Whether it starts as zeros.
         zeroed: bool,
-        /// Which allocator it comes from; the empty name is Ferrozyme's own.
+        /// The allocator; the empty name is Ferrozyme's own.
         family: Box<str>,
     },
     /// `free`.
     Free {
-        /// The alignment that the memory was asked for with; 1 says nothing.
+        /// The alignment of the allocation; 1 for unknown.
         align: Alignment,
         /// Which allocator the memory goes back to.
         family: Box<str>,
@@ -137,7 +137,7 @@ pub enum Payload {
     Message(Box<str>),
 }
 
-/// What a region is.
+/// The data of a region.
 #[derive(Clone, Debug, Default)]
 pub struct RegionData {
     /// Parameters of the function, counter and carried values of `for`, carried values of `loop`.
@@ -151,12 +151,12 @@ pub struct RegionData {
 pub struct Param {
     /// Its type.
     pub ty: Type,
-    /// What is known of it.
+    /// Its facts.
     pub facts: ParamFacts,
 }
 
 impl Param {
-    /// Whether it leads to memory that is described as numbers, without floats and pointers, and that the function does not write.
+    /// Whether it points to memory that is described as integers, without floats and pointers, and that the function does not write.
     pub fn leads_to_constant_numbers(&self) -> bool {
         let is_number = |field: &crate::Field| field.scalar.is_int();
         let layout = self.facts.layout.as_ref();
@@ -185,15 +185,15 @@ pub struct Function {
     pub params: Vec<Param>,
     /// The types of its results.
     pub results: Vec<Type>,
-    /// What is known of it.
+    /// Its facts.
     pub facts: FunctionFacts,
     /// The outermost region, if the function is defined here.
     pub body: Option<Region>,
     /// All values.
     pub values: PrimaryMap<Value, ValueData>,
-    /// All operations, also those that no region holds any more.
+    /// All operations, including removed ones.
     pub ops: PrimaryMap<Op, OpData>,
-    /// All regions, also those that no operation holds any more.
+    /// All regions, including removed ones.
     pub regions: PrimaryMap<Region, RegionData>,
     constants: FxHashMap<(Type, Constant), Value>,
 }
@@ -214,7 +214,7 @@ impl Function {
         }
     }
 
-    /// A function with an empty body, whose arguments stand for the parameters.
+    /// A function with an empty body, whose arguments are the parameters.
     pub fn define(name: impl Into<String>, params: Vec<Param>, results: Vec<Type>) -> Function {
         let mut function = Function::declare(name, params, results);
         let types: Vec<Type> = function.params.iter().map(|param| param.ty).collect();
@@ -394,7 +394,7 @@ impl Function {
             .expect("a region ends in a terminator")
     }
 
-    /// Whether control never leaves this region by its end.
+    /// Whether control never reaches the end of this region.
     pub fn ends_in_trap(&self, region: Region) -> bool {
         self.ops[self.terminator(region)].opcode == Opcode::Trap
     }
@@ -465,7 +465,7 @@ pub fn float_from_bits(scalar: Scalar, raw: u128) -> Option<f64> {
     }
 }
 
-/// Rounds to single precision: exactly, or to the neighbour whose last bit is 1.
+/// Rounds to single precision: exactly, or to the odd neighbour.
 fn round_to_odd(value: f64) -> f32 {
     let nearest = value as f32;
     if value.is_nan() || f64::from(nearest) == value {

@@ -46,7 +46,7 @@ impl Token<'_> {
     }
 }
 
-/// What is wrong, and at which byte of the text.
+/// The message of an error, and its byte offset in the text.
 #[derive(Debug)]
 pub(crate) struct LexError {
     pub(crate) position: usize,
@@ -58,7 +58,7 @@ pub(crate) struct LexError {
 pub(crate) struct Lexer<'t> {
     text: &'t str,
     position: usize,
-    /// Within the brackets of a layout, `; 24]` gives the stride and is no comment.
+    /// In the brackets of a layout, `; 24]` is the stride and not a comment.
     pub(crate) in_layout: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Numbers, names and strings as they stand in the text form, in both directions.
+//! Prints and parses numbers, names and strings of the text form.
 //!
 //! What is written here reads back as exactly the same bits: floats as the shortest decimal that does, NaNs other than
 //! the usual quiet one as raw bits.
@@ -112,7 +112,7 @@ pub(crate) fn parse_integer(text: &str) -> Option<(bool, u128)> {
     }
 }
 
-/// Whether a character may stand in a name that is not quoted.
+/// Whether a character may occur in a name that is not quoted.
 pub(crate) fn is_name_character(character: char) -> bool {
     character.is_alphanumeric() || matches!(character, '_' | '.' | '\'' | '$')
 }

@@ -1,6 +1,6 @@
-//! The one table of what computes floats from floats, lane by lane: arithmetic and mathematical functions.
+//! The table of operations that compute floats from floats, lane by lane: arithmetic and mathematical functions.
 //!
-//! A row holds everything that is known of a function: its value, its derivative, where that is infinite, what it costs, its names in LLVM, C and Rust. All
+//! A row holds all properties of a function: its value, its derivative, where that is infinite, its cost, its names in LLVM, C and Rust. All
 //! else follows: the operation and its text form (`opcode.rs`), constant folding and the interpreter, derivatives (`diff::rules`), what is hoisted, cached and
 //! recomputed (`opt::speculation`, `opt::cost`), import and export (`import`, `export`), random programs (`gen`), the page `docs/mathematics.md`, and the tests that
 //! compare values with compiled code and derivatives with finite differences.
@@ -8,11 +8,11 @@
 //! Conventions where there is no derivative, or more than one: `√` at 0 has derivative 0; a tie of `fmax` goes to the
 //! first operand, a tie of `fmin` to the second; `|x|` at a zero has the sign of that zero as its derivative, which is the side that the zero comes from;
 //! `0^y` for `y ≥ 0` does not vary with `y`; `hypot` at the origin has derivative 0. Where one operand of `fmin` or `fmax` is NaN, the other is the result
-//! and gets the derivative. Elsewhere the formula is evaluated as it stands, and infinity or NaN says that there is no derivative.
+//! and gets the derivative. Elsewhere the formula is evaluated as written, and infinity or NaN says that there is no derivative.
 //!
-//! Where formulas for a derivative differ in what they read, the table has the one that reads fewest values (`exp` and
-//! `sqrt` read their result), unless that costs accuracy. Products are written so that factors which partial
-//! derivatives share come first: what is emitted computes them once.
+//! Of several formulas for a derivative, the table has the one that reads the fewest values (`exp` and
+//! `sqrt` read their result), unless that costs accuracy. Products are written so that factors shared by partial
+//! derivatives come first, and are computed once.
 
 mod rows;
 mod special;
@@ -40,18 +40,18 @@ const UNIT: Interval = (-1.0, 1.0);
 pub struct MathFunction {
     /// The operation that computes it.
     pub opcode: Opcode,
-    /// What it computes, in double precision.
+    /// Its value, in double precision.
     pub value: MathValue,
     derivative: fn() -> Derivative,
     /// What its derivative can be.
     pub slope: Slope,
     /// All that its (first) result can be, NaN aside.
     pub image: Interval,
-    /// What it costs.
+    /// Its cost.
     pub cost: MathCost,
-    /// LLVM's intrinsics for it, without `llvm.` and types. The first is what it becomes.
+    /// LLVM's intrinsics for it, without `llvm.` and types. The first is used for export.
     pub llvm: &'static [&'static str],
-    /// Names in C's library, in double precision. The first is what it becomes if LLVM has no intrinsic.
+    /// Names in C's library, in double precision. The first is used for export if LLVM has no intrinsic.
     pub c: &'static [&'static str],
     /// Further names in C's library that the standard leaves to programs, which may mean something else by them.
     pub not_reserved: &'static [&'static str],
@@ -94,7 +94,7 @@ pub enum Derivative {
     Steps,
 }
 
-/// What a derivative can be.
+/// Whether a derivative may be infinite.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Slope {
     /// Bounded, and the function is so cheap that it may be computed for nothing.
@@ -105,14 +105,14 @@ pub enum Slope {
     Infinite(&'static str),
 }
 
-/// What a function costs.
+/// The cost of a function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MathCost {
     /// An instruction.
     Simple,
     /// A slow instruction, or several.
     Slow,
-    /// What a library computes, for one number at a time.
+    /// The implementation of a function, for one number at a time.
     Call,
 }
 
@@ -222,7 +222,7 @@ fn inverse_or_zero(a: Formula) -> Formula {
     where_(equal(a.clone(), 0.0), ZERO, 1.0 / a)
 }
 
-/// `a` less the nearest multiple of 2, which is exact: the periods of what is computed of `π·a`.
+/// `a` minus the nearest multiple of 2, which is exact: reduces the argument of functions of `π·a` to one period.
 fn within_period(a: Formula) -> Formula {
     a.clone() - 2.0 * round_even(0.5 * a)
 }

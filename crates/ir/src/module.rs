@@ -50,14 +50,14 @@ pub struct Global {
     pub relocations: Vec<(u64, Symbol)>,
     /// Nothing in it carries a derivative.
     pub inactive: bool,
-    /// Code that is not seen here changes it between one derivative and the next: what pointers in it lead to then has no shadow.
+    /// Code outside the module may change it between two derivatives: memory that pointers in it point to then has no shadow.
     pub shared: bool,
     /// Each thread has one of its own. A function and its derivative run in one thread, so that its address is a constant to them.
     pub thread_local: bool,
     /// Where further objects begin, by ascending offset: no address in one of them is calculated from an address in another, except from that of the whole
     /// by a constant.
     pub parts: Vec<u64>,
-    /// What the bytes are.
+    /// The types of its bytes.
     pub layout: Option<crate::Layout>,
 }
 
@@ -70,7 +70,7 @@ pub enum Symbol {
     Global(GlobalId),
 }
 
-/// A derivative that the user gives for a function.
+/// A derivative rule that the user gives for a function.
 ///
 /// Each function it names takes as its last argument an `i64` whose bit `k` says that argument `k` of the primal is
 /// active (bit 63 speaks for all from there on); it need not compute derivatives for the others. A rule without `augment` whose

@@ -1,19 +1,19 @@
-//! The one table of operations. Those that compute floats from floats have theirs in `mathematics/rows.rs`, which is a part of this one.
+//! The table of operations. Those that compute floats from floats are in `mathematics/rows.rs`, which is a part of this table.
 //!
 //! From it follow the enum, the textual names, the documentation, and, through each
 //! operation's [`Form`], what the builder, printer, parser and verifier do with it.
 //! The textual name of an operation is its enum name in snake case.
 //!
-//! An operation with a shape of its own says in braces which operands it takes, in order: `..initial` stands for any number of them, `?size` for one or none.
-//! Behind them stand the payload, with the name of what it holds, and the regions in brackets. [`OpView`](crate::OpView) has the same names, and
-//! nothing else knows at which position an operand stands.
+//! An operation with its own shape lists its operands in braces, in order: `..initial` is any number of operands, `?size` is optional.
+//! After them come the payload, with its name, and the regions in brackets. [`OpView`](crate::OpView) has the same names, and
+//! no other code knows the position of an operand.
 
 use crate::mathematics::with_functions;
 use std::fmt;
 
-/// What operands and results an operation takes, and how it is written.
+/// The operands and results of an operation, and its syntax.
 ///
-/// `T` stands for the operation's type, which is written out in the text form.
+/// `T` is the operation's type, which is written out in the text form.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Form {
     /// `%r = op T %a`, on integers.
@@ -40,7 +40,7 @@ pub enum Form {
     FloatCompare,
     /// `%r = op T %a to U`.
     Cast,
-    /// An operation with a shape of its own, described where it stands in the table.
+    /// An operation with its own shape, described in the table.
     Special,
     /// An operation that holds regions.
     Structured,
@@ -61,7 +61,7 @@ macro_rules! operations {
         }
         pub(crate) use with_shapes;
 
-        /// What an operation does.
+        /// The kind of operation.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum Opcode {
             $($(#[doc = $math_doc])+ $math,)*
@@ -97,7 +97,7 @@ macro_rules! operations {
                 }
             }
 
-            /// What it does besides computing its results from its operands.
+            /// Its effect besides computing its results from its operands.
             pub fn effect(self) -> Effect {
                 match self {
                     $(Opcode::$math => Effect::Pure,)*
@@ -129,7 +129,7 @@ macro_rules! form {
     };
 }
 
-/// What an operation does besides computing its results from its operands.
+/// The effect of an operation besides computing its results from its operands.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Effect {
     /// Nothing: it may be repeated, moved and removed. It cannot fail.
@@ -144,9 +144,9 @@ pub enum Effect {
     Allocate,
     /// It ends the life of memory.
     Release,
-    /// Whatever its callee does.
+    /// The effect of its callee.
     Call,
-    /// Whatever its regions do.
+    /// The effects of its regions.
     Regions,
     /// It ends a region.
     Ends,

@@ -1,11 +1,11 @@
 //! Reads the text form of the IR.
 //!
 //! Two passes over the text: the first reads everything but the bodies, so that bodies may refer to any function and
-//! global of the module, wherever it stands; the second reads the bodies.
+//! global of the module, in any order; the second reads the bodies.
 //!
-//! The parser checks what the text says: syntax, names, and that an operand has the type that is written before it. A
-//! constant has the type that its place asks for. Everything else (what ends a region, what a condition may be) is
-//! the verifier's to check, so that malformed programs can be written down. No text makes the parser panic.
+//! The parser checks syntax, names, and that an operand has the type that is written before it. A
+//! constant has the type that its context requires. Everything else (what ends a region, what a condition may be) is
+//! checked by the verifier, so that malformed programs can be written down. No text makes the parser panic.
 //!
 //! The grammar, where `…,` repeats what is before it, with commas between:
 //!
@@ -66,14 +66,14 @@ pub fn parse_module(text: &str) -> Result<Module, ParseError> {
     Ok(parser.module)
 }
 
-/// What is wrong with a text, and where.
+/// An error in a text, and its position.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ParseError {
     /// The line, from 1 on.
     pub line: u32,
     /// The character of the line, from 1 on.
     pub column: u32,
-    /// What is wrong.
+    /// The message.
     pub message: String,
 }
 
@@ -87,7 +87,7 @@ impl std::error::Error for ParseError {}
 
 type Result<T, E = LexError> = std::result::Result<T, E>;
 
-/// A name in the text, and the byte at which it stands.
+/// A name in the text, and its byte offset.
 type Place<'t> = (Cow<'t, str>, usize);
 
 /// What calls need to know of a function.
@@ -609,7 +609,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// Consumes a token and gives it.
+    /// Consumes a token and returns it.
     fn advance(&mut self) -> Result<Token<'t>> {
         let (token, start) = self.lexer.next()?;
         self.start = start;
@@ -712,7 +712,7 @@ fn scalar_named(name: &str) -> Option<Scalar> {
         "ptr" => Scalar::Ptr,
         _ => {
             let digits = name.strip_prefix('i')?;
-            // `i08` and `i+8` are no other way to write `i8`.
+            // `i08` and `i+8` are not accepted for `i8`.
             let canonical = digits.starts_with(|first: char| matches!(first, '1'..='9'));
             let bits: u8 = digits.parse().ok()?;
             return (canonical && bits <= 128).then_some(Scalar::Int(bits));

@@ -1,7 +1,7 @@
 //! Writes the text form of the IR.
 //!
-//! What is written parses back ([`parse`](mod@crate::parse)) to the same module, and that prints as the same text. A malformed module
-//! prints too, with `?` where something is missing, because error messages show what is wrong.
+//! The text parses back ([`parse`](mod@crate::parse)) to the same module, which prints as the same text. A malformed module
+//! prints too, with `?` where something is missing, because error messages show it.
 //!
 //! A named value prints as its name; where two values of a function have the same name, the later one gets `_1`, `_2`,
 //! …. Values without a name are numbered in the order of the text.
@@ -37,12 +37,12 @@ pub fn print_function(module: &Module, function: FunctionId) -> String {
 
 /// One operation on one line, its regions as `{ … }`: for messages.
 ///
-/// It takes time in the size of the function; whoever prints many operations uses [`print_op_with`].
+/// It takes time proportional to the function's size; to print many operations, use [`print_op_with`].
 pub fn print_op(module: &Module, function: &Function, op: Op) -> String {
     print_op_with(module, function, &Names::of(function), op)
 }
 
-/// As [`print_op`], with the names of the function's values at hand.
+/// As [`print_op`], with the names of the function's values.
 pub fn print_op_with(module: &Module, function: &Function, names: &Names, op: Op) -> String {
     let mut printer = Printer::new(module, function, names);
     printer.op_line(op).expect(INFALLIBLE);

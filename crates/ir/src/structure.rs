@@ -1,14 +1,14 @@
-//! Who holds whom: the region of each operation, the operation of each region.
+//! Parent links: the region of each operation, the operation of each region.
 //!
-//! The IR stores only the way down (operations hold regions hold operations). Whoever needs the way up computes it
-//! once, in linear time; it is valid until operations move.
+//! The IR stores only the links down (operations hold regions hold operations). Code that needs the links up computes them
+//! once, in linear time; they are valid until operations move.
 
 use crate::function::{Function, Op, Region, Value, ValueDef};
 use crate::opcode::Opcode;
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 
-/// The way up from operations and regions, as of when it was computed.
+/// The parents of operations and regions, when this was computed.
 #[derive(Clone, Debug)]
 pub struct Structure {
     region_of: SecondaryMap<Op, PackedOption<Region>>,

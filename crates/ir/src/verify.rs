@@ -54,10 +54,10 @@ use std::fmt;
 /// How deep regions may nest: the depth to which passes may recurse.
 pub const MAX_NESTING: usize = 1000;
 
-/// What is wrong with a module, and where.
+/// An error in a module, and its location.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VerifyError {
-    /// What is wrong.
+    /// The message.
     pub message: String,
     /// In which function, without `@`; none for what concerns the module as a whole.
     pub function: Option<String>,
@@ -65,7 +65,7 @@ pub struct VerifyError {
     pub op: Option<Op>,
     /// That operation, as the text form has it.
     pub operation: Option<String>,
-    /// Where that stands in the source.
+    /// Its source location.
     pub location: Option<String>,
 }
 
@@ -101,7 +101,7 @@ pub fn verify_module(module: &Module) -> Result<(), Vec<VerifyError>> {
     }
 }
 
-/// Checks one function, assuming that the signatures of the others are right. The first error is reported.
+/// Checks one function, assuming that the signatures of the others are right. Returns the first error.
 pub fn verify_function(module: &Module, id: FunctionId) -> Result<(), VerifyError> {
     let Some(function) = module.functions.get(id) else {
         return Err(VerifyError {
@@ -152,7 +152,7 @@ impl Problem {
     }
 }
 
-/// A walk through the body in the order of the text, which knows at each point what is visible there.
+/// A walk through the body in the order of the text, which tracks the visible values.
 struct Walk<'a> {
     module: &'a Module,
     function: &'a Function,
@@ -166,7 +166,7 @@ struct Walk<'a> {
     seen_regions: EntitySet<Region>,
 }
 
-/// A region on the way from the body to this point.
+/// An open region at this point.
 struct Level {
     region: Region,
     /// The operation that holds it, and which of its regions it is.
@@ -247,7 +247,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Goes on behind a region: to the next region of the same operation, or behind that.
+    /// Continues after a region: with the next region of the same operation, or after the operation.
     fn leave(&mut self) -> Result<(), Problem> {
         let Some(level) = self.levels.pop() else {
             return Ok(());
@@ -282,7 +282,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Checks an operation but for what is inside its regions.
+    /// Checks an operation except for its regions.
     fn check(&mut self, op: Op, data: &OpData, last: bool) -> Result<(), String> {
         if let Some(location) = data.location
             && !self.module.locations.is_valid(location)

@@ -1,8 +1,8 @@
 //! Operations with their operands by name.
 //!
-//! [`OpData::view`] gives an operation as an [`OpView`], whose fields are what the row of the table in `opcode.rs` names; [`OpData::view_mut`] gives places to write
-//! instead of values. Where the operation is known, methods give single operands: `data.address()` of a load or a store. They panic for operations that
-//! have no such operand, and for those that no verifier would pass: both are bugs of the compiler.
+//! [`OpData::view`] returns an operation as an [`OpView`], whose fields are named in the operation's row in `opcode.rs`; [`OpData::view_mut`] returns mutable references
+//! instead of values. Where the operation is known, methods return single operands: `data.address()` of a load or a store. They panic for operations that
+//! have no such operand, and for operations that do not verify: both are bugs of the compiler.
 //!
 //! ```
 //! use ferrozyme_ir::{OpView, parse_module};
@@ -37,7 +37,7 @@ macro_rules! views {
         $($payload:ident $(($field:ident: $field_type:ty))? $((&$part:ident: $part_type:ty))?)?
         $([$($region:ident),+])?
     })*) => {
-        /// An operation with its operands by name. `V` stands for an operand, `L` for a list of them.
+        /// An operation with its operands by name. `V` is an operand, `L` a list of operands.
         #[allow(missing_docs, reason = "the names are those of the table in `opcode.rs`")]
         #[derive(Clone, Copy, Debug)]
         pub enum OpView<'a, V = Value, L = &'a [Value]> {
@@ -66,7 +66,7 @@ macro_rules! views {
         }
 
         impl<'a, V, L> OpView<'a, V, L> {
-            /// Gives each operand its name; none if there are too few, or payload or regions are not those of the operation.
+            /// Names each operand; none if there are too few, or payload or regions are not those of the operation.
             #[inline]
             fn name_operands(
                 opcode: Opcode,
@@ -236,7 +236,7 @@ impl OpData {
     /// The operation with its operands by name.
     ///
     /// # Panics
-    /// If it has too few operands, or payload or regions of another operation, which is a bug of whoever made it.
+    /// If it has too few operands, or payload or regions of another operation, which is a bug in the code that made it.
     pub fn view(&self) -> OpView<'_> {
         OpView::name_operands(
             self.opcode,
@@ -265,9 +265,9 @@ impl OpData {
     operands! {
         /// The address that memory is read, written or released at.
         address address_mut: Value, &mut Value { Load Store AtomicAdd Free }
-        /// What is stored or added to memory.
+        /// The value that is stored or added to memory.
         value value_mut: Value, &mut Value { Store AtomicAdd }
-        /// What the index of an `offset` counts from.
+        /// The base of an `offset`.
         base base_mut: Value, &mut Value { Offset }
         /// What an `offset` multiplies with its scale.
         index index_mut: Value, &mut Value { Offset }
@@ -275,27 +275,27 @@ impl OpData {
         size size_mut: Value, &mut Value { Stack Alloc Copy Move Fill }
         /// Where bytes go.
         destination destination_mut: Value, &mut Value { Copy Move Fill }
-        /// Where bytes come from.
+        /// The source of a copy.
         source source_mut: Value, &mut Value { Copy Move }
-        /// What decides a choice, a branch, or whether a loop goes on.
+        /// The condition of a `select`, an `if`, or a loop.
         condition condition_mut: Value, &mut Value { Select If Again }
         /// The address of the function that `call_indirect` calls.
         target target_mut: Value, &mut Value { CallIndirect }
-        /// What a function is called with.
+        /// The arguments of a call.
         arguments arguments_mut: &[Value], &mut [Value] { Call CallIndirect Trap }
         /// Where the counter of a `for` starts.
         from from_mut: Value, &mut Value { For }
-        /// What the counter of a `for` stays below.
+        /// The bound of a `for`'s counter, exclusive.
         to to_mut: Value, &mut Value { For }
-        /// What is added to the counter of a `for`.
+        /// The step of a `for`'s counter.
         step step_mut: Value, &mut Value { For }
-        /// What the carried values of a loop are at first.
+        /// The initial values of carried values.
         initial initial_mut: &[Value], &mut [Value] { For Loop }
-        /// What a region gives to the operation that holds it, or a function to its caller.
+        /// The operands of a `yield` or `return`, and the carried values of an `again`.
         values values_mut: &[Value], &mut [Value] { Yield Again Return }
     }
 
-    /// Where the counter of a `for` starts, what it stays below, and what is added to it.
+    /// The start, bound and step of a `for`'s counter.
     pub fn bounds(&self) -> [Value; 3] {
         match self.view() {
             OpView::For { from, to, step, .. } => [from, to, step],

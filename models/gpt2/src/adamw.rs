@@ -30,7 +30,7 @@ impl Default for Settings {
     }
 }
 
-/// What the optimiser remembers.
+/// The state of the optimiser.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AdamW {
     /// Steps taken.
@@ -102,7 +102,7 @@ impl AdamW {
 mod tests {
     use super::*;
 
-    /// Two steps, worked out by hand: the first goes by the rate in the gradient's direction, whatever its size.
+    /// Two steps, worked out by hand: the length of the first is the learning rate, whatever the size of the gradient.
     #[test]
     fn first_steps() {
         let settings = Settings {

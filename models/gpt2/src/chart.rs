@@ -56,7 +56,7 @@ fn draw_into(
     values.sort_by(f64::total_cmp);
     let median = values.get(values.len() / 2).copied().unwrap_or(1.0);
     let largest = values.last().copied().unwrap_or(1.0);
-    // A bar that is far longer than others ends at the border, so that the others are to be seen.
+    // A bar that is far longer than others is cut off at the border, so that the others stay visible.
     let longest = largest.min(6.0 * median).max(1e-9);
     let scale = f64::from(WIDTH - LEFT - 80) / longest;
 

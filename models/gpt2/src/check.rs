@@ -8,7 +8,7 @@ use crate::real::Real;
 use crate::tensors::{Activations, Parameters};
 use std::ops::Range;
 
-/// A model, and a batch to look at.
+/// A model, and a batch.
 pub struct Case<T> {
     /// The model's sizes.
     pub config: Config,
@@ -76,7 +76,7 @@ impl<T: Real> Case<T> {
         )
     }
 
-    /// The loss and its gradient, times `seed`, by a given function.
+    /// The loss and its gradient, times `seed`, computed by a function.
     pub fn gradient_by(&self, function: Gradient<T>, seed: T) -> (T, Vec<T>) {
         let mut grads = vec![T::ZERO; self.parameters.len()];
         let value = function(
@@ -132,7 +132,7 @@ pub fn compare<T: Real>(config: &Config, expected: &[T], actual: &[T]) -> Vec<Di
             let expected = &expected[range.clone()];
             let largest = expected.iter().fold(0.0, |m: f64, x| m.max(x.wide().abs()));
             let pairs = expected.iter().zip(&actual[range]);
-            // A difference that is no number must not get lost, as it would in `max`.
+            // `max` would drop a NaN.
             let difference = pairs.fold(0.0, |most: f64, (x, y)| {
                 let difference = (x.wide() - y.wide()).abs();
                 if difference > most || difference.is_nan() {

@@ -1,4 +1,4 @@
-//! The sizes of a model, and of the batch that it looks at.
+//! The sizes of a model, and of its batches.
 
 use ferrozyme::Differentiable;
 use thiserror::Error;

@@ -9,7 +9,7 @@ use std::path::Path;
 /// A line of the plot.
 #[derive(Clone, Debug)]
 pub struct Curve {
-    /// What the legend says.
+    /// Its name in the legend.
     pub name: String,
     /// Steps and losses.
     pub points: Vec<(f64, f64)>,

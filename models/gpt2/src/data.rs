@@ -6,13 +6,13 @@ use crate::files::{FileError, Problem, tokens};
 use std::fs;
 use std::path::Path;
 
-/// A text of the project's own, to train on where there is no other.
+/// A text that comes with the project, for training without a data file.
 pub const OWN_TEXT: &str = include_str!("../text/own.txt");
 
 /// The most tokens that are set aside for validation.
 const VALIDATION: usize = 32_768;
 
-/// Tokens to train on, and others to see how well it went.
+/// Tokens for training, and others for validation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Data {
     /// To train on.

@@ -42,7 +42,7 @@ impl Encoding {
         }
     }
 
-    /// The bytes that a token stands for: none for the end of a text.
+    /// The bytes of a token: none for the end of a text.
     pub fn bytes(self, token: u32) -> Vec<u8> {
         if token == self.end_of_text() {
             return Vec::new();
@@ -53,7 +53,7 @@ impl Encoding {
         }
     }
 
-    /// The text of tokens. Ends of texts are blank lines; bytes that are no text show as �.
+    /// The text of tokens. Ends of texts are blank lines; bytes that are not valid UTF-8 show as �.
     pub fn decode(self, tokens: &[u32]) -> String {
         let mut bytes = Vec::new();
         for &token in tokens {

@@ -11,7 +11,7 @@ use crate::real::Real;
 use crate::tensors::{Activations, Parameters};
 use std::thread;
 
-/// Who wrote the backward pass.
+/// The kind of backward pass: automatic or hand-written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backward {
     /// Ferrozyme.
@@ -26,7 +26,7 @@ pub struct Engine<T> {
     batch: Batch,
     backward: Backward,
     shares: Vec<Share<T>>,
-    /// Gradients of all shares but the first, which adds to the caller's. Empty until gradients are asked for.
+    /// Gradients of all shares but the first, which adds to the caller's. Empty until a gradient is requested.
     other_grads: Vec<Vec<T>>,
 }
 
@@ -34,7 +34,7 @@ pub struct Engine<T> {
 struct Share<T> {
     batch: Batch,
     activations: Vec<T>,
-    /// Empty until gradients are asked for.
+    /// Empty until a gradient is requested.
     activation_grads: Vec<T>,
 }
 
@@ -99,7 +99,7 @@ impl<T: Real> Engine<T> {
         })
     }
 
-    /// The mean loss of a batch, and its gradient, which takes the place of what was in `grads`.
+    /// The mean loss of a batch, and its gradient, which overwrites `grads`.
     pub fn gradient(
         &mut self,
         parameters: &[T],

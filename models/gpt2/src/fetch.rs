@@ -10,9 +10,9 @@ use std::path::Path;
 /// A public file.
 #[derive(Clone, Copy, Debug)]
 pub struct Download {
-    /// What it is called here.
+    /// Its name on the command line.
     pub name: &'static str,
-    /// What it is called on disk.
+    /// Its file name.
     pub file: &'static str,
     /// Where it is.
     pub server: &'static str,
@@ -22,7 +22,7 @@ pub struct Download {
     pub checksum: &'static str,
 }
 
-/// All files that can be had.
+/// All files that can be fetched.
 pub const DOWNLOADS: [Download; 2] = [
     Download {
         name: "tinyshakespeare",
@@ -82,7 +82,7 @@ pub fn is_there(path: &Path, checksum: &str) -> Result<bool, FileError> {
     attempt().map_err(|error| Problem::Io(error).at(path))
 }
 
-/// Reads to the end, passes on what comes, and returns its SHA-256 in hexadecimal.
+/// Reads to the end, passes on the bytes, and returns their SHA-256 in hexadecimal.
 fn checksum_of(
     reader: &mut impl Read,
     mut each: impl FnMut(&[u8]) -> io::Result<()>,

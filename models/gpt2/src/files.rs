@@ -17,7 +17,7 @@ use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// What is wrong with a file, and which.
+/// An error in a file, with its path.
 #[derive(Debug, Error)]
 #[error("{}: {problem}", path.display())]
 pub struct FileError {
@@ -26,19 +26,19 @@ pub struct FileError {
     problem: Problem,
 }
 
-/// What is wrong with a file.
+/// The kind of error in a file.
 #[derive(Debug, Error)]
 pub enum Problem {
     /// The system says so.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// The content is not what it should be.
+    /// The content is malformed.
     #[error("{0}")]
     Malformed(String),
 }
 
 impl Problem {
-    /// A file whose content is not what it should be.
+    /// A file with malformed content.
     pub fn malformed<T>(what: impl Into<String>) -> Result<T, Problem> {
         Err(Problem::Malformed(what.into()))
     }
@@ -91,7 +91,7 @@ fn write_floats(writer: &mut impl io::Write, numbers: &[f32]) -> io::Result<()> 
     Ok(())
 }
 
-/// Reads as many bytes as `bytes` has, and calls an early end by its name.
+/// Fills `bytes`, and reports an early end of the file as such.
 fn read_exactly(reader: &mut impl Read, bytes: &mut [u8]) -> Result<(), Problem> {
     reader
         .read_exact(bytes)

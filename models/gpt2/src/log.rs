@@ -17,7 +17,7 @@ pub struct Entry {
     /// The loss on the validation data before the step.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub validation: Option<f32>,
-    /// What the model wrote before the step.
+    /// The sample of the model before the step.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub sample: Option<String>,
     /// How long the step took.
@@ -66,7 +66,7 @@ impl Log {
     }
 }
 
-/// Reads a log. Lines that are no entries, as a killed run may leave one, are left out; without a file there are none.
+/// Reads a log. Malformed lines, which a killed run may leave, are skipped; without a file there are none.
 pub fn read(path: &Path) -> Result<Vec<Entry>, FileError> {
     match fs::read(path) {
         Ok(bytes) => {

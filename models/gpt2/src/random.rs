@@ -7,7 +7,7 @@ pub struct Random {
 }
 
 impl Random {
-    /// The stream that `seed` stands for. Neighbouring seeds give unrelated streams.
+    /// The stream of a seed. Neighbouring seeds have unrelated streams.
     pub fn new(seed: u64) -> Random {
         // One round of splitmix64: a state of 0 would stay 0, and small seeds would start alike.
         let mut state = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -4,7 +4,7 @@
 
 use crate::config::{Batch, Config};
 
-/// Something of which a part can be taken off the front: a slice.
+/// Something that can be split from the front: a slice.
 pub trait Front: Sized {
     /// Takes the first `length` elements.
     fn take(&mut self, length: usize) -> Self;
@@ -76,7 +76,7 @@ macro_rules! tensors {
 }
 
 tensors! {
-    /// The parameters of a model. Weights stand output by output, so that a row belongs to one output.
+    /// The parameters of a model. Weights are stored output by output, so that a row belongs to one output.
     Parameters(config: Config);
     let (l, c, v, t) = (config.layers, config.channels, config.padded_vocabulary, config.max_steps);
     /// Embedding of tokens, which also gives the logits.
@@ -101,7 +101,7 @@ tensors! {
 }
 
 tensors! {
-    /// What the forward pass leaves for the backward pass.
+    /// The activations: what the forward pass saves for the backward pass.
     Activations(config: Config, batch: Batch);
     let (l, c, h, v, b, t) =
         (config.layers, config.channels, config.heads, config.padded_vocabulary, batch.sequences, batch.steps);

@@ -34,11 +34,11 @@ pub struct Plan {
     pub batch: Batch,
     /// The optimiser.
     pub optimiser: Settings,
-    /// Who wrote the backward pass.
+    /// The kind of backward pass.
     pub backward: Backward,
     /// Threads.
     pub threads: usize,
-    /// Whether to look at the first batch again and again.
+    /// Whether to repeat the first batch.
     pub overfit: bool,
 }
 
@@ -74,7 +74,7 @@ pub struct Training<'a> {
 }
 
 impl<'a> Training<'a> {
-    /// A run that starts, or goes on, from `state`.
+    /// A run that starts, or resumes, from `state`.
     pub fn new(plan: Plan, state: State, data: &'a Data) -> Result<Training<'a>, TrainError> {
         let Plan { batch, .. } = plan;
         let config = state.config;

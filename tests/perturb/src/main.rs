@@ -16,7 +16,7 @@ use std::process::{Command, ExitCode};
 use std::sync::{Mutex, PoisonError};
 use verdict::Tally;
 
-/// What the driver reads the choices from.
+/// The variable from which the driver reads the choices.
 const VARIABLE: &str = "FERROZYME_PERTURB";
 
 /// All choices, alone and together.

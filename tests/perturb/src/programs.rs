@@ -1,6 +1,6 @@
 //! Compiles the Rust programs once, and links them as often as there are choices: derivatives are made at link time, and a choice changes nothing before that.
 //!
-//! rustc prints its link lines and keeps what they name. A line is kept beside them, since rustc does not print it again where nothing changed.
+//! rustc prints its link lines and keeps the files they name. A line is stored beside them, since rustc does not print it again if nothing changed.
 
 use crate::{VARIABLE, cargo};
 use anyhow::{Context, bail};
@@ -27,7 +27,7 @@ pub(crate) struct Program {
 pub(crate) enum Linked {
     /// The executable, as long as the folder is there.
     Program(PathBuf, TempDir),
-    /// What was said instead.
+    /// The message instead.
     Failed(Output),
 }
 
@@ -78,7 +78,7 @@ fn all_tests(root: &Path) -> anyhow::Result<Vec<String>> {
         .collect())
 }
 
-/// Compiles and links a program; gives its link line if something had to be done.
+/// Compiles and links a program; returns its link line if it was linked.
 fn compile_one(
     root: &Path,
     driver: &Path,

@@ -18,7 +18,7 @@ pub(crate) struct Tally {
     pub(crate) equal: usize,
     /// Which are refused, and why.
     pub(crate) refused: Vec<String>,
-    /// Which are wrong, with what was said.
+    /// The wrong programs, with their messages.
     pub(crate) wrong: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Comparison of numbers with messages that tell what was compared.
+//! Comparison of numbers, with messages that name what was compared.
 
 /// Whether `got` is `want` up to `tolerance`, relative to the larger of 1 and the size of either.
 pub fn within(got: f64, want: f64, tolerance: f64) -> bool {

@@ -50,7 +50,7 @@ impl<'a> Field<'a> {
         self
     }
 
-    /// Checks everything that was given, at `x`.
+    /// Checks everything that was specified, at `x`.
     #[track_caller]
     pub fn check(self, x: &[f64]) -> Self {
         let name = self.name;
@@ -121,7 +121,7 @@ impl<'a> Field<'a> {
         self
     }
 
-    /// The gradient is scaled by the seed and added to what the shadow held.
+    /// The gradient is scaled by the seed and added to the shadow.
     #[track_caller]
     fn check_accumulation(&self, x: &[f64], gradient: &[f64]) {
         let Some(reverse) = &self.reverse else { return };

@@ -1,11 +1,11 @@
-//! The harness of the program tests: what a derivative must fulfil, whatever the program.
+//! The harness of the program tests: the properties that every derivative must have.
 //!
 //! Each test hands over a primal, its reverse-mode and forward-mode derivatives, and a closed form where there is one. The harness checks
 //! - that the closed form agrees with finite differences (otherwise the *test* is at fault, and the message says so),
 //! - that the derivative returns the primal's value,
 //! - that the gradient agrees with finite differences and with the closed form,
-//! - that it is scaled by the seed and *added* to what the shadow held before,
-//! - that the seed of an output in memory is consumed, and what was put there is that of the primal,
+//! - that it is scaled by the seed and *added* to the old contents of the shadow,
+//! - that the seed of an output in memory is consumed, and the output is that of the primal,
 //! - that forward mode agrees with finite differences along a direction, and
 //! - the dot-product identity ⟨J v, u⟩ = ⟨v, Jᵀ u⟩ between the two modes.
 //!

@@ -53,7 +53,7 @@ impl<'a> Scalar<'a> {
         self
     }
 
-    /// Checks everything that was given, at each of `points`.
+    /// Checks everything that was specified, at each of `points`.
     #[track_caller]
     pub fn check(self, points: &[f64]) -> Self {
         for &x in points {

@@ -48,7 +48,7 @@ impl<'a> Mapping<'a> {
         self
     }
 
-    /// Checks everything that was given, at `x`.
+    /// Checks everything that was specified, at `x`.
     #[track_caller]
     pub fn check(self, x: &[f64]) -> Self {
         let name = self.name;
@@ -67,7 +67,7 @@ impl<'a> Mapping<'a> {
         let along = directional_derivative(evaluate, x, &direction);
         let tangent = self.forward.as_ref().map(|forward| {
             let mut y = vec![f64::NAN; self.outputs];
-            // What the output's tangent held before must not matter: forward mode overwrites it.
+            // The old contents of the output's tangent must not matter: forward mode overwrites it.
             let mut tangent = random_vector(self.outputs, 13);
             forward(x, &direction, &mut y, &mut tangent);
             assert_all_close(

@@ -149,7 +149,7 @@ enum Slot {
     Used { generation: u64, part: Part },
 }
 
-/// Parts by number and generation. Nobody calculates with the generation: it is copied and compared.
+/// Parts by number and generation. The generation is only copied and compared.
 struct Arm {
     slots: Vec<Slot>,
     generation: u64,

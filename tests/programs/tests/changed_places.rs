@@ -120,7 +120,7 @@ fn elements_come_back() {
     assert_eq!(shadow[1].samples[0], 2.0 * (8.0 + 4.0 * 64.0));
 }
 
-/// All of their memory is new in the end.
+/// All of their memory is reallocated.
 #[test]
 #[should_panic(expected = "have changed places")]
 fn elements_are_swapped_and_grow() {
@@ -218,7 +218,7 @@ fn queues_with_room_wrap() {
     assert_eq!(shadow, [4.0, 3.0, 1.0, 0.0]);
 }
 
-/// What lies in the unused bytes of an enum is no seed, in a cell neither.
+/// The unused bytes of an enum are not a seed, also in a cell.
 #[test]
 fn variants_change_in_cells() {
     #[autodiff_reverse(d_remember, Duplicated, Active, Active)]
@@ -260,7 +260,7 @@ fn plain(state: &mut Plain, x: f64) -> f64 {
     x
 }
 
-/// What lies in unused bytes is no seed.
+/// Unused bytes are not a seed.
 #[test]
 fn variants_of_enums_without_the_derive_change() {
     let mut shadow = Plain::Number(5.0);

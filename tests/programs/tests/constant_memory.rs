@@ -8,7 +8,7 @@ fn rows() -> Vec<Vec<f64>> {
     vec![vec![1.0, 2.0], vec![3.0, 4.0, 5.0, 6.0], vec![0.0]]
 }
 
-/// Rows of the data, and rows that are made of the variables, are sorted together.
+/// Rows of the data, and rows computed from the variables, are sorted together.
 #[autodiff_reverse(dsorted, Const, Duplicated, Active)]
 #[autodiff_forward(fsorted, Const, Dual, Dual)]
 fn sorted(data: &[Vec<f64>], x: &[f64]) -> f64 {
@@ -33,7 +33,7 @@ fn rows_of_both_kinds() {
     assert_eq!(data, rows());
 }
 
-/// What a closure captures is copied to where results go in other rounds.
+/// A closure's capture is copied to where results are stored in other iterations.
 #[test]
 fn captured_data() {
     let captured = vec![2.0, -1.0, 0.0];
@@ -67,7 +67,7 @@ fn weighted(values: &[f64], x: &[f64]) -> f64 {
     values.iter().zip(x).map(|(v, x)| v * x * x).sum()
 }
 
-/// A function of its own is given the one or the other.
+/// A separate function takes the one or the other.
 #[autodiff_reverse(dgiven, Const, Duplicated, Active)]
 #[autodiff_forward(fgiven, Const, Dual, Dual)]
 fn given(data: &[f64], x: &[f64]) -> f64 {

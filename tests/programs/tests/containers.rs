@@ -307,7 +307,7 @@ fn map_by_hash() {
         .check(&[1.0, -2.0, 3.0, 0.5]);
 }
 
-/// The constant from which an empty map is made leads to another constant.
+/// The constant from which an empty map is made points to another constant.
 #[autodiff_reverse(dgrouped, Duplicated, Active)]
 #[autodiff_forward(fgrouped, Dual, Dual)]
 fn groups_by_hash(x: &[f64]) -> f64 {
@@ -327,7 +327,7 @@ fn map_of_vectors() {
         .check(&[0.3, 0.7, 1.1, 0.2, 0.9]);
 }
 
-/// What was computed before is looked up, by a function that calls itself.
+/// Memoised results are looked up, by a recursive function.
 #[autodiff_reverse(dremembered, Duplicated, Active)]
 #[autodiff_forward(fremembered, Dual, Dual)]
 fn remembered(x: &[f64]) -> f64 {

@@ -1,4 +1,4 @@
-//! Containers of published crates: a search tree that is made outside and only asked, tiny vectors, slots that are used again.
+//! Containers of published crates: a search tree that is built outside and only queried, tiny vectors, slots that are reused.
 
 use ferrozyme::{grad, jvp};
 use ferrozyme_programs::Field;

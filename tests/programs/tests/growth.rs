@@ -1,4 +1,4 @@
-//! Containers of the caller's that outgrow their memory: the gradient of what was in the old memory is that of the caller's elements, and lies where they are now.
+//! Containers of the caller that are reallocated: the gradient of the old memory is the gradient of the caller's elements, and moves with them.
 
 use ferrozyme::{Differentiable, autodiff_reverse, shadow_of};
 use ferrozyme_programs::assert_close;
@@ -41,7 +41,7 @@ fn vectors_grow_several_times() {
             dv[index]
         );
     }
-    // What was pushed is no input.
+    // A pushed element is not an input.
     assert!(dv[2..].iter().all(|&x| x == 0.0), "{dv:?}");
 }
 
@@ -234,7 +234,7 @@ fn queues_in_structures_have_shadows() {
     }
 }
 
-/// What a shadow of another shape is refused with.
+/// The message for a shadow of another shape.
 fn refusal(mut q: VecDeque<f64>, mut dq: VecDeque<f64>) -> String {
     let call = || d_pass(3.0, &mut q, &mut dq, 1.0);
     let payload = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call))
@@ -307,7 +307,7 @@ fn shrink(v: &mut Vec<f64>) -> f64 {
     sum
 }
 
-/// What is cut off has no gradient here, and what is left goes to the smaller memory.
+/// Truncated elements have no gradient here, and the rest moves to the smaller memory.
 #[test]
 fn vectors_shrink() {
     #[autodiff_reverse(d_first, Duplicated, Active)]

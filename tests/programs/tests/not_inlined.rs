@@ -1,4 +1,4 @@
-//! Helper functions that return what they make, none of them inlined: the caller sees memory that somebody else allocated and filled.
+//! Helper functions that return new objects, none of them inlined: the caller sees memory that another function allocated and filled.
 
 use ferrozyme::{autodiff_forward, autodiff_reverse};
 use ferrozyme_programs::{Field, Scalar};

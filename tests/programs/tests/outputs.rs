@@ -174,7 +174,7 @@ fn accumulate(x: &[f64], total: &mut [f64]) {
     }
 }
 
-/// What is added to stays an input: its seed survives.
+/// A value that is added to stays an input: its seed survives.
 #[test]
 fn accumulation_into_an_output() {
     let (x, mut dx) = ([1.0, -2.0, 3.0], [0.0; 3]);
@@ -202,7 +202,7 @@ fn layer(weights: &[f64], input: &[f64], output: &mut [f64]) {
     }
 }
 
-/// With `DuplicatedOnly` nobody may rely on the primal output, but the gradient is the same.
+/// With `DuplicatedOnly` the primal output is unspecified, but the gradient is the same.
 #[test]
 fn output_of_no_interest() {
     let x: Vec<f64> = (0..9).map(|i| (f64::from(i) * 0.7).sin()).collect();

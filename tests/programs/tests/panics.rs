@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ferrozyme::{autodiff_forward, autodiff_reverse};
 
-/// Runs `f`, which must panic, and gives the message.
+/// Runs `f`, which must panic, and returns the message.
 #[track_caller]
 fn message_of<T>(f: impl FnOnce() -> T) -> String {
     let payload = match catch_unwind(AssertUnwindSafe(f)) {

@@ -54,7 +54,7 @@ fn shared_vector(x: &[f64]) -> f64 {
     squares.lock().unwrap().iter().sum()
 }
 
-/// What is inside a lock is memory like any other; in debug builds too, where its functions are not inlined.
+/// Memory inside a lock is like any other; in debug builds too, where the lock's functions are not inlined.
 #[test]
 fn cubes_by_way_of_locks() {
     for derivative in [dmutex, drwlock, dstatic, dcell] {
@@ -82,7 +82,7 @@ fn configured(x: &[f64]) -> f64 {
     pairs.map(|(x, w)| w * x * x).sum::<f64>() * configuration.factor as f64
 }
 
-/// What the program has set before is constant: it has no shadow, and needs none.
+/// Values that the program has set before are constant: they have no shadow, and need none.
 #[test]
 fn a_configuration_is_only_read() {
     let set = CONFIGURATION.set(Configuration {
@@ -105,7 +105,7 @@ fn step(x: f64) -> f64 {
     difference * difference
 }
 
-/// Each derivative starts with what the static holds then as a constant, whatever the one before left there.
+/// Each derivative starts with the current contents of the static as a constant, whatever the previous one left there.
 #[test]
 fn statics_carry_no_derivatives_from_call_to_call() {
     assert_eq!(dstep(3.0, 1.0), (4.0, 4.0));
@@ -131,7 +131,7 @@ fn chain(x: &[f64]) -> f64 {
     sum
 }
 
-/// The shadow of a static belongs to the thread: others may be at the same derivative.
+/// The shadow of a static belongs to the thread: other threads may run the same derivative.
 #[test]
 fn derivatives_on_several_threads_share_nothing() {
     let x: Vec<f64> = (0..8).map(|i| 0.9 + 0.02 * f64::from(i)).collect();

@@ -1,4 +1,4 @@
-//! Sides of a choice that are not taken, where what would be computed there is infinite or NaN: nothing of it reaches the gradient.
+//! Branches that are not taken, and whose values would be infinite or NaN: nothing of them reaches the gradient.
 
 use ferrozyme::{autodiff_reverse, grad, hessian};
 use std::hint::black_box;
@@ -93,7 +93,7 @@ fn nothing_comes_from_what_was_computed_ahead_of_a_loop() {
     assert_eq!(grad(in_an_empty_loop, &[2.0, 0.0]), [1.0, 0.0]);
 }
 
-/// The sum of the iteration that ends the loop is given up, and so is what it was computed from.
+/// The sum of the iteration that ends the loop is discarded, and so are its inputs.
 #[test]
 fn nothing_comes_from_what_was_computed_and_given_up() {
     fn while_finite(x: &[f64]) -> f64 {

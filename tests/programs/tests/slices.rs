@@ -1,4 +1,4 @@
-//! Loops over slices: what most differentiated code is made of.
+//! Loops over slices, the most common differentiated code.
 
 use ferrozyme::{autodiff_forward, autodiff_reverse};
 use ferrozyme_programs::Field;

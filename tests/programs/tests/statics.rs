@@ -1,5 +1,5 @@
-//! Statics that hold constants: tables that are made the first time that somebody looks, and what the standard library keeps for itself.
-//! Those that do carry derivatives stand beside them, behind calls that are not inlined.
+//! Statics that hold constants: lazily initialised tables, and the standard library's own.
+//! Statics that do carry derivatives are tested beside them, behind calls that are not inlined.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
-/// What a derivative says that stops.
+/// The message of a derivative that stops.
 #[track_caller]
 fn message(f: impl FnOnce()) -> String {
     let payload = catch_unwind(AssertUnwindSafe(f)).expect_err("it should stop");
@@ -208,7 +208,7 @@ enum State {
     Two(f64, f64),
 }
 
-/// What a vector has no room for in the shadow, and what lies in unused bytes.
+/// Elements beyond the shadow's capacity, and unused bytes.
 #[test]
 fn values_change() {
     #[autodiff_reverse(d_follow, Duplicated, Active, Active)]

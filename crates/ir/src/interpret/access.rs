@@ -146,7 +146,7 @@ impl<'m> Machine<'m> {
         }
     }
 
-    /// Adds what is in a slot to memory, and gives what was there before.
+    /// Adds the value of a slot to memory, and returns the old value.
     fn add_at(&mut self, at: u64, ty: Type, slot: usize) -> Result<Bits, FaultKind> {
         self.check_touch(at, Touch::Read)?;
         self.check_touch(at, Touch::Write)?;

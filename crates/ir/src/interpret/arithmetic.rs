@@ -1,6 +1,6 @@
-//! What operations without memory, calls and control compute.
+//! Evaluates operations without memory, calls and control flow.
 //!
-//! The interpreter and constant folding share this: [`evaluate`] gives exactly what running the operation gives. All of
+//! The interpreter and constant folding share this: [`evaluate`] returns exactly what running the operation returns. All of
 //! it is deterministic: the same bits on every machine, except for the payloads of NaNs.
 //!
 //! An undefined operand makes the result undefined, lane by lane; so does a broken promise (`nsw`, `nuw`, `exact`).
@@ -17,7 +17,7 @@ use smallvec::{SmallVec, smallvec};
 
 /// The results of an operation whose effect is `Pure` or `Partial`.
 ///
-/// Operands and types are those of a verified operation, in its order. It fails for what would be undefined behaviour
+/// Operands and types are those of a verified operation, in its order. It fails for undefined behaviour
 /// (division by zero) and, with [`FaultKind::NotPure`], for operations that need more than their operands.
 pub fn evaluate(
     opcode: Opcode,
@@ -153,7 +153,7 @@ fn evaluate_pair(opcode: Opcode, from: Type, first: &Bits) -> SmallVec<[Bits; 2]
     smallvec![Bits::from_lanes(a.into()), Bits::from_lanes(b.into())]
 }
 
-/// A lane of an operand; an operand that is not there counts as defined.
+/// A lane of an operand; a missing operand counts as defined.
 fn lane_of(operands: &[&Bits], index: usize, lane: usize) -> Option<u128> {
     operands
         .get(index)
@@ -382,7 +382,7 @@ fn cast(opcode: Opcode, flags: Flags, from: Scalar, to: Scalar, a: u128) -> Opti
     }
 }
 
-/// The bits of all lanes, the first lowest, cut into lanes of another size. A lane made of undefined bits is undefined.
+/// The bits of all lanes, the first lowest, split into lanes of another size. A lane with undefined bits is undefined.
 fn bitcast(bits: &Bits, from: Type, to: Type) -> Bits {
     if !from.is_vector() && !to.is_vector() {
         return bits.clone();

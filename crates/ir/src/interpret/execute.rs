@@ -1,6 +1,6 @@
-//! The loop that carries out operations.
+//! The main loop of the interpreter.
 //!
-//! What is under way stands in three stacks of the machine: a frame for each active call, in it a level for each region
+//! The state of the machine is three stacks: a frame for each active call, a level for each region
 //! that control is in, and the values of all frames in one vector, indexed by value id from the frame's base on.
 
 use super::arithmetic::{self, evaluate_lane, is_lanewise};
@@ -32,7 +32,7 @@ pub(super) struct Frame<'m> {
     stack: usize,
     /// The operation of the caller that gets the results; none when the host called.
     call: Option<Op>,
-    /// What the call promises of memory, if anything and if that is checked.
+    /// The promises of the call about memory, if any and if they are checked.
     pub(super) promises: Option<Box<Promises>>,
 }
 
@@ -79,7 +79,7 @@ enum Next {
     Operation,
     /// The next operation of another frame: there was a call or a return.
     Frame,
-    /// Nothing: the host's call is over, and its results are at hand.
+    /// Nothing: the host's call has returned, and its results are available.
     Done,
 }
 
@@ -279,7 +279,7 @@ impl<'m> Machine<'m> {
         Ok(())
     }
 
-    /// Gives a value its bits.
+    /// Sets the bits of a value.
     #[inline(always)]
     pub(super) fn define(
         &mut self,
@@ -310,7 +310,7 @@ impl<'m> Machine<'m> {
         }
     }
 
-    /// Gives some values the bits of others, all at once.
+    /// Copies the bits of values to others, in parallel.
     fn transfer(
         &mut self,
         code: &Function,
@@ -521,7 +521,7 @@ impl<'m> Machine<'m> {
         Ok(Next::Frame)
     }
 
-    /// The program's end in a function that does not return.
+    /// The end of the program in a function that does not return.
     fn stop_in(&self, function: FunctionId) -> FaultKind {
         FaultKind::Trap {
             message: format!("@{}", self.module.functions[function].name).into(),
@@ -592,7 +592,7 @@ impl<'m> Machine<'m> {
     }
 }
 
-/// How often a counted loop runs; none for a step of zero.
+/// The trip count of a counted loop; none for a step of zero.
 fn trip_count(from: i128, to: i128, step: i128) -> Option<u128> {
     let distance = match step.signum() {
         0 => return None,

@@ -1,10 +1,10 @@
-//! What can go wrong when a program runs, and where it did.
+//! Faults of a running program, and their locations.
 
 use super::datum::Pointer;
 use crate::types::Type;
 use std::fmt;
 
-/// What went wrong.
+/// The kind of a fault.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FaultKind {
     /// An access that leaves the memory its address points into.
@@ -38,7 +38,7 @@ pub enum FaultKind {
         /// Where.
         address: Pointer,
     },
-    /// A load of bytes that nobody wrote.
+    /// A load of uninitialised bytes.
     Uninitialised {
         /// Where the first of them is.
         address: Pointer,
@@ -55,28 +55,28 @@ pub enum FaultKind {
         /// Where.
         address: Pointer,
     },
-    /// A second release of the same memory.
+    /// A second `free` of the same memory.
     DoubleFree {
-        /// What was released.
+        /// The freed address.
         address: Pointer,
     },
-    /// A release of what is not the start of memory from `alloc`.
+    /// A `free` of an address that is not the start of memory from `alloc`.
     InvalidFree {
-        /// What was released.
+        /// The freed address.
         address: Pointer,
     },
-    /// A release by another allocator than the one that the memory came from.
+    /// A `free` by another allocator than the one that allocated the memory.
     WrongFamily {
-        /// The allocator that gave the memory.
+        /// The allocator of the memory.
         allocated: Box<str>,
-        /// The one that it was given to.
+        /// The allocator of the `free`.
         freed: Box<str>,
     },
-    /// A release of memory with another size or alignment than it was asked for with.
+    /// A `free` with another size or alignment than the allocation.
     WrongSize {
-        /// Size and alignment that the memory has.
+        /// Size and alignment of the memory.
         allocated: (u64, u64),
-        /// Those that the release names.
+        /// Size and alignment in the `free`.
         freed: (u64, u64),
     },
     /// A `copy` between places that overlap without being the same.
@@ -95,14 +95,14 @@ pub enum FaultKind {
     },
     /// More memory than the limit allows.
     OutOfMemory {
-        /// How many bytes were asked for.
+        /// The requested size.
         bytes: u64,
         /// The limit on all memory together.
         limit: u64,
     },
-    /// An undefined value where the program's course depends on it.
+    /// An undefined value on which control flow or an address depends.
     UndefUsed {
-        /// As what it was used.
+        /// Its use.
         role: &'static str,
     },
     /// A division by zero.
@@ -120,7 +120,7 @@ pub enum FaultKind {
     },
     /// The program stopped itself.
     Trap {
-        /// What it says.
+        /// The message.
         message: Box<str>,
     },
     /// The limit on steps was reached.
@@ -152,19 +152,19 @@ pub enum FaultKind {
     ArgumentCount {
         /// How many it has.
         expected: usize,
-        /// How many were given.
+        /// The number of arguments in the call.
         given: usize,
     },
-    /// The host gave an argument, or one of its functions a result, of another type.
+    /// The host passed an argument, or one of its functions returned a result, of another type.
     TypeMismatch {
-        /// What should be there.
+        /// The expected type.
         expected: Type,
-        /// What is.
+        /// The actual type.
         given: Type,
     },
     /// A function of the host failed.
     External {
-        /// What it says.
+        /// The message.
         message: Box<str>,
     },
     /// Memory from `alloc` that was never released.
@@ -174,11 +174,11 @@ pub enum FaultKind {
         /// How many bytes they have together.
         bytes: u64,
     },
-    /// A function does to memory what its facts promise that it does not.
+    /// A function violates its facts about memory.
     PromiseBroken {
         /// The function.
         function: Box<str>,
-        /// What it promises, as the text form has it.
+        /// The violated fact, in the text form.
         promise: &'static str,
         /// The memory that it touches; where it left a pointer, for `nocapture`; null for one that it returns.
         address: Pointer,
@@ -310,7 +310,7 @@ pub struct Fault {
     pub kind: FaultKind,
     /// Where; none when the host itself is at fault, before anything ran.
     pub place: Option<Box<Place>>,
-    /// What else helps to understand it, such as where the memory in question came from.
+    /// Further information, such as where the memory was allocated.
     pub notes: Vec<String>,
 }
 
@@ -321,9 +321,9 @@ pub struct Place {
     pub function: String,
     /// The operation, as the text form has it.
     pub operation: String,
-    /// Where that stands in the source, if known.
+    /// Its source location, if known.
     pub location: Option<String>,
-    /// Who called whom, from the function above to the one that the host called.
+    /// The call stack, from the function above to the one that the host called.
     pub calls: Vec<String>,
 }
 

@@ -1,6 +1,6 @@
 //! Floating-point operations on the bits of any of the four formats.
 //!
-//! Doubles are computed as such. Narrower formats are computed in double precision and rounded once more: that gives
+//! Doubles are computed as such. Narrower formats are computed in double precision and rounded once more: that is
 //! the correctly rounded result for `+ − × ÷ √`, because a double has more than twice their digits, and an error of
 //! hardly more than half a unit for the other functions. `fma` is rounded once in all of them.
 
@@ -40,7 +40,7 @@ pub(super) fn compute(opcode: Opcode, scalar: Scalar, [a, b, c]: [u128; 3]) -> u
     let function = function(opcode);
     let number = |raw: u128| widen(scalar, raw);
     match (opcode, function.value) {
-        // These touch nothing but the sign, of NaNs too.
+        // These change only the sign, of NaNs too.
         (Opcode::Fneg, _) => a ^ sign,
         (Opcode::Fabs, _) => a & !sign,
         (Opcode::Copysign, _) => (a & !sign) | (b & sign),
@@ -95,7 +95,7 @@ fn fma(scalar: Scalar, a: u128, b: u128, c: u128) -> u128 {
     narrow(scalar, odd)
 }
 
-/// One lane of both results of `sincos` and its like.
+/// One lane of both results of `sincos` and similar.
 pub(super) fn split(opcode: Opcode, scalar: Scalar, a: u128) -> (u128, u128) {
     let value = widen(scalar, a);
     match function(opcode).value {
@@ -133,7 +133,7 @@ pub(super) fn to_int_saturating(value: f64, bits: u32, signed: bool) -> u128 {
     }
 }
 
-/// An integer, given as sign and magnitude, rounded to a float.
+/// An integer, as sign and magnitude, rounded to a float.
 pub(super) fn from_int(to: Scalar, negative: bool, magnitude: u128) -> u128 {
     let rounded = match to {
         Scalar::F64 => magnitude as f64,

@@ -1,11 +1,11 @@
-//! Checked memory: every piece knows its size, which of its bytes were written, and whether it is still alive.
+//! Checked memory: every object knows its size, which of its bytes are initialised, and whether it is still alive.
 //!
-//! An address is flat, 64 bits wide, and may be stored, compared and computed with. Its upper half says which piece of
-//! memory it belongs to, its lower half where in there; pieces start well inside their range of addresses, so that
-//! small excursions to either side reach nothing else. A piece's first address is a multiple of the alignment that was
-//! asked for and of nothing larger: code that relies on more than it asked for is found out.
+//! An address is flat, 64 bits wide, and may be stored, compared and computed with. Its upper half identifies an object,
+//! its lower half is the offset; objects start well inside their range of addresses, so that
+//! small excursions to either side reach no other object. The start of an object has exactly the requested
+//! alignment and no larger one: code that relies on more is detected.
 //!
-//! Released memory stays known as such. Only after a million later releases may its addresses serve again.
+//! Freed memory stays known as such. Its addresses are reused only after a million later frees.
 
 use super::datum::{Bits, Datum, Pointer};
 use super::fault::FaultKind;
@@ -76,7 +76,7 @@ const LARGEST_ALIGNMENT: u64 = 1 << 29;
 const MARGIN: u64 = 1 << 20;
 /// How many dead pieces are remembered before the first is forgotten.
 const REMEMBERED: usize = 1 << 20;
-/// Addresses below this count as offsets from `null`.
+/// Addresses below this are offsets from `null`.
 const NULL_PAGE: u64 = 4096;
 /// Addresses from here on belong to functions.
 const FUNCTIONS: u64 = 0xf000_0000_0000_0000;
@@ -96,7 +96,7 @@ impl Default for Memory {
 }
 
 impl Memory {
-    /// Limits all memory together (4 GiB unless said otherwise); what would pass the limit is a fault.
+    /// Limits the total memory (4 GiB by default); exceeding it is a fault.
     pub fn set_memory_limit(&mut self, bytes: u64) {
         self.limit = bytes;
     }
@@ -126,7 +126,7 @@ impl Memory {
         at
     }
 
-    /// New memory of the heap, as `alloc` gives it; for functions of the host that stand for allocators.
+    /// New heap memory, as from `alloc`; for functions of the host that are allocators.
     pub fn heap_allocate(
         &mut self,
         bytes: u64,
@@ -166,7 +166,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Checks that memory that is to be released was asked for with this size and, unless that is 1, this alignment.
+    /// Checks that memory that is to be freed was allocated with this size and, unless that is 1, this alignment.
     pub(super) fn check_release(
         &self,
         address: Pointer,
@@ -211,7 +211,7 @@ impl Memory {
         Ok(self.pieces[index].size - offset as u64)
     }
 
-    /// Reads bytes, all of which must have been written.
+    /// Reads bytes, which must be initialised.
     pub fn read_bytes(&self, at: Pointer, count: u64) -> Result<Vec<u8>, FaultKind> {
         if count == 0 {
             return Ok(Vec::new());
@@ -227,7 +227,7 @@ impl Memory {
         Ok(piece.bytes[range].to_vec())
     }
 
-    /// Reads bytes as far as they were written; the others are none.
+    /// Reads bytes; uninitialised ones are none.
     pub fn peek_bytes(&self, at: Pointer, count: u64) -> Result<Vec<Option<u8>>, FaultKind> {
         if count == 0 {
             return Ok(Vec::new());
@@ -329,7 +329,7 @@ impl Memory {
     }
 }
 
-/// What the running program does with memory.
+/// The memory operations of the running program.
 impl Memory {
     pub(super) fn heap_allocate_from(
         &mut self,
@@ -368,7 +368,7 @@ impl Memory {
         }
     }
 
-    /// Memory of a global, with what it holds at the start; nothing where that is not known here.
+    /// The memory of a global, with its initial contents; uninitialised if they are not known here.
     pub(super) fn global_allocate(
         &mut self,
         size: u64,
@@ -648,7 +648,7 @@ impl Memory {
     }
 }
 
-/// Where the functions of a module stand in the address space.
+/// The addresses of a module's functions.
 pub(super) fn function_address(function: FunctionId) -> Pointer {
     Pointer(FUNCTIONS + FUNCTION_SIZE * function.index() as u64)
 }

@@ -1,11 +1,11 @@
 //! Runs the IR on checked memory.
 //!
-//! A wrong derivative shows itself as a wrong number, but as often as an access out of bounds, a read of memory that
-//! nobody wrote, or a tape that is never released. The [`Machine`] reports all of these as a [`Fault`] that names the
-//! operation, its source location and the calls that led there.
+//! A wrong derivative may show itself as a wrong number, but as often as an access out of bounds, a load of uninitialised
+//! memory, or a tape that is never freed. The [`Machine`] reports all of these as a [`Fault`] that names the
+//! operation, its source location and the call stack.
 //!
 //! It assumes that the module verifies ([`verify`](mod@crate::verify)). It never uses the host's stack for the program's calls or
-//! regions, so that deep recursion of the program is a matter of a limit, not of luck.
+//! regions, so deep recursion of the program meets a limit instead of a stack overflow.
 //!
 //! ```
 //! use ferrozyme_ir::interpret::{Datum, Machine};
@@ -22,10 +22,10 @@
 //! # Ok::<(), ferrozyme_ir::interpret::Fault>(())
 //! ```
 //!
-//! What is checked: bounds, lifetime (heap and stack), initialisation of every byte read, alignment, the allocator that
-//! memory goes back to, overlap of `copy`, constant memory, division, promised ranges, undefined values where control
-//! or memory depends on them, signatures of indirect calls, steps, depth and memory; and, if asked for, what functions promise of
-//! memory ([`Machine::check_promises`]). What is not: `noalias`, floating-point flags, `inbounds`.
+//! Checked are bounds, lifetime (heap and stack), initialisation of every loaded byte, alignment, the allocator that
+//! frees memory, overlap of `copy`, constant memory, division, promised ranges, undefined values on which control flow
+//! or memory depends, signatures of indirect calls, steps, depth and memory; optionally, the facts of functions about
+//! memory ([`Machine::check_promises`]). Not checked are `noalias`, floating-point flags, `inbounds`.
 
 mod access;
 mod arithmetic;
@@ -54,12 +54,12 @@ use rustc_hash::FxHashMap;
 use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
 
-/// A function of the host that stands for one that the module only declares.
+/// A function of the host that implements one that the module only declares.
 ///
 /// It gets the memory and the arguments; a message in place of results is a fault at the call.
 pub type External<'m> = Box<dyn FnMut(&mut Memory, &[Datum]) -> Result<Vec<Datum>, String> + 'm>;
 
-/// What a machine did so far.
+/// Statistics of a machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Statistics {
     /// How many operations it carried out.
@@ -90,18 +90,18 @@ pub struct Machine<'m> {
     levels: Vec<Level<'m>>,
     /// The stack memory of all active calls.
     stack: Vec<Pointer>,
-    /// What the host's call gives, when it is over.
+    /// The results of the host's call, once it has returned.
     results: execute::Values,
     steps: u64,
     step_limit: u64,
     depth_limit: usize,
-    /// Whether functions are held to what they promise of memory.
+    /// Whether the facts of functions about memory are checked.
     checks_promises: bool,
 }
 
-/// What is worth knowing of a function before it runs.
+/// Data about a function, prepared before it runs.
 struct Prepared {
-    /// What a frame looks like at the start: constants in place, the rest undefined.
+    /// The initial state of a frame: constants in place, the rest undefined.
     template: Vec<Bits>,
     /// The types of all values.
     types: Vec<Type>,
@@ -137,17 +137,17 @@ impl<'m> Machine<'m> {
         self.module
     }
 
-    /// Limits how many operations one call of the host may carry out. There is no limit unless one is set.
+    /// Limits the number of operations of one call of the host. There is no limit by default.
     pub fn set_step_limit(&mut self, steps: u64) {
         self.step_limit = steps;
     }
 
-    /// Limits how many calls may be nested (10,000 unless said otherwise).
+    /// Limits the depth of nested calls (10,000 by default).
     pub fn set_depth_limit(&mut self, depth: usize) {
         self.depth_limit = depth;
     }
 
-    /// Gives a function that the module only declares a body in the host. Names that the module does not declare are ignored.
+    /// Implements a function that the module only declares by one of the host. Names that the module does not declare are ignored.
     pub fn define_external(&mut self, name: &str, external: External<'m>) {
         if let Some(function) = self.module.function_named(name) {
             self.externals.insert(function, external);
@@ -213,7 +213,7 @@ impl<'m> Machine<'m> {
         }
     }
 
-    /// What was done so far.
+    /// The statistics so far.
     pub fn statistics(&self) -> Statistics {
         let heap = self.memory.heap_statistics();
         Statistics {
@@ -224,7 +224,7 @@ impl<'m> Machine<'m> {
         }
     }
 
-    /// Counts from zero again; the peak starts at what is alive now.
+    /// Resets the statistics; the peak starts at the memory that is alive now.
     pub fn reset_statistics(&mut self) {
         self.steps = 0;
         self.memory.reset_statistics();
@@ -267,7 +267,7 @@ impl<'m> Machine<'m> {
                 .memory
                 .global_allocate(global.size, global.align.bytes(), bytes);
             if let Err(problem) = made {
-                // Something must stand in its place, because ids are positions.
+                // A placeholder, because ids are positions.
                 self.memory.global_allocate(0, 1, None)?;
                 first_problem = first_problem.and(Err(problem));
             }

@@ -1,11 +1,11 @@
-//! Holds functions to what their facts promise: which memory of their callers they touch, and which pointers they keep.
+//! Checks the facts of functions about memory: which memory of their callers they access, and which pointers they capture.
 //!
-//! Passes and the differentiator rely on these facts without looking at the body again, so that a wrong one is a wrong program later and
-//! elsewhere. Where [`Machine::check_promises`] asks for it, breaking one is a fault at the operation that does.
+//! Passes and the differentiator rely on these facts without reading the body again, so a wrong fact makes programs wrong later and
+//! elsewhere. With [`Machine::check_promises`], violating one is a fault at the operation that does it.
 //!
-//! Memory that a call itself makes is its own; all that was there before is the caller's. Pointers do not remember where they come from, so what
-//! depends on the way by which memory is reached is checked only where there is one way: no pointer in memory leads there when the call begins,
-//! and it is no global. What is checked nowhere: `noalias`, `discarded`, `willreturn`.
+//! Memory that a call allocates is its own; all memory that existed before is the caller's. Pointers have no provenance here, so a fact that
+//! depends on how memory is reached is checked only if there is one way: no pointer in memory leads there when the call begins,
+//! and it is not a global. `noalias`, `discarded` and `willreturn` are not checked.
 
 use super::Machine;
 use super::datum::{Bits, Pointer};
@@ -17,7 +17,7 @@ use crate::types::Type;
 use cranelift_entity::EntityRef;
 use smallvec::SmallVec;
 
-/// What an active call promises.
+/// The promises of an active call.
 pub(super) struct Promises {
     memory: MemoryEffect,
     /// Pieces of memory from this one on were made by the call.
@@ -25,7 +25,7 @@ pub(super) struct Promises {
     given: SmallVec<[Given; 4]>,
 }
 
-/// A piece of memory that pointer arguments lead to.
+/// An object that pointer arguments point to.
 struct Given {
     piece: usize,
     readonly: bool,
@@ -35,7 +35,7 @@ struct Given {
     sole: bool,
 }
 
-/// What an operation does to memory.
+/// A memory access of an operation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Touch {
     Read,
@@ -48,7 +48,7 @@ impl Machine<'_> {
         self.checks_promises = true;
     }
 
-    /// Notes what the call that has just been entered promises; its arguments are in place.
+    /// Records the promises of the call that has just been entered; its arguments are in place.
     pub(super) fn note_promises(&mut self, function: FunctionId, base: usize) {
         if !self.checks_promises {
             return;

@@ -176,7 +176,7 @@ fn scaled_zeta(order: u32, x: f64) -> f64 {
     while shifted < n + 15.0 {
         let term = scaled_power(order, shifted);
         sum += term;
-        // The terms fall, in the end geometrically: the rest is at most as many terms as there are left.
+        // The terms decrease: the rest of the sum is at most `term` times the number of remaining terms.
         if term * (n + 15.0) < sum * 1e-18 || sum == f64::INFINITY {
             return sum;
         }

@@ -1,6 +1,6 @@
 //! Bodies of functions: statements, regions, and which names are visible where.
 //!
-//! Open regions stand on a stack of the parser's own, so that the nesting of the text does not become recursion.
+//! The parser keeps open regions on a stack of its own, so that nested text does not become recursion.
 
 use super::{Parser, PendingBody, Place, Result};
 use crate::facts::{Flags, Range};
@@ -17,7 +17,7 @@ use std::borrow::Cow;
 /// How deep regions may be nested.
 const DEPTH_LIMIT: usize = 1000;
 
-/// The names that a statement gives its results.
+/// The names of a statement's results.
 pub(super) type ResultNames<'t> = SmallVec<[Place<'t>; 2]>;
 
 /// An operation whose regions are being read.
@@ -33,7 +33,7 @@ pub(super) struct Frame<'t> {
     outside: usize,
 }
 
-/// What a name stands for at this point of the text.
+/// The value of a name at this point of the text.
 #[derive(Clone, Copy)]
 enum Entry {
     /// The statement that defines it is not complete.
@@ -163,7 +163,7 @@ impl<'t> Parser<'t> {
         types: &[Type],
         names: &[Place<'t>],
     ) -> Result<Op> {
-        // Results that nobody needs may go without names.
+        // Unused results may have no names.
         if let Some((_, start)) = names.first()
             && names.len() != types.len()
         {
@@ -385,7 +385,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// What follows the closing brace of a region: the operation's next region, or what comes after the operation.
+    /// Handles the closing brace of a region: the operation's next region follows, or the next operation.
     fn close_region(&mut self, mut frame: Frame<'t>) -> Result<()> {
         self.scope.leave(frame.outside);
         let data = &self.function.ops[frame.op];
@@ -422,7 +422,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// What the terminator of the open region gives, if it is of the right kind.
+    /// The operands of the open region's terminator, if it is of the right kind.
     pub(super) fn terminator_types(&self, opcode: Opcode) -> SmallVec<[Type; 4]> {
         let mut types = SmallVec::new();
         if opcode == Opcode::Return {

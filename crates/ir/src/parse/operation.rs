@@ -11,7 +11,7 @@ use crate::opcode::{FloatPredicate, Form, IntPredicate, Opcode};
 use crate::types::{Scalar, Type};
 use smallvec::{SmallVec, smallvec};
 
-/// What an operation is made of, besides what all operations have.
+/// The parts of an operation, besides those that all operations have.
 pub(super) struct Parts {
     pub(super) operands: SmallVec<[Value; 4]>,
     pub(super) payload: Payload,
@@ -250,7 +250,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// What makes vectors and takes them apart.
+    /// Operations that make and split vectors.
     fn of_vectors(&mut self, opcode: Opcode) -> Result<Parts> {
         let ty = self.ty()?;
         match opcode {
@@ -554,7 +554,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// What memory is aligned to where the text says nothing: what C's `malloc` gives.
+/// The default alignment of memory: that of C's `malloc`.
 fn allocation_alignment() -> Alignment {
     Alignment::new(16).unwrap_or_default()
 }

@@ -52,7 +52,7 @@ impl<'a> Printer<'a> {
             }
             write!(self.out, "{}", param.ty)?;
             write_param_facts(&mut self.out, &param.facts)?;
-            // What passes found out of the argument stands apart from what the caller promises.
+            // The inferred range of an argument is printed apart from the caller's promise.
             if let Some(range) = argument.and_then(|argument| self.range_of(argument)) {
                 write!(self.out, " within {range}")?;
             }
@@ -141,7 +141,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Whether a region holds nothing but a `yield` that says nothing.
+    /// Whether a region holds only a `yield` without operands.
     fn is_empty(&self, region: Region) -> bool {
         let Some([only]) = self.function.regions.get(region).map(|data| &data.ops[..]) else {
             return false;
@@ -192,7 +192,7 @@ impl<'a> Printer<'a> {
         Ok(())
     }
 
-    /// What stands between the flags and the facts.
+    /// The part between the flags and the facts.
     fn op_parts(&mut self, data: &OpData) -> fmt::Result {
         match data.opcode.form() {
             Form::IntUnary
@@ -522,7 +522,7 @@ impl<'a> Printer<'a> {
         Ok(())
     }
 
-    /// What is known of the results.
+    /// The facts about the results.
     fn ranges(&mut self, data: &OpData) -> fmt::Result {
         if data
             .results
@@ -546,7 +546,7 @@ impl<'a> Printer<'a> {
     fn location(&mut self, location: Location) -> fmt::Result {
         let mut next = Some(location);
         let mut before = " loc(";
-        // No chain is longer than the table; in a malformed one it could go round.
+        // No chain is longer than the table; a malformed one may be cyclic.
         for _ in 0..=self.module.locations.len() {
             let Some(data) = next.and_then(|location| self.module.locations.get(location)) else {
                 break;

@@ -7,7 +7,7 @@ use cranelift_entity::SecondaryMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt::Write;
 
-/// What each value of a function is called in the text form, as of when this was computed.
+/// The names of a function's values in the text form, when this was computed.
 #[derive(Clone, Debug)]
 pub struct Names {
     names: SecondaryMap<Value, Option<Box<str>>>,
@@ -105,7 +105,7 @@ impl<'a> Naming<'a> {
     }
 }
 
-/// Whether a name is one of the numbers that stand for values without a name.
+/// Whether a name is a number, which denotes a value without a name.
 pub(crate) fn is_number(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit())
 }

@@ -9,7 +9,7 @@ use crate::types::{Scalar, Type};
 use crate::{FunctionId, entity::EntityRef};
 use rustc_hash::FxHashSet;
 
-/// The outcome of a check: what is wrong, if anything.
+/// The result of a check: the error, if any.
 type Check = Result<(), String>;
 
 /// Checks what belongs to the module as a whole.
@@ -39,7 +39,7 @@ pub(super) fn check_module(module: &Module, errors: &mut Vec<VerifyError>) {
     }
 }
 
-/// Checks parameters, results and what is known of them.
+/// Checks parameters, results and their facts.
 pub(super) fn check_signature(function: &Function) -> Check {
     for (index, param) in function.params.iter().enumerate() {
         check_param(param).map_err(|what| format!("parameter {index}: {what}"))?;

@@ -9,7 +9,7 @@ use crate::opcode::{Form, Opcode};
 use crate::types::{Scalar, Type};
 use rustc_hash::FxHashSet;
 
-/// The outcome of a check: what is wrong, if anything.
+/// The result of a check: the error, if any.
 type Check = Result<(), String>;
 
 /// Checks one operation by itself.
@@ -54,7 +54,7 @@ pub(super) fn check_types(
     Ok(())
 }
 
-/// An operation and the types of what it takes and gives.
+/// An operation and the types of its operands and results.
 struct Shape<'a> {
     function: &'a Function,
     data: &'a OpData,
@@ -74,7 +74,7 @@ impl Shape<'_> {
         Ok(())
     }
 
-    /// Checks that there are the operands that the table names, and so many results.
+    /// Checks that the operands are those that the table names, and the number of results.
     fn named(&self, results: usize) -> Check {
         self.counts(self.data.opcode.operand_names().len(), results)
     }
@@ -141,7 +141,7 @@ fn check_payload(data: &OpData) -> Check {
     }
 }
 
-/// LLVM knows no larger alignment than 2³², and nobody needs one.
+/// LLVM's largest alignment is 2³².
 pub(super) fn check_alignment(align: crate::Alignment) -> Check {
     require(align.bytes() <= 1 << 32, || {
         format!("the alignment {} is larger than 2^32", align.bytes())
@@ -399,7 +399,7 @@ fn check_call(module: &Module, shape: &Shape) -> Check {
     .map_err(|what| format!("call of @{}: {what}", callee.name))
 }
 
-/// Checks that the operands are what the callee takes.
+/// Checks the operands against the callee's parameters.
 fn check_arguments<'m>(module: &'m Module, shape: &Shape) -> Result<Option<&'m Function>, String> {
     let Payload::Callee(id) = shape.data.payload else {
         return Ok(None);
@@ -474,7 +474,7 @@ fn no_arguments(shape: &Shape) -> Check {
     }
 }
 
-/// Checks that initial values, arguments of the region and results agree; what the region yields is checked there.
+/// Checks that initial values, arguments of the region and results agree; the operands of `yield` are checked there.
 fn check_carried(shape: &Shape, initial: &[Value], counter: Option<Type>) -> Check {
     let (function, data) = (shape.function, shape.data);
     let carried = || initial.iter().map(|&value| function.ty(value));
@@ -516,7 +516,7 @@ fn check_cases(shape: &Shape) -> Check {
     Ok(())
 }
 
-/// Checks what a terminator is by itself; whether it fits its region is checked there.
+/// Checks a terminator by itself; whether it fits its region is checked there.
 fn check_terminator(module: &Module, shape: &Shape) -> Check {
     let data = shape.data;
     require(data.results.is_empty(), || {
@@ -530,7 +530,7 @@ fn check_terminator(module: &Module, shape: &Shape) -> Check {
             shape.operand_is(0, Type::I1)
         }
         Opcode::Trap => match data.payload {
-            // What the function would give is nobody's concern: it does not come back.
+            // The results of the function do not matter: it does not return.
             Payload::Callee(_) => check_arguments(module, shape).map(|_| ()),
             _ => shape.counts(0, 0),
         },

@@ -81,7 +81,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// What is measured.
+/// The measured item.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parts {
     pub(crate) layers: bool,
@@ -165,7 +165,7 @@ pub(crate) fn measure(
     Ok(table)
 }
 
-/// The whole model on so many threads.
+/// The whole model on this many threads.
 fn measure_model(case: &Case<f32>, threads: usize, rounds: u64) -> Row {
     let measure = |backward| {
         memory::forget_peak();

@@ -73,12 +73,12 @@ impl BatchOptions {
     }
 }
 
-/// A number of things of which there must be one.
+/// A positive number.
 pub(crate) fn positive() -> clap::builder::RangedU64ValueParser {
     clap::value_parser!(u64).range(1..=1 << 20)
 }
 
-/// As many threads as there are cores, unless the option says otherwise.
+/// The number of threads: that of the cores, unless the option says otherwise.
 pub(crate) fn threads(option: Option<u64>) -> usize {
     match option {
         Some(threads) => threads as usize,

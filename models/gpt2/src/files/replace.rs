@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Writes the file at `path` by `write`: beside it, synced, and then renamed to it. What was there before stays until then.
+/// Replaces the file at `path` atomically: `write` fills a temporary file, which is synced and renamed. The old file stays until then.
 pub fn replace(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,

@@ -150,7 +150,7 @@ pub fn write(writer: &mut impl Write, state: &State) -> io::Result<()> {
     writer.inner.write_all(sum.as_bytes())
 }
 
-/// A reader or writer that takes the checksum of what goes through it.
+/// A reader or writer that computes the checksum of the bytes.
 struct Summed<'a, I> {
     inner: &'a mut I,
     sum: blake3::Hasher,

@@ -1,4 +1,4 @@
-//! llm.c's tokenizer files: the bytes that each token stands for. Enough to decode, not to encode.
+//! llm.c's tokenizer files: the bytes of each token. Enough to decode, not to encode.
 
 use super::header::{self, Header, word};
 use super::{FileError, Problem, read};
@@ -9,7 +9,7 @@ use std::path::Path;
 const MAGIC: u32 = 20_240_328;
 const VERSION: u32 = 2;
 
-/// The bytes that each token stands for.
+/// The bytes of each token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vocabulary {
     /// The bytes of each token, of which there are at most 255.

@@ -1,4 +1,4 @@
-//! Causal attention with several heads: queries, keys and values of a token stand side by side in `input`.
+//! Causal multi-head attention: queries, keys and values of a token are contiguous in `input`.
 
 use crate::layers::{add_scaled, dot};
 use crate::real::Real;
@@ -28,7 +28,7 @@ impl Places {
         start..start + self.steps
     }
 
-    /// The part of the output that head `h` gives.
+    /// The part of the output of head `h`.
     fn output(&self, b: usize, t: usize, h: usize) -> std::ops::Range<usize> {
         let start = (b * self.steps + t) * self.channels + h * self.head_size();
         start..start + self.head_size()

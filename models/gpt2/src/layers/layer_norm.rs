@@ -1,4 +1,4 @@
-//! Layer norm: each row is brought to mean 0 and variance 1, then scaled and shifted channel by channel.
+//! Layer norm: each row is normalised to mean 0 and variance 1, then scaled and shifted channel by channel.
 
 use crate::layers::dot;
 use crate::real::Real;

@@ -1,4 +1,4 @@
-//! Files: what is written comes back, and what is broken is an error that says how.
+//! Files: written data is read back, and a malformed file is an error that says why.
 
 use gpt2::adamw::AdamW;
 use gpt2::encoding::Encoding;
@@ -247,7 +247,7 @@ fn the_tokenizer_file_decodes_what_was_encoded() {
     );
 }
 
-/// Tries to read bytes as everything. Only that it comes back matters.
+/// Tries to read bytes as every format. It must only not panic.
 fn read_as_everything(bytes: &[u8]) {
     let _ = parse(bytes, |r, n| checkpoint::parse(r, n));
     let _ = parse(bytes, |r, n| state::parse(r, n));

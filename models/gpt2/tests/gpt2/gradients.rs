@@ -97,7 +97,7 @@ fn threads_share_a_batch() {
     for backward in [Backward::Automatic, Backward::Manual] {
         for threads in [1, 2, 3, 9] {
             let mut engine = Engine::new(config, batch, backward, threads);
-            // What is in the gradient before does not matter.
+            // The old contents of the gradient do not matter.
             let mut grads = vec![f64::NAN; expected.len()];
             for _ in 0..2 {
                 let loss =

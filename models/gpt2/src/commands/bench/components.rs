@@ -113,7 +113,7 @@ fn numbers(count: usize) -> Vec<f32> {
     (0..count).map(|_| random.normal() as f32).collect()
 }
 
-/// Memory for as many numbers.
+/// Memory for this many numbers.
 fn numbers_like(numbers: &[f32]) -> Vec<f32> {
     vec![0.0; numbers.len()]
 }

@@ -1,4 +1,4 @@
-//! A line of the table: what was measured, and how it reads as text, as a group of bars and as JSON.
+//! A line of the table: a measurement, and its form as text, as a group of bars and as JSON.
 
 use gpt2::chart::Group;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ pub(crate) enum Language {
     C,
 }
 
-/// What stands above the columns.
+/// The titles of the columns.
 pub(crate) fn head() -> String {
     format!(
         "gradient: forward and backward pass together; overhead: gradient / forward; ratio: automatic / by hand\n\
