@@ -117,7 +117,7 @@ fn make_deferred(clang: &Clang, units: &Units, folder: &Path) -> Result<Changes,
             Place::Member => changes.added.push(object),
             Place::Merged(path) => {
                 return Err(Failure::Message(format!(
-                    "a derivative needs memory that only '{}' knows, which is one of several objects that were put together in '{}' ('ld -r'); link the objects themselves",
+                    "a derivative needs memory that is local to '{}', which 'ld -r' has merged into '{}'; link the objects themselves",
                     unit.record.name,
                     path.display()
                 )));

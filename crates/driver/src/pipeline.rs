@@ -54,7 +54,7 @@ pub fn differentiate(inputs: &dyn Inputs, options: &Options) -> Result<Output, V
     clock.lap("load LLVM");
 
     let context = Context::new().map_err(unloadable)?;
-    inputs.progress("gathers what is to be differentiated");
+    inputs.progress("gathers the functions to differentiate");
     let mut gathered = gather(&context, inputs, options.strict)?;
     clock.lap("gather");
     let mut made = make_derivatives(&context, &mut gathered, inputs, options, &mut clock)?;
@@ -178,7 +178,7 @@ fn prepare_module<'c>(
     wrap_library_addresses(context, module);
     let machine = target_machine(&module.triple(), options).map_err(|problem| vec![problem])?;
     let perturbation = &options.perturbation;
-    program.progress("optimises what is to be differentiated");
+    program.progress("optimises the functions to differentiate");
     choose_inlining(context, module, &gathered.requests, perturbation.inline);
     prepare(module, &machine, perturbation).map_err(|problem| vec![problem])?;
     let mut refused = refuse_changes_in_formatting(context, module);
@@ -235,8 +235,7 @@ impl Attempt<'_> {
         if self.calling_pointers.is_empty() {
             return Ok(choices);
         }
-        self.program
-            .progress("looks for the functions behind pointers");
+        self.program.progress("resolves indirect calls");
         let choosing = Choosing {
             program: self.program,
             roots: &self.calling_pointers,

@@ -80,6 +80,6 @@ pub(crate) fn prepare(
         .run_passes(&passes, Some(machine), options)
         .map_err(|error| Diagnostic {
             notes: vec![error.to_string()],
-            ..Diagnostic::error("LLVM could not optimise what is to be differentiated")
+            ..Diagnostic::error("LLVM could not optimise the functions to differentiate")
         })
 }

@@ -178,7 +178,7 @@ fn read_request<'c>(
         .filter(|(symbol, _)| symbol.is_function())
         .ok_or("its function is not a constant")?
     else {
-        return Err("its function is not the start of one".to_owned());
+        return Err("its function pointer does not point to the start of a function".to_owned());
     };
     let (symbol, offset) =
         address_of(layout, *descriptor).ok_or("its descriptor is not a constant")?;

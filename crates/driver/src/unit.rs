@@ -81,7 +81,7 @@ pub fn compile_unit(
         vec![Diagnostic {
             notes: vec![error.to_string()],
             remedy: Some("use a clang whose LLVM is not newer than that of rustc".to_owned()),
-            ..Diagnostic::error(format!("LLVM cannot read what clang made of '{name}'"))
+            ..Diagnostic::error(format!("LLVM cannot read clang's bitcode of '{name}'"))
         }]
     };
     let module = context
@@ -162,7 +162,7 @@ pub fn compile_unit(
     module.link(derivatives).map_err(|error| {
         vec![Diagnostic {
             notes: vec![error.to_string()],
-            ..Diagnostic::error("the derivatives could not be put into their unit")
+            ..Diagnostic::error("the derivatives could not be linked into their unit")
         }]
     })?;
     make_local(module, unit_options.visible_statics);

@@ -270,7 +270,9 @@ impl<'c> Body<'_, '_, 'c> {
             ..
         } = description;
         if old_size.is_some() && size.is_none() {
-            return Err(self.problem(format!("the allocator {family} must be told the size of what is released, and it is not known here")));
+            return Err(self.problem(format!(
+                "the allocator {family} needs the size of the freed memory, which is not known here"
+            )));
         }
         let word = self.exporter.context.integer(64);
         // Nothing happens for null, but not every allocator knows that.
@@ -313,7 +315,9 @@ impl<'c> Body<'_, '_, 'c> {
     }
 
     fn unknown_family(&self, family: &str) -> ExportError {
-        self.problem(format!("memory comes from the allocator `{family}`, whose functions are not to be found in this program"))
+        self.problem(format!(
+            "memory comes from the allocator `{family}`, whose functions are not in this program"
+        ))
     }
 
     /// The Loop IR's allocations always succeed; where memory runs out, the program stops.

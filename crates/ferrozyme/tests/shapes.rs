@@ -161,7 +161,7 @@ fn seeds_of_another_variant() {
     let (message, line) = panic_of(|| _ = d_first(&[3.0, 1.0], &mut [0.0; 2], None));
     assert_eq!(
         message,
-        "the seed of the result of `shapes::first` has another shape: the result is Some, but the seed is None; gradients are not to be used"
+        "the seed of the result of `shapes::first` has another shape: the result is Some, but the seed is None; the gradients are invalid"
     );
     assert_eq!(line, expected);
 }

@@ -57,7 +57,7 @@ impl Parse for Rules {
                     return Err(Error::new(
                         name.span(),
                         format!(
-                            "unknown rule `{name}`\nhelp: there are `forward`, `reverse` and `augment`"
+                            "unknown rule `{name}`\nhelp: the rules are `forward`, `reverse` and `augment`"
                         ),
                     ));
                 }
@@ -65,7 +65,7 @@ impl Parse for Rules {
             if place.replace(path).is_some() {
                 return Err(Error::new(
                     name.span(),
-                    format!("the rule `{name}` is given twice\nhelp: take one away"),
+                    format!("the rule `{name}` is given twice\nhelp: remove one"),
                 ));
             }
         }
@@ -78,7 +78,7 @@ impl Parse for Rules {
         if let (Some(augment), None) = (&rules.augment, &rules.reverse) {
             return Err(Error::new_spanned(
                 augment,
-                "`augment` needs `reverse`\nhelp: it keeps what the reverse sweep needs: name that as well, with `reverse = …`",
+                "`augment` needs `reverse`\nhelp: it saves what the reverse sweep needs: name the rule of that as well, with `reverse = …`",
             ));
         }
         Ok(rules)
@@ -130,7 +130,7 @@ impl Primal {
         if let Some(word) = signature.constness {
             return Err(Error::new(
                 word.span,
-                "custom_derivative can not be used for const functions\nhelp: take `const` away",
+                "custom_derivative can not be used for const functions\nhelp: remove `const`",
             ));
         }
         if let Some(word) = signature.asyncness {

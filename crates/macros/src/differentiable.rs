@@ -111,7 +111,7 @@ fn parts(fields: &Fields) -> Result<Vec<Part<'_>>> {
         if unshared && !inactive {
             return Err(Error::new_spanned(
                 field,
-                "`unshared` says something of fields that are `inactive`\nhelp: write `#[differentiable(inactive, unshared)]`",
+                "`unshared` is for fields that are `inactive`\nhelp: write `#[differentiable(inactive, unshared)]`",
             ));
         }
         Ok(Part {

@@ -37,7 +37,7 @@ fn mark(attribute: TokenStream, item: TokenStream) -> Result<TokenStream> {
     if let Some(word) = sig.constness {
         return Err(Error::new(
             word.span,
-            "inactive can not be used for const functions\nhelp: take `const` away",
+            "inactive can not be used for const functions\nhelp: remove `const`",
         ));
     }
     if let Some(word) = sig.asyncness {

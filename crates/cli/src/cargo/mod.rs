@@ -69,7 +69,7 @@ fn run_command(words: Vec<String>) -> Result<i32, Diagnostic> {
             return Err(Diagnostic {
                 remedy: Some(format!("write `cargo {word} ferrozyme …`")),
                 ..Diagnostic::error(format!(
-                    "the toolchain `{word}` has to stand before `ferrozyme`"
+                    "the toolchain `{word}` must come before `ferrozyme`"
                 ))
             });
         }
@@ -104,10 +104,13 @@ Options:
 pub fn prepare(words: &[String]) -> Result<Command, Diagnostic> {
     let found = arguments::parse(words);
     let driver = std::env::current_exe().map_err(|error| {
-        Diagnostic::error(format!("cannot find out where this program is: {error}"))
+        Diagnostic::error(format!(
+            "cannot determine the path of this program: {error}"
+        ))
     })?;
-    let mut folder = std::env::current_dir()
-        .map_err(|error| Diagnostic::error(format!("the current folder is gone: {error}")))?;
+    let mut folder = std::env::current_dir().map_err(|error| {
+        Diagnostic::error(format!("the current folder does not exist: {error}"))
+    })?;
     if let Some(change) = &found.folder {
         folder.push(change);
     }

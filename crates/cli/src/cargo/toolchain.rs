@@ -38,10 +38,7 @@ pub fn ask(rustc: &Path, target: Option<&str>) -> Result<Toolchain, Diagnostic> 
         return Err(Diagnostic {
             notes: errors.lines().take(4).map(str::to_owned).collect(),
             remedy: Some("Ferrozyme needs rustc 1.95 or newer".to_owned()),
-            ..Diagnostic::error(format!(
-                "`{}` does not say what it compiles for",
-                rustc.display()
-            ))
+            ..Diagnostic::error(format!("`{}` does not report its target", rustc.display()))
         });
     }
     let text = String::from_utf8_lossy(&output.stdout);

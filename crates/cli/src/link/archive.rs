@@ -34,7 +34,7 @@ pub fn members(bytes: &[u8]) -> Result<Vec<Member>, String> {
             let (start, size) = member.file_range();
             let range = to_usize(start)?..to_usize(start.saturating_add(size))?;
             if range.end > bytes.len() {
-                return Err("a member ends behind the archive".to_owned());
+                return Err("a member extends beyond the end of the archive".to_owned());
             }
             Ok(Member {
                 name: String::from_utf8_lossy(member.name()).into_owned(),

@@ -168,7 +168,7 @@ impl<'a> LinkInputs<'a> {
                         .is_some_and(|mut names| names.any(is_request));
                 if asks {
                     return Err(Diagnostic {
-                        remedy: Some("packages that ask for derivatives must depend on `ferrozyme`, and must not turn off `-C linker-plugin-lto`".to_owned()),
+                        remedy: Some("packages that request derivatives must depend on `ferrozyme`, and must not turn off `-C linker-plugin-lto`".to_owned()),
                         ..Diagnostic::error(format!(
                             "{} asks for a derivative, but holds machine code instead of bitcode",
                             module.describe()

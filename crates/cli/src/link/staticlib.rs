@@ -132,7 +132,7 @@ pub(super) fn compile_bitcode(
         return Err(vec![Diagnostic {
             notes: vec![errors.trim().to_owned()],
             ..Diagnostic::error(format!(
-                "rust-lld could not make machine code of bitcode (exit code {})",
+                "rust-lld could not compile bitcode (exit code {})",
                 real::exit_code(output.status)
             ))
         }]);

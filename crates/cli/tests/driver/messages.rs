@@ -291,7 +291,7 @@ fn unsupported_targets_are_refused_at_once() {
     let run = project.ferrozyme(&["build", "--target", "no-such-target"]);
     let errors = run.expect_failure();
     assert!(
-        errors.starts_with("error: `rustc` does not say what it compiles for\n"),
+        errors.starts_with("error: `rustc` does not report its target\n"),
         "{errors}"
     );
     let several = [
@@ -314,7 +314,7 @@ fn misplaced_toolchains_are_explained() {
     let run = Project::program("elsewhere", SQUARES).ferrozyme(&["+nightly", "build"]);
     let errors = run.expect_failure();
     assert!(
-        errors.starts_with("error: the toolchain `+nightly` has to stand before `ferrozyme`\n"),
+        errors.starts_with("error: the toolchain `+nightly` must come before `ferrozyme`\n"),
         "{errors}"
     );
     assert!(
@@ -614,7 +614,7 @@ fn requests_in_machine_code_are_explained() {
         "{errors}"
     );
     assert!(
-        errors.contains("help: packages that ask for derivatives must depend on `ferrozyme`"),
+        errors.contains("help: packages that request derivatives must depend on `ferrozyme`"),
         "{errors}"
     );
 }

@@ -210,7 +210,7 @@ fn refusal(context: &Context, fork: &Fork<'_>) -> Diagnostic {
         Some(Dependence::Carried) => Refusal::CarriedByThreads,
         _ => Refusal::ThreadNumber,
     };
-    let in_turn = "derivatives run the threads of such a region one after the other, which cannot be done where they wait for each other or share out work while they run";
+    let in_turn = "derivatives run the threads of such a region one after the other, which is impossible if they wait for each other or share work dynamically";
     Diagnostic {
         notes: vec![in_turn.to_owned()],
         ..Diagnostic::refused_at(location_of(context, fork.call), &refusal, &C)

@@ -661,7 +661,7 @@ impl<'c> Writer<'_, 'c> {
                 if !first.ty().is_pointer() {
                     return Err(self.problem(&Refusal::ArgumentType {
                         argument: named(self.read, index),
-                        wanted: "memory with one shadow behind the other".to_owned(),
+                        wanted: "a pointer to consecutive shadows".to_owned(),
                         given: described(first.ty()),
                     }));
                 }

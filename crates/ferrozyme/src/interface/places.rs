@@ -189,7 +189,7 @@ pub(super) fn check_places<T: ?Sized>(
     if before.has_turned(&after) {
         refuse(
             names,
-            "a `VecDeque` has grown whose elements wrapped around in its memory, so that gradients lie where its elements were",
+            "a `VecDeque` has grown while its elements wrapped around, so gradients are in the old slots of its elements",
             ", or give the queue room enough from the start",
         );
     }
@@ -203,6 +203,6 @@ fn refuse(names: &Names, what: &str, also: &str) -> ! {
         primal, argument, ..
     } = names;
     panic!(
-        "argument `{argument}` of `{primal}`: {what}. Let the function work on a copy{also}; gradients are not to be used"
+        "argument `{argument}` of `{primal}`: {what}. Let the function work on a copy{also}; the gradients are invalid"
     );
 }

@@ -150,7 +150,7 @@ const fn require_gradient<T>(activity: u32, layout: *const Layout) {
 const fn require_start<T>(activity: u32, has_shadow: bool) {
     assert!(
         activity != 1 || has_shadow || size_of::<Option<T>>() > size_of::<T>(),
-        "Active can not be used for this type: zeros need not be a value of it, and its gradient would start from them. Derive `Differentiable` for it"
+        "Active can not be used for this type: its gradient starts from zero bytes, which may not be a valid value. Derive `Differentiable` for it"
     );
 }
 

@@ -2,7 +2,7 @@
 
 /// A value that can be saved and restored, so that a function that changes it can be called again.
 #[diagnostic::on_unimplemented(
-    message = "reverse mode with a width needs to save and put back `{Self}`, which is not `Clone`",
+    message = "reverse mode with a width needs to save and restore `{Self}`, which is not `Clone`",
     note = "gradients are computed one after the other, and the function may change the value",
     note = "derive `Clone` for it, or leave the width out and call the derivative several times"
 )]

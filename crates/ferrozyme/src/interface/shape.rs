@@ -182,8 +182,8 @@ fn refuse_variant(names: &Names) -> ! {
         primal, argument, ..
     } = names;
     panic!(
-        "argument `{argument}` of `{primal}` has become another variant, and what lay in the unused bytes of its shadow was taken for a seed: \
-         derive `Differentiable` for its type; gradients are not to be used"
+        "argument `{argument}` of `{primal}` has changed its variant, and unused bytes of its shadow were used as a seed: \
+         derive `Differentiable` for its type; the gradients are invalid"
     );
 }
 
@@ -196,7 +196,7 @@ fn refuse_seed(compared: Result<(), Mismatch>, primal: &str) -> ! {
     };
     let path = &mismatch.path;
     panic!(
-        "the seed of the result of `{primal}` has another shape: the result{path} is {}, but the seed{path} is {}; gradients are not to be used",
+        "the seed of the result of `{primal}` has another shape: the result{path} is {}, but the seed{path} is {}; the gradients are invalid",
         mismatch.primal, mismatch.shadow
     );
 }

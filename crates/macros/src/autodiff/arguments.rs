@@ -103,7 +103,7 @@ fn parse_width(literal: &LitInt) -> Result<u32> {
         Ok(0) => Err(error(
             literal.span(),
             "autodiff width must be at least 1, but is 0",
-            "the width is how many derivatives are computed at once: leave it out for one",
+            "the width is the number of derivatives: leave it out for one",
         )),
         Ok(width) => Ok(width),
         Err(_) => Err(error(
@@ -112,7 +112,7 @@ fn parse_width(literal: &LitInt) -> Result<u32> {
                 "autodiff width must fit u32, but is {}",
                 literal.base10_digits()
             ),
-            "the width is how many derivatives are computed at once: a small number, such as 4",
+            "the width is the number of derivatives: a small number, such as 4",
         )),
     }
 }
@@ -141,7 +141,7 @@ fn parse_activity(entry: Vec<TokenTree>) -> Result<Activity> {
     let help = match similar_activity(&text) {
         Some(kind) => format!("did you mean `{}`?", kind.name()),
         None if syn::parse2::<LitInt>(tokens.clone()).is_ok() => {
-            "a width stands right after the name".to_owned()
+            "a width comes right after the name".to_owned()
         }
         None => format!("the activities are {known}"),
     };

@@ -107,7 +107,7 @@ fn check_head(function: &Signature, errors: &mut Vec<Error>) {
         errors.push(error_on(
             anonymous,
             "autodiff can not be used for functions that return `impl Trait`",
-            "name the type that is returned: the derivative returns it, too",
+            "name the result type: the derivative returns it, too",
         ));
     }
     for input in &function.inputs {
@@ -119,12 +119,12 @@ fn check_head(function: &Signature, errors: &mut Vec<Error>) {
             Pat::Wild(pattern) => error_on(
                 pattern,
                 "an argument of a differentiated function must have a name",
-                "write a name in place of `_`: those of its shadows are made from it",
+                "write a name in place of `_`: the names of its shadows are derived from it",
             ),
             pattern => error_on(
                 pattern,
                 "an argument of a differentiated function must be a name, not a pattern",
-                "give the argument a name, and take it apart in the body with `let`",
+                "give the argument a name, and destructure it in the body with `let`",
             ),
         });
     }
@@ -212,7 +212,7 @@ fn check_argument(input: &FnArg, activity: Activity, mode: Mode) -> Result<()> {
         Kind::Dualv | Kind::DualvOnly => match ty {
             Type::Reference(reference) if matches!(&*reference.elem, Type::Slice(_)) => Ok(()),
             _ => Err(unsuitable(
-                "it is for slices, whose shadow is one slice that is so many times as long; for other types use `Dual`",
+                "it is for slices, whose shadow is one slice of WIDTH times the length; for other types use `Dual`",
             )),
         },
         _ => Ok(()),
@@ -247,7 +247,7 @@ fn check_result(ty: &Type, activity: Activity, mode: Mode) -> Result<()> {
 fn check_active(ty: &Type) -> std::result::Result<(), &'static str> {
     match ty {
         Type::Reference(_) | Type::Ptr(_) => Err(
-            "what is behind a reference is `Duplicated`: its gradient is accumulated behind a second reference, the shadow",
+            "a reference is `Duplicated`: its gradient is accumulated behind a second reference, the shadow",
         ),
         Type::Slice(_) | Type::BareFn(_) | Type::TraitObject(_) | Type::Never(_) => Err(
             "only floats, and arrays, tuples and structs of floats, have a gradient that can be returned",
@@ -305,7 +305,7 @@ fn check_lanes(function: &Signature, attribute: &Arguments, errors: &mut Vec<Err
         errors.push(error(
             activity.span,
             format!("`*mut` can not be used with width {} in Reverse Mode", attribute.width),
-            "gradients are computed one after the other, and how much memory to put back in between is not known: use `&mut`",
+            "gradients are computed one after the other, and the size of the memory to restore in between is not known: use `&mut`",
         ));
     }
     let seeded = arguments().find(|(input, activity)| {

@@ -52,7 +52,7 @@ impl Argument {
         let Pat::Ident(pattern) = &*typed.pat else {
             return Err(Error::new_spanned(
                 &typed.pat,
-                "an argument of a function with a custom derivative must be a name, not a pattern\nhelp: give the argument a name, and take it apart in the body with `let`",
+                "an argument of a function with a custom derivative must be a name, not a pattern\nhelp: give the argument a name, and destructure it in the body with `let`",
             ));
         };
         let ty = (*typed.ty).clone();

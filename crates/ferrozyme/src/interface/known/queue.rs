@@ -63,7 +63,7 @@ impl<T> Ring<T> {
 #[inline(never)]
 fn refuse() -> ! {
     panic!(
-        "a `VecDeque` of this version of the standard library is not known from inside, so that its shadow can not be checked: use a `Vec`"
+        "the layout of `VecDeque` in this version of the standard library is unknown, so its shadow cannot be checked: use a `Vec`"
     );
 }
 
