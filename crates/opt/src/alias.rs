@@ -1,6 +1,6 @@
 //! Which memory operations touch, and whether two of them may touch the same bytes.
 //!
-//! Everything here errs on one side: "no" is a proof, "yes" is the absence of one. The proofs rest on
+//! All answers are conservative: "no" is a proof, "yes" is the absence of one. The proofs rest on
 //! [`crate::pointers`] (which objects), [`crate::indices`] and [`crate::inequalities`] (which bytes of one object), and so on
 //! the assumptions written there: above all, that the bytes of an object lie at offsets whose arithmetic does not
 //! wrap around.

@@ -1,4 +1,4 @@
-//! Whether two values are computed in the same way but for the places that they read.
+//! Whether two values are the same expression except for the addresses that they load from.
 
 use ferrozyme_ir::{Function, Op, Opcode, Region, Structure, Value};
 

@@ -1,7 +1,7 @@
-//! What each operation does besides computing, with all that its regions do: whether it reads or writes memory, and
-//! whether control may fail to come out of it.
+//! The effects of each operation, including its regions: whether it reads or writes memory, and
+//! whether control may not leave it (a trap, an endless loop).
 //!
-//! Coarse on purpose: one bit each, for the whole of memory. Which memory is a question for the alias layer.
+//! Coarse on purpose: one bit each, for the whole of memory. Alias analysis answers which memory.
 
 use ferrozyme_ir::entity::SecondaryMap;
 use ferrozyme_ir::{Effect, Function, MemoryEffect, Module, Op, Opcode, Payload, Region};

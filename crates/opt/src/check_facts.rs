@@ -1,4 +1,4 @@
-//! Whether what a function declares of itself is what its body does.
+//! Verifies the declared facts of a function against its body.
 //!
 //! ```text
 //! func @note(%list: ptr, %memory: ptr nocapture) {
@@ -7,10 +7,10 @@
 //! }
 //! ```
 //!
-//! Callers, ours and LLVM's optimiser, take facts at their word: a false one is a miscompilation far from its cause. What is kept, how far memory is reached and whether a function returns must
-//! follow from the body and from what callees declare, as [`infer_effects`](crate::infer_effects) sees them. Nothing may be seen to be read or written through a pointer that declares the contrary; what pointers
-//! that were found in memory lead to is not asked, since there the differentiator knows more than a body shows. A front end may know more of everything, so that the check is for
-//! programs whose facts were found from bodies, and for what is made of them.
+//! Callers and LLVM's optimiser trust facts: a false one is a miscompilation far from its cause. Captures, memory effects and termination must
+//! follow from the body and from the facts of callees, as [`infer_effects`](crate::infer_effects) infers them. No visible access may contradict `readonly` or `writeonly` of a pointer. Memory behind
+//! loaded pointers is not checked, since there the differentiator knows more than a body shows. A front end may know more than its bodies show, so the check is for
+//! programs whose facts were inferred, and for their derivatives.
 
 use crate::alias::Aliases;
 use crate::infer_effects::Effects;

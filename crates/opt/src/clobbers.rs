@@ -1,11 +1,11 @@
-//! What may be overwritten after it was read: the question that decides what a reverse sweep can reload.
+//! Which loads may be clobbered later: the question that decides what a reverse sweep can reload.
 //!
-//! For each operation that reads memory, [`Clobbers::clobber_of`] names an operation that may later overwrite or release
-//! what it read, or says that there is none. Code that ends in a trap does not count: after it, nobody reloads anything.
+//! For each operation that reads memory, [`Clobbers::clobber_of`] returns an operation that may later overwrite or free
+//! that memory, or none. Code that ends in a trap does not count: after it, nothing is reloaded.
 //!
 //! The work is nearly linear. Writes are grouped by root. A read is compared with the writes of its own root one by one as
 //! long as they are few; of many, those at constant offsets go into a tree of intervals, and the others count as touching
-//! everything behind the root. Of the writes of other roots it only matters how late the last one comes.
+//! the whole object. Of the writes to other roots only the position of the last one matters.
 
 mod interval_tree;
 

@@ -1,4 +1,4 @@
-//! What a condition says of its parts where it holds, or where it does not.
+//! What a condition implies for its parts where it is true, or where it is false.
 
 use ferrozyme_ir::{Function, IntPredicate, OpView, Opcode, Value};
 use smallvec::SmallVec;

@@ -1,4 +1,4 @@
-//! Copies an operation of a function with everything in its regions.
+//! Clones an operation with its regions.
 
 use ferrozyme_ir::{Function, Op, OpData, Region, Type, Value};
 use rustc_hash::FxHashMap;

@@ -1,4 +1,4 @@
-//! What operations cost, roughly: whether it pays to keep a value rather than to compute it again.
+//! A rough cost model of operations: is it cheaper to keep a value or to recompute it?
 
 use ferrozyme_ir::{MathCost, Opcode};
 

@@ -1,4 +1,4 @@
-//! Computes each thing once: an operation that repeats an earlier one, in the same region or one around it, is
+//! Common subexpression elimination: an operation that repeats an earlier one, in the same region or an enclosing one, is
 //! replaced by the earlier one's results.
 //!
 //! ```text
@@ -9,9 +9,9 @@
 //! } else { … }
 //! ```
 //!
-//! What is merged: operations without effects, also partial ones (the earlier one ran with the same operands), and
-//! calls of functions that touch no memory and return no pointers. Flags that only one of the two has are dropped.
-//! Branches are merged where all that is in them can be, and is the same, flags included. So several reverse sweeps of one
+//! It merges operations without effects, also partial ones (the earlier one ran with the same operands), and
+//! calls of functions that access no memory and return no pointers. Flags that only one of the two has are dropped.
+//! Branches are merged if all their operations can be, and are equal, flags included. So several reverse sweeps of one
 //! function, inlined one after the other, share its forward sweep.
 
 use crate::substitution::Substitution;

@@ -1,4 +1,4 @@
-//! Removes what nobody needs: operations without effect whose results are unused, memory that is only allocated and
+//! Dead-code elimination: removes operations without effect whose results are unused, memory that is only allocated and
 //! freed, unused results of `if` and `switch`, and carried values of loops that serve only to compute themselves.
 //!
 //! ```text
@@ -10,10 +10,10 @@
 //! return %s                                                                             return %s
 //! ```
 //!
-//! It marks what is needed, beginning with effects, and sweeps the rest; so cycles through loops go as well. A general
-//! `loop` stays even when it does nothing, because it may never end. Operations whose operands could make them
-//! undefined, and loads, go when unused: removing an error is allowed, adding one is not. Writes to memory that nobody else looks at
-//! ([`private_memory`](crate::private_memory)) are needed only where something needed reads it.
+//! It marks live operations, starting from effects, and sweeps the rest; so dead cycles through loops are removed as well. A general
+//! `loop` stays even if it does nothing, because it may never end. Unused loads and operations that may be
+//! undefined are removed: removing an error is allowed, adding one is not. Stores to memory that does not escape
+//! ([`private_memory`](crate::private_memory)) are live only if a live operation reads it.
 
 use crate::behaviour::behaviour_of;
 use crate::carried::{first_carried, remove_results, yielded};

@@ -1,14 +1,14 @@
-//! Removes stores that nobody reads: those overwritten before anything reads them, all those to memory that the
-//! function made for itself and never reads, and the last ones to memory of parameters that are `discarded`.
+//! Dead-store elimination: removes stores that are overwritten before they are read, stores to memory that the
+//! function allocated and never reads, and the last stores to memory of parameters that are `discarded`.
 //!
 //! ```text
 //! store f64 1.0, %p align 8        →      store f64 2.0, %p align 8
 //! store f64 2.0, %p align 8
 //! ```
 //!
-//! A walk backwards keeps in mind what will surely be overwritten, released or forgotten before it is read. Any read that
-//! may touch such a place takes it off the list; so does what may trap or never end, unless nobody else could look at the
-//! memory afterwards. Only the last few places are kept in mind, so that the work stays linear.
+//! A backward walk keeps a list of places that will be overwritten, freed or discarded before they are read. A read that
+//! may alias such a place removes it from the list; so does an operation that may trap or never end, unless the memory does not
+//! escape. The list is short, so that the work stays linear.
 
 use crate::alias::{Access, Aliases, Footprint};
 use crate::behaviour::Behaviours;

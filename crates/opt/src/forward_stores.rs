@@ -1,4 +1,4 @@
-//! Replaces loads by what is known to stand in memory: the value that was last stored there, or loaded from there.
+//! Store-to-load forwarding: replaces loads by the value that was last stored to or loaded from the same place.
 //!
 //! ```text
 //! store f64 %x, %p align 8                store f64 %x, %p align 8
@@ -7,11 +7,11 @@
 //! %b = fadd f64 %a, %c
 //! ```
 //!
-//! Two accesses touch the same place if their roots, symbolic offsets and sizes agree. What is known is forgotten at any
-//! write that may touch it. It holds in the regions of a branch too, and in those of a loop if nothing in the loop writes
-//! there; after a branch, what all its regions left alone still holds. A store of what is there already goes. What is copied from a constant is as good as stored.
+//! Two accesses have the same place if their roots, symbolic offsets and sizes agree. A known value is dropped at any
+//! write that may alias it. It is known in the regions of a branch too, and in those of a loop if the loop does not write
+//! there; after a branch, values that none of its regions overwrote are still known. A store of the known value is removed. A copy from a constant counts as stores.
 //!
-//! Only the last few places are kept in mind, so that the work stays linear; of memory that the function does not write, all are.
+//! Only the last few places are remembered, so that the work stays linear; for memory that the function does not write, all are.
 
 use crate::alias::{Access, Aliases, Footprint};
 use crate::memory_order::MemoryOrder;

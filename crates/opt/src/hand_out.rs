@@ -1,4 +1,4 @@
-//! Hands values out of branches instead of computing them again in later branches on the same condition.
+//! Partial redundancy elimination between branches: a branch yields a value that a later branch on the same condition would compute again.
 //!
 //! ```text
 //! %r = if %c -> (f64) {               %r, %s = if %c -> (f64, f64) {
@@ -12,8 +12,8 @@
 //! }
 //! ```
 //!
-//! So the forward sweep of a derivative serves its reverse sweeps, whose rules compute the sine that belongs to a cosine. Only what costs as much as a
-//! division is handed out. Before differentiation this would do harm: what comes out of a branch cannot be computed again, and may have to be saved.
+//! So the forward sweep of a derivative serves its reverse sweeps, whose rules compute the sine that belongs to a cosine. Only values that cost at least as much as a
+//! division are handed out. Before differentiation this would do harm: the result of a branch cannot be recomputed, and may have to be saved.
 
 use crate::carried::{add_yielded, yielded};
 use crate::cost::operation_cost;

@@ -1,4 +1,4 @@
-//! Moves what a loop computes anew in each turn, though it does not change, in front of the loop.
+//! Loop-invariant code motion: moves operations whose operands do not change in a loop before the loop.
 //!
 //! ```text
 //! for %i: i64 = 0 to %n step 1 {            %s = fmul f64 %a, %b
@@ -7,9 +7,9 @@
 //! }                                         }
 //! ```
 //!
-//! An operation moves as far out as its operands allow, in one step. How freely it may run where it did not before is
-//! [`speculation`]'s question. Loads and operations that can be undefined move only out of loops that surely run,
-//! from places that control surely reaches, and loads only if the loop writes nothing that they could see.
+//! An operation moves as far out as its operands allow, in one step. Whether it may run speculatively is decided in
+//! [`speculation`]. Loads and operations that can be undefined move only out of loops that run at least once,
+//! from places that control always reaches, and loads only if the loop does not clobber them.
 
 use crate::alias::Aliases;
 use crate::behaviour::{Behaviours, behaviour_of};

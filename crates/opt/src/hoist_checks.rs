@@ -1,4 +1,4 @@
-//! Makes checks of indices once before a nest of loops instead of in each iteration.
+//! Range-check elimination: checks indices once before a loop nest instead of in each iteration.
 //!
 //! ```text
 //! for %i = 0 to %n step 1 {                       %fine = (%n <= 0 or %n - 1 < %length)
@@ -10,12 +10,12 @@
 //! ```
 //!
 //! A check qualifies if it runs in every iteration of the loops between it and the nest's outermost one, and compares, unsigned, an
-//! index that is linear in the counters with a length; or, for equality, a counter with a length. Extremes of such an index are at
-//! the ends of the loops, and are reached there, so that the nest panics if and only if one of them is out of bounds; then it runs as
-//! it always did, with all that it writes before. What its derivative or its vectorised form would cost, only the other way pays.
+//! index that is linear in the counters with a length; or, for equality, a counter with a length. The extremes of such an index are reached at
+//! the ends of the loops, so the nest panics if and only if one of them is out of bounds. Then the original nest runs,
+//! with all its writes before the panic. Only the nest without checks is differentiated or vectorised.
 //!
-//! The extremes are computed with 128 bits, from numbers that are small enough for their products. Where the program's own index wraps
-//! around 64 bits and lands inside by chance, or sizes are absurd, the nest is run with its checks and the program stops behind it.
+//! The extremes are computed with 128 bits, from numbers that are small enough for their products. If the program's own index wraps
+//! around 64 bits and happens to be in bounds, or sizes are absurd, the nest runs with its checks and the program stops after it.
 
 use crate::copy_operations::copy_operation;
 use crate::indices::{Counted, Indices};

@@ -1,4 +1,4 @@
-//! Turns carried values of counted loops that grow by the same amount in each iteration into functions of the counter.
+//! Rewrites secondary induction variables: carried values of counted loops that grow by the same amount in each iteration become functions of the counter.
 //!
 //! ```text
 //! %e = for %i: i64 = 0 to %n step 1 with (%q: ptr = %p) {        for %i: i64 = 0 to %n step 1 {

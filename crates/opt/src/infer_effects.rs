@@ -1,4 +1,4 @@
-//! Finds out, from the body of a function, which memory of its callers it touches, which pointers it keeps, and whether it always
+//! Infers from the body of a function which memory of its callers it accesses, which pointers it captures, and whether it always
 //! returns.
 //!
 //! ```text
@@ -10,8 +10,8 @@
 //! }
 //! ```
 //!
-//! One function at a time, by what is known of its callees: functions that call each other are never taken to be better than
-//! nothing is known of them. What stands there already is never taken back.
+//! One function at a time, from the facts of its callees. Mutually recursive functions count as unknown
+//! in each other. Declared facts are never removed.
 
 use crate::alias::{Aliases, Footprint};
 use crate::behaviour::behaviour_of;

@@ -1,4 +1,4 @@
-//! Finds out which pointer parameters are only read, from the bodies of functions; and what [`infer_effects`] does.
+//! Infers `readonly` pointer parameters from the bodies of functions, and the facts of [`infer_effects`].
 //!
 //! ```text
 //! func @first(%x: ptr) -> (f64) {          func @first(%x: ptr readonly) -> (f64) {
@@ -7,9 +7,9 @@
 //! }                                        }
 //! ```
 //!
-//! A parameter is only read if nothing is written or released through a pointer that may stem from it, here or in a function that
-//! it is passed to. Recursive functions are taken to keep the promise until the contrary is found. A parameter whose
-//! address gets into memory keeps no promise, since a pointer found there may lead back to it.
+//! A parameter is `readonly` if nothing is written or freed through a pointer that may be based on it, here or in a callee that
+//! it is passed to. Recursive functions are assumed `readonly` until a write is found. A parameter that is
+//! stored to memory is not, since a loaded pointer may be based on it.
 
 use crate::alias::Aliases;
 use crate::infer_effects::infer_effects;

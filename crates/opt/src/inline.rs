@@ -1,8 +1,8 @@
-//! Puts the bodies of called functions in the place of calls.
+//! Inlining: replaces calls by the bodies of the called functions.
 //!
-//! Bodies are structured and return only at their end, so that inlining is splicing. A body that ends in a trap makes the
-//! region around the call end there. What is lost: promises about parameters (`noalias`, ranges), because in the caller
-//! there is nothing to attach them to.
+//! Bodies are structured and return only at their end, so inlining is splicing. A body that ends in a trap ends
+//! the region around the call. Facts about parameters (`noalias`, ranges) are lost, because the caller has no value
+//! to attach them to.
 //!
 //! Not inlined: functions without a body, marked `noinline` or `inactive`, with a derivative rule of their own, larger than
 //! the policy says, and those that call themselves, directly or through others.

@@ -1,4 +1,4 @@
-//! Keeps whole the words that LLVM takes apart and puts together again.
+//! Keeps words whole that LLVM splits and joins again.
 //!
 //! ```text
 //! %low, %high = if %c -> (i8, i56) {                  %word = if %c -> (i64) {
@@ -12,12 +12,12 @@
 //! %word = add i64 %up, %lo
 //! ```
 //!
-//! Where one variant of an `enum` has a small field and another a float in the same place, LLVM moves every variant in the parts that the small field makes. A part of a
+//! If one variant of an `enum` has a small field where another has a float, LLVM moves every variant in parts of the small field's size. A part of a
 //! float has no derivative of its own; the word has.
 //!
-//! From each sum that puts two parts together, and from each two stores that put one behind the other, the pass follows both parts at once to where they come from: through branches, loops and selections, which then give the word as
-//! well. It ends where both are taken from one word, loaded from neighbouring memory, or constant. Where they come from different things, they are put together there; the whole is only
-//! done if at least one word is found.
+//! From each sum that joins two parts, and from each two adjacent stores, the pass follows both parts to their definitions: through branches, loops and `select`s, which then yield the whole word as
+//! well. It ends where both parts are extracted from one word, loaded from adjacent memory, or constant. Parts of different origin are joined there. The rewrite is only
+//! done if at least one whole word is found.
 
 use crate::behaviour::behaviour_of;
 use crate::carried::{add_carried, add_yielded, first_carried, yielded};

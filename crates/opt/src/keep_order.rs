@@ -1,10 +1,10 @@
-//! Takes back the leave to reorder: sums are added up in the order of the program, and nothing is contracted or approximated.
+//! Removes the permission to reorder: sums are computed in the order of the program, and nothing is contracted or approximated.
 //!
 //! ```text
 //! %s = fadd nsz reassoc f64 %a, %b        →        %s = fadd nsz f64 %a, %b
 //! ```
 //!
-//! For users who want the same bits on every machine (design decision D10: `strict`). Derivatives give that leave to the sums that they add.
+//! For users who need the same bits on every machine (`--strict`). Derivatives mark the sums that they add as reorderable.
 
 use ferrozyme_ir::{Flags, FunctionId, Module};
 

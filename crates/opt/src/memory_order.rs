@@ -1,4 +1,4 @@
-//! The memory operations of a function in the order of the text, so that those within any one operation are a slice.
+//! The memory operations of a function in the order of the text, so that those inside any one operation are a slice.
 
 use crate::alias::{Aliases, Footprint};
 use ferrozyme_ir::entity::SecondaryMap;

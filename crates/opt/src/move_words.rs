@@ -1,14 +1,14 @@
-//! Moves pointers that nobody uses as such as the words that they are.
+//! Turns pointers that are only loaded and stored again into integers.
 //!
 //! ```text
 //! %p = load ptr %from align 8                %p = load i64 %from align 8
 //! store ptr %p, %to align 8           →      store i64 %p, %to align 8
 //! ```
 //!
-//! Who moves an `enum` moves a word of which only its tag tells what it is, and a compiler may take any type for it: a float that is moved as a pointer is a float
-//! all the same. Of an integer that only moves bytes it is found out what they are, and a derivative goes with them; a pointer has none.
+//! A move of an `enum` copies a word whose type only its tag tells, and a compiler may choose any type for the copy: a float may be moved as a pointer.
+//! The points-to analysis infers what an integer transports, and its derivative moves along; a pointer has no derivative.
 //!
-//! Only where a load gives the word directly to stores: there its type is nothing but a choice.
+//! Applies only if the result of a load goes directly to stores: there its type is arbitrary.
 
 use ferrozyme_ir::entity::EntitySet;
 use ferrozyme_ir::{FunctionId, Module, Opcode, Type, Value, all_ops};

@@ -1,4 +1,4 @@
-//! The passes in the order in which they serve each other, and by name.
+//! The passes by name, and the pipelines that run them in order.
 
 use crate::{
     InlinePolicy, count_loops, forward_stores, hand_out_values, hoist_checks, hoist_invariants,

@@ -1,7 +1,7 @@
-//! Puts the words in a function's own memory where words lie: at addresses that eight divides.
+//! Aligns the words in a function's stack memory to eight bytes.
 //!
-//! Who moves a structure by its first byte and the rest keeps the rest in memory that begins anywhere, and the words in it lie across the words of memory. The memory is moved, so that whatever is copied there
-//! lies as it does where it comes from:
+//! Code that moves a structure as its first byte and the rest keeps the rest in memory of arbitrary alignment, and its words straddle the aligned words of that memory. The memory is enlarged and shifted, so that copied words have
+//! the same alignment as in their source:
 //!
 //! ```text
 //! %rest = stack 55 align 1                            %all = stack 56 align 8
@@ -10,7 +10,7 @@
 //!                                                     copy %rest, %from, 55 align 1
 //! ```
 //!
-//! Where it lies does not matter to a program. It does to its derivative where floats, pointers and numbers share their places, and are told apart word by word.
+//! The position does not matter to a program. It matters to its derivative, which distinguishes floats, pointers and integers in union words word by word.
 
 use crate::with_function::with_function;
 use ferrozyme_ir::{

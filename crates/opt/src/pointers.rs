@@ -1,14 +1,14 @@
-//! Where pointers come from: every pointer is a root plus a number of bytes.
+//! Underlying objects of pointers: every pointer is a root plus a number of bytes.
 //!
-//! The root of a pointer is what remains when `offset`s are taken off: a parameter, the result of `stack` or `alloc`, the
+//! The root of a pointer is what remains when `offset`s are stripped: a parameter, the result of `stack` or `alloc`, the
 //! address of a global, or a pointer of unknown origin (loaded, returned by a call, made from an integer). Where the
 //! branches of a `select` or `if`, or the iterations of a loop, agree on the root, so does their result; its offset is
 //! then a variable of its own. Where they disagree, the result is a root itself, and its [`Bases`] list the objects it
 //! may point into.
 //!
-//! An object whose address is stored, given away or turned into an integer has escaped: pointers of unknown origin may
-//! point into it. All of this ignores the order of execution, but for what happens where the program stops: nothing that
-//! escapes on the way to a trap is met by pointers from anywhere else.
+//! An object whose address is stored, passed to a call or turned into an integer has escaped: pointers of unknown origin may
+//! point into it. The analysis ignores the order of execution, except that an object that escapes only on the way to a trap
+//! does not alias pointers elsewhere.
 
 use crate::carried::carried_at;
 use crate::indices::Indices;

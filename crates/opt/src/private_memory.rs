@@ -1,7 +1,7 @@
-//! Memory that nobody but the function itself looks at: what it made and keeps to itself, and what its caller discards.
+//! Memory that only the function itself reads: allocations that do not escape, and memory that its caller discards.
 //!
-//! Writes to such memory matter only if something that matters reads it. A sum that is added up in memory and then forgotten does not,
-//! though it is read over and over:
+//! Stores to such memory are live only if a live operation reads it. A sum that is accumulated in memory and then discarded is not,
+//! though it is loaded in each iteration:
 //!
 //! ```text
 //! for %i … { %a = load f64 %p[i]  %b = fadd f64 %a, %x  store f64 %b, %p[i] }       ; %p is discarded

@@ -1,4 +1,4 @@
-//! Turns memory that a function makes for itself into plain values, where every access names a fixed place in it.
+//! Promotes memory to values (mem2reg, SROA): allocations of the function whose every access has a constant offset.
 //!
 //! ```text
 //! %p = stack 8 align 8                               %r = if %c -> (f64) { yield %x } else { yield 1.0 }
@@ -8,13 +8,13 @@
 //! return %r
 //! ```
 //!
-//! Applies to `stack` and `alloc` of constant size, if the address goes nowhere but, by way of constant `offset`s, into
-//! loads, stores, fills, copies of a few bytes and (for `alloc`) `free`, and if any two accesses touch either the same bytes or none in common. What is
-//! written in a branch becomes a result of it, what is written in a loop a carried value; those that nobody needs are
-//! for dead-code removal to take away. A place that was not written yet reads as `undef`: reading it was an error.
+//! Applies to `stack` and `alloc` of constant size, if the address is used only, through constant `offset`s, in
+//! loads, stores, fills, copies of a few bytes and (for `alloc`) `free`, and if any two accesses either cover the same bytes or are disjoint. A value
+//! stored in a branch becomes a result of it, a value stored in a loop a carried value; dead-code elimination removes
+//! the unused ones. A load before any store is `undef`: it was an error.
 //!
-//! Stack memory may go to a function that stops the program, too: just before, it is made anew and gets what it would hold, so that
-//! only the way into the trap pays for it.
+//! Stack memory may also be passed to a function that stops the program: just before, it is allocated again and filled, so that
+//! only the path into the trap pays for it.
 
 use crate::carried::{add_carried, add_yielded};
 use crate::substitution::Substitution;

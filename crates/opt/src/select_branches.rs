@@ -1,4 +1,4 @@
-//! Turns small `if`s that only choose between cheap values into `select`s.
+//! If-conversion: turns small `if`s that only choose between cheap values into `select`s.
 //!
 //! ```text
 //! %r = if %c -> (f64) {               %a = fadd f64 %x, 1.0

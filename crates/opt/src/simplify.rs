@@ -9,7 +9,7 @@
 //!
 //! One walk forward: operands are simplified before their users. The rules stand in `simplify/`, by the kind of
 //! operation; each is a line or two with its condition. Structured operations with a known condition or trip count
-//! dissolve into the region around them, and a condition is known to hold inside what it guards: in the regions of an
+//! are replaced by their bodies, and a condition is known to hold where it dominates: in the regions of an
 //! `if`, and after an `if` that traps otherwise.
 //!
 //! Floating-point results never change in any bit, the payload of a NaN aside, unless flags allow it.

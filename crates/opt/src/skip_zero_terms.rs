@@ -1,4 +1,4 @@
-//! Gives sums whose terms are zero if values from outside the loop are a loop of their own, which is left out then.
+//! Loop distribution for forward mode: sums whose terms are zero if a loop-invariant value is zero get a loop of their own, which is skipped then.
 //!
 //! ```text
 //! for %i = 0 to %n step 1 {                      if %t ≠ 0 {
@@ -8,13 +8,13 @@
 //! }
 //! ```
 //!
-//! This is for forward mode with many directions at once: most tangents of most values are zero, and which ones is seen when the program runs. Loops that
-//! carry all directions have more values than there are registers, besides.
+//! In forward mode with many directions most tangents are zero, but which ones is known only at run time. Besides, loops that
+//! carry all directions have more values than there are registers, and spill.
 //!
-//! A zero tangent is taken as a proof that nothing changes in its direction, also where what it is multiplied with is infinite or not a number. That is so of tangents only, so it applies to
-//! sums that do not care for the sign of zero (`nsz`), which forward mode with many directions makes; in
-//! counted loops without branches and inner loops, to sums in memory that nothing else in the loop touches, if all that they take is cheap to
-//! compute once more and read from memory that the loop does not write.
+//! A zero tangent proves that nothing changes in its direction, even if it is multiplied with an infinite value or NaN. That holds for tangents only, so the pass applies to
+//! sums that ignore the sign of zero (`nsz`), which forward mode with many directions emits; in
+//! counted loops without branches and inner loops; to sums in memory that nothing else in the loop accesses, if their operands are cheap to
+//! recompute and loaded from memory that the loop does not write.
 
 use crate::alias::Aliases;
 use crate::behaviour::is_plain_loop;

@@ -1,9 +1,9 @@
-//! Whether an operation may run where it did not before, and how far.
+//! Whether an operation may be executed speculatively, and how far.
 //!
-//! For its value alone, every pure operation may. But programs here get differentiated, after passes as well as before:
+//! For its value alone, every pure operation may. But programs here are differentiated, after passes as well as before:
 //! a value that is computed and not used has adjoint 0, and 0 times an infinite derivative is NaN. `sqrt` of zero,
-//! behind a branch that excludes zero, is fine; computed ahead of the branch, it would poison the gradient of its
-//! operand. So an operation moves out of a branch only if its derivative cannot be infinite, and out of a loop that
+//! guarded by a branch that excludes zero, is fine; computed before the branch, it would make the gradient of its
+//! operand NaN. So an operation moves out of a branch only if its derivative cannot be infinite, and out of a loop that
 //! may not run only if its derivative is finite for finite operands.
 
 use ferrozyme_ir::{Effect, Function, Op, OpView, Opcode, Slope, Value};

@@ -1,4 +1,4 @@
-//! Which value stands in for which, while a pass walks forward through a function.
+//! Replacements of values, while a pass walks forward through a function.
 //!
 //! Definitions come before uses in the order of the text, so a pass that resolves the operands of each operation when
 //! it meets it needs no second walk.

@@ -1,4 +1,4 @@
-//! Takes counted loops out of branches that only ask whether they run at all.
+//! Removes zero-trip guards: branches around counted loops that only test whether they run at all.
 //!
 //! ```text
 //! %some = icmp eq i64 %n, 0
@@ -12,8 +12,8 @@
 //! }
 //! ```
 //!
-//! A `for` that does not run gives what it starts with, so the branch says nothing new. Compilers put such branches around the loops that they turn
-//! over; the fewer there are, the more nests are nests of loops only.
+//! The results of a `for` that does not run are its initial values, so the branch is redundant. Compilers add such guards when they rotate
+//! loops; without them, more nests are perfect.
 
 use crate::carried::{first_initial, yielded};
 use crate::indices::Indices;

@@ -1,7 +1,7 @@
-//! Numbers as whole parts of a size that is a power of two, and a rest: `n lshr 4`, `n and -16`, `n and 15`.
+//! Quotient and remainder of a division by a power of two: `n lshr 4`, `n and -16`, `n and 15`.
 //!
-//! Where lengths of memory are masked, LLVM leaves the highest bits out of the mask, since it knows that lengths have none there. What it knew is not in
-//! the program any more, so whoever takes such a number for a whole one must know it anew: from its interval, or because that much memory is read.
+//! If LLVM masks the length of some memory, it leaves the highest bits out of the mask, since it knows that they are zero. The program no longer
+//! shows that, so it must be proved again before such a number counts as a quotient: from its interval, or because that much memory is read.
 
 use crate::indices::Indices;
 use crate::interval::Interval;

@@ -1,4 +1,4 @@
-//! Takes a function out of its module, so that a pass can change it while it looks at the others.
+//! Takes a function out of its module, so that a pass can change it while it reads the others.
 
 use ferrozyme_ir::{Function, FunctionId, Module};
 

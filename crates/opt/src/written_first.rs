@@ -1,4 +1,4 @@
-//! Memory that each iteration of a loop writes before it reads it: scratch memory, which carries nothing from one iteration to the next.
+//! Privatisable memory: each iteration of a loop writes it before it reads it, so it carries nothing from one iteration to the next.
 //!
 //! In
 //!
@@ -13,8 +13,8 @@
 //!
 //! the inner loop writes the `8·m` bytes from `%scratch` on, all of them, before anything is read there; and `0 ≤ 8·k`, `8·k + 8 ≤ 8·m`.
 //!
-//! A write counts if it surely runs before the read in the same iteration: it, or a nest of counted loops around it, stands before the
-//! read in a region that holds both. Where a nest leaves gaps, or its rows differ in length, it does not count.
+//! A write counts if it always runs before the read in the same iteration: it, or a nest of counted loops around it, comes before the
+//! read in a region that holds both. A nest that leaves gaps, or whose rows differ in length, does not count.
 
 use crate::alias::{Access, Aliases};
 use crate::indices::{Counted, is_loop};

@@ -1,4 +1,4 @@
-//! Rules for structured operations and calls: conditions and trip counts that are known.
+//! Rules for structured operations and calls: known conditions and trip counts.
 
 use super::integers::negated_condition;
 use super::{Outcome, keep_name};

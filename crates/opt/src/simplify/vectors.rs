@@ -1,4 +1,4 @@
-//! Rules for vectors: lanes that are known where they come from.
+//! Rules for vectors: lanes whose definition is known.
 
 use super::{Rewrite, matching, number};
 use ferrozyme_ir::{Flags, Function, Op, OpView, Opcode, Payload};
