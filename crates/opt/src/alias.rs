@@ -61,13 +61,13 @@ impl Footprint {
     }
 }
 
-/// How many choices of branches one question is asked for.
+/// Maximum number of branch combinations per query.
 const MAX_CHOICES: usize = 8;
 
 /// What holds in a region, each from a place in the text on.
 type RegionInequalities = Rc<[(u32, Symbolic)]>;
 
-/// Answers questions about the memory that a function touches, as of when it was computed.
+/// Alias queries for a function, valid until it changes.
 pub struct Aliases<'m> {
     module: &'m Module,
     indices: Indices<'m>,
@@ -76,7 +76,7 @@ pub struct Aliases<'m> {
 }
 
 impl<'m> Aliases<'m> {
-    /// Prepares the answers, in nearly linear time.
+    /// Builds the analysis, in nearly linear time.
     pub fn new(module: &'m Module, function: &'m Function) -> Aliases<'m> {
         let indices = Indices::of(function);
         let pointers = Pointers::of(module, &indices);
@@ -103,7 +103,7 @@ impl<'m> Aliases<'m> {
         self.indices.function()
     }
 
-    /// Who holds whom in it.
+    /// Its parent links.
     pub fn structure(&self) -> &Structure {
         self.indices.structure()
     }
@@ -117,7 +117,7 @@ impl<'m> Aliases<'m> {
         }
     }
 
-    /// What an operation reads itself, without its regions.
+    /// The memory that an operation reads, without its regions.
     pub fn reads(&self, op: Op) -> Footprint {
         let function = self.function();
         let data = &function.ops[op];
@@ -137,7 +137,7 @@ impl<'m> Aliases<'m> {
         }
     }
 
-    /// What an operation writes or releases itself, without its regions.
+    /// The memory that an operation writes or frees, without its regions.
     pub fn writes(&self, op: Op) -> Footprint {
         let function = self.function();
         match function.view(op) {
@@ -162,7 +162,7 @@ impl<'m> Aliases<'m> {
         }
     }
 
-    /// The load that a value is, if it stands in the region of a store and reads what that writes.
+    /// The load that defines a value, if it is in the region of a store and has the store's address.
     pub(crate) fn load_before(&self, store: Op, value: Value) -> Option<Op> {
         let (load, _) = self.function().def_op(value)?;
         let same = self.function().ops[load].opcode == Opcode::Load
@@ -292,7 +292,7 @@ impl<'m> Aliases<'m> {
         self.pointers.may_share(self.function(), a, b)
     }
 
-    /// Whether code elsewhere can reach what a root points to.
+    /// Whether code elsewhere can access the object of a root.
     pub fn is_reachable_from_elsewhere(&self, root: Value) -> bool {
         self.pointers
             .is_reachable_from_elsewhere(self.function(), root)
@@ -309,7 +309,7 @@ impl<'m> Aliases<'m> {
                 .all(|&object| is_constant_object(self.module, self.function(), object))
     }
 
-    /// Whether an access may touch what a footprint does, all values being the same for both.
+    /// Whether an access may overlap a footprint, with the same values for both.
     pub fn may_touch(&self, access: &Access, footprint: &Footprint) -> bool {
         (footprint.elsewhere && self.is_reachable_from_elsewhere(access.root))
             || footprint
@@ -356,7 +356,7 @@ impl<'m> Aliases<'m> {
         for (index, &operand) in data.operands.iter().skip(first).enumerate() {
             let ty = function.ty(operand);
             if ty.is_ptr() && ty.is_vector() {
-                // What a vector of pointers points to has escaped.
+                // Objects behind a vector of pointers have escaped.
                 footprint.elsewhere = true;
             }
             if !ty.is_ptr() || ty.is_vector() {
@@ -379,7 +379,7 @@ impl<'m> Aliases<'m> {
         footprint
     }
 
-    /// What a function may look at that stops the program: anything it can reach.
+    /// A function that stops the program may read anything it can reach.
     fn trap(&self, op: Op) -> Footprint {
         let function = self.function();
         let data = &function.ops[op];

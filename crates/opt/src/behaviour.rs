@@ -6,7 +6,7 @@
 use ferrozyme_ir::entity::SecondaryMap;
 use ferrozyme_ir::{Effect, Function, MemoryEffect, Module, Op, Opcode, Payload, Region};
 
-/// What an operation does, its regions included.
+/// The effects of an operation, its regions included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Behaviour {
     /// It may read memory that other operations see.
@@ -20,7 +20,7 @@ pub struct Behaviour {
 }
 
 impl Behaviour {
-    /// Whether the operation does nothing that anybody can observe apart from its results.
+    /// Whether the operation has no observable effect apart from its results.
     pub fn is_removable(self) -> bool {
         !self.writes && !self.stops
     }
@@ -83,7 +83,7 @@ impl Behaviours {
     }
 }
 
-/// What an operation does by itself, its regions left aside.
+/// The effects of an operation without its regions.
 pub fn behaviour_of(module: &Module, function: &Function, op: Op) -> Behaviour {
     let data = &function.ops[op];
     let none = Behaviour::default();
@@ -114,7 +114,7 @@ pub fn behaviour_of(module: &Module, function: &Function, op: Op) -> Behaviour {
                     reads: facts.memory != MemoryEffect::None,
                     writes: callee.may_write(),
                     stops: !facts.willreturn,
-                    // Whoever makes memory and leaves it to its caller is never said to do less than this.
+                    // A function that allocates memory which its caller sees is declared to write.
                     allocates: facts.memory.writes(),
                 }
             }
@@ -131,7 +131,7 @@ pub fn behaviour_of(module: &Module, function: &Function, op: Op) -> Behaviour {
             ..none
         },
         Effect::Ends => Behaviour {
-            // What stops the program may be a function that looks at memory.
+            // A trap may call a function that reads memory.
             reads: matches!(data.payload, Payload::Callee(_)),
             stops: data.opcode == Opcode::Trap,
             ..none

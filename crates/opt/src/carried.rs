@@ -55,13 +55,13 @@ pub fn first_yielded(opcode: Opcode) -> usize {
     opcode.operand_names().len()
 }
 
-/// What a region gives for each result of the operation that holds it; none if it ends in a trap.
+/// The operands of a region's terminator for each result of its operation; none if it ends in a trap.
 pub fn yielded(function: &Function, region: Region) -> Option<&[Value]> {
     let data = &function.ops[function.terminator(region)];
     (data.opcode != Opcode::Trap).then(|| data.values())
 }
 
-/// Removes the results of a structured operation for which `keep` says no. Nothing may use them any more, save the
+/// Removes the results of a structured operation for which `keep` is false. They must be unused, except for the
 /// terminators and initial values that go with them.
 pub fn remove_results(function: &mut Function, op: Op, keep: &[bool]) {
     let opcode = function.ops[op].opcode;

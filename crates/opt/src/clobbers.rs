@@ -41,9 +41,9 @@ enum When {
     Ever,
 }
 
-/// What is asked of the writes of a stretch of text.
+/// A query about the writes in a range of the text.
 struct Query {
-    /// Who touched the memory first.
+    /// The earlier access.
     op: Op,
     when: When,
     /// Within which loop, in the same execution of it.
@@ -83,7 +83,7 @@ struct Write {
 
 /// How many writes of one root are compared one by one.
 const MAX_COMPARED: usize = 128;
-/// How many comparisons that take a proof one function may cost; then they count as failed.
+/// Budget of comparisons with proofs per function; when it is exhausted, they count as failed.
 const MAX_COMPARISONS: u32 = 50_000;
 
 impl<'m> Clobbers<'m> {
@@ -216,7 +216,7 @@ impl<'m> Clobbers<'m> {
         summary
     }
 
-    /// The writes within an operation; they stand together, since writes are in the order of the text.
+    /// The writes inside an operation; they are consecutive, since writes are in the order of the text.
     fn writes_within(&self, op: Op) -> std::ops::Range<usize> {
         let structure = self.aliases.structure();
         let start = structure.order(op);
@@ -276,7 +276,7 @@ impl<'m> Clobbers<'m> {
             candidates.push(summary.reachable.latest_but(root, earliest));
         }
         for &object in &bases.objects {
-            // Those that may point into this very object, by whatever root.
+            // Writes through any root that may point into this object.
             if let Some(merged) = summary.by_object.get(&object) {
                 candidates.push(merged.latest_but(root, earliest));
             }
@@ -355,7 +355,7 @@ impl<'m> Clobbers<'m> {
             .map(|(_, clobber)| clobber)
     }
 
-    /// Takes one comparison from what the function may cost; false when there is none left.
+    /// Takes one comparison from the budget; false when it is exhausted.
     fn spend(&self) -> bool {
         let left = self.budget.get();
         self.budget.set(left.saturating_sub(1));
@@ -373,7 +373,7 @@ struct Summary {
     anything: Latest,
     /// Those through pointers of unknown origin.
     unknown: Latest,
-    /// Those that may go to what a parameter without `noalias` points to.
+    /// Writes that may alias memory of a parameter without `noalias`.
     shared: Latest,
     /// Those that may go to a global.
     global: Latest,

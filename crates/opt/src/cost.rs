@@ -2,7 +2,7 @@
 
 use ferrozyme_ir::{MathCost, Opcode};
 
-/// What an operation costs, in simple operations.
+/// The cost of an operation, in simple operations.
 pub fn operation_cost(opcode: Opcode) -> u64 {
     if let Some(function) = opcode.math() {
         return match function.cost {

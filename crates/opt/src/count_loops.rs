@@ -34,7 +34,7 @@ use ferrozyme_ir::{
 };
 use rustc_hash::FxHashMap;
 
-/// Turns general loops into counted ones; gives the number of loops changed.
+/// Turns general loops into counted ones; returns the number of loops changed.
 pub fn count_loops(module: &mut Module, id: FunctionId) -> usize {
     with_function(module, id, |module, function| {
         let Some(body) = function.body else { return 0 };

@@ -23,7 +23,7 @@ use ferrozyme_ir::{
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// Merges common subexpressions of a function; gives the number of operations removed.
+/// Merges common subexpressions of a function; returns the number of operations removed.
 pub fn merge_common_subexpressions(module: &mut Module, id: FunctionId) -> usize {
     with_function(module, id, |module, function| {
         let Some(body) = function.body else { return 0 };
@@ -60,7 +60,7 @@ pub fn is_commutative(opcode: Opcode) -> bool {
     )
 }
 
-/// What makes two operations the same.
+/// The key by which two operations are equal.
 #[derive(PartialEq, Eq, Hash, Clone)]
 pub(crate) struct Key {
     pub(crate) opcode: Opcode,
@@ -69,10 +69,10 @@ pub(crate) struct Key {
     results: SmallVec<[Type; 2]>,
 }
 
-/// How many operations a branch may hold to be compared with others.
+/// Maximum number of operations of a branch that is compared with others.
 const MAX_IN_BRANCH: usize = 512;
 
-/// An operation of a branch as it is the same in others: values from inside are numbered in their order.
+/// An operation of a branch in canonical form: values defined inside are numbered in order.
 #[derive(PartialEq, Eq, Hash, Clone)]
 struct Line {
     opcode: Opcode,
@@ -92,7 +92,7 @@ enum Operand {
 struct Merger<'m> {
     module: &'m Module,
     substitution: Substitution,
-    /// The operations that stand in the current region or around it, so far.
+    /// The operations in the current region or around it, so far.
     available: FxHashMap<Key, Op>,
     /// The branches that do, by all that they hold.
     branches: FxHashMap<Vec<Line>, Op>,
@@ -154,7 +154,7 @@ impl Merger<'_> {
         }
     }
 
-    /// All that a branch with results holds, if it does nothing but compute.
+    /// The contents of a branch with results, if it only computes.
     fn lines_of_branch(&self, function: &Function, op: Op) -> Option<Vec<Line>> {
         let is_branch = |op: Op| matches!(function.ops[op].opcode, Opcode::If | Opcode::Switch);
         if !is_branch(op) || function.ops[op].results.is_empty() {

@@ -25,7 +25,7 @@ use ferrozyme_ir::{
 };
 use rustc_hash::FxHashMap;
 
-/// Removes dead code from a function; gives the number of operations and results removed.
+/// Removes dead code from a function; returns the number of operations and results removed.
 pub fn remove_dead_code(module: &mut Module, id: FunctionId) -> usize {
     with_function(module, id, |module, function| {
         let Some(body) = function.body else { return 0 };
@@ -107,7 +107,7 @@ impl<'f> Marker<'f> {
         }
     }
 
-    /// An operation is needed: so are its operands, and whatever decides whether it runs.
+    /// Marks an operation live, with its operands and the conditions under which it runs.
     fn need_op(&mut self, op: Op) {
         let function = self.function;
         let mut next = Some(op);
@@ -133,7 +133,7 @@ impl<'f> Marker<'f> {
                 }
             }
             if let Some(frees) = self.releases.remove(&op) {
-                // Frees stand after their `alloc`, so this recursion is one level deep.
+                // Frees come after their `alloc`, so this recursion is one level deep.
                 for free in frees {
                     self.need_op(free);
                 }
@@ -154,7 +154,7 @@ impl<'f> Marker<'f> {
         }
     }
 
-    /// A value is needed: so is what it comes from.
+    /// Marks a value live, with its definition.
     fn need_origin(&mut self, value: Value) {
         let function = self.function;
         match function.values[value].def {

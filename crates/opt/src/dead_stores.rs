@@ -21,7 +21,7 @@ use ferrozyme_ir::{Function, FunctionId, Module, Op, Opcode, Region, Value, all_
 /// How many places are kept in mind.
 const WINDOW: usize = 32;
 
-/// Removes dead stores, fills and copies; gives the number of operations removed.
+/// Removes dead stores, fills and copies; returns the number of operations removed.
 pub fn remove_dead_stores(module: &mut Module, id: FunctionId) -> usize {
     with_function(module, id, |module, function| {
         let Some(body) = function.body else { return 0 };
@@ -73,7 +73,7 @@ fn never_read(aliases: &Aliases<'_>, order: &MemoryOrder) -> EntitySet<Op> {
         let accesses = footprint.accesses.iter();
         accesses.map(|access| access.root)
     });
-    // What a returned pointer points to is the caller's to read.
+    // The caller may read memory behind a returned pointer.
     let body = function.body();
     let returned = function.ops[function.terminator(body)]
         .operands
@@ -108,7 +108,7 @@ fn never_read(aliases: &Aliases<'_>, order: &MemoryOrder) -> EntitySet<Op> {
     dead
 }
 
-/// Whether an operation does nothing but write one stretch of memory.
+/// Whether an operation only writes one range of memory.
 fn is_plain_write(function: &Function, op: Op) -> bool {
     matches!(
         function.ops[op].opcode,
@@ -131,7 +131,7 @@ struct Finder<'a, 'm> {
 }
 
 impl Finder<'_, '_> {
-    /// Walks a region backwards; `state` holds at its end what is pending behind it, and is brought to its start.
+    /// Walks a region backwards; `state` holds the pending places at the region's end, and is updated to its start.
     fn visit(&mut self, region: Region, state: &mut Vec<usize>) {
         let function = self.aliases.function();
         for &op in function.regions[region].ops.iter().rev() {
@@ -232,7 +232,7 @@ impl Finder<'_, '_> {
         params.any(|(&argument, param)| argument == root && param.facts.discarded)
     }
 
-    /// Whether a root is memory that the function made, and that nobody else can reach.
+    /// Whether a root is memory that the function allocated and that does not escape.
     fn is_own(&self, root: Value) -> bool {
         object_kind(self.aliases.function(), root) == Some(Object::Local)
             && !self.aliases.is_reachable_from_elsewhere(root)

@@ -29,7 +29,7 @@ use smallvec::smallvec;
 /// How many places are kept in mind.
 const WINDOW: usize = 32;
 
-/// Forwards stores and loads to loads; gives the number of operations removed or replaced.
+/// Forwards stores and loads to loads; returns the number of operations removed or replaced.
 pub fn forward_stores(module: &mut Module, id: FunctionId) -> usize {
     with_function(module, id, |module, function| {
         let Some(body) = function.body else { return 0 };
@@ -42,13 +42,13 @@ pub fn forward_stores(module: &mut Module, id: FunctionId) -> usize {
     })
 }
 
-/// What is known to stand in a place.
+/// The known contents of a place.
 #[derive(Clone, Copy)]
 enum Content {
     Value(Value),
     /// Copies of one byte, at least over the extent of the access.
     Bytes(u8),
-    /// What a constant holds from this offset on.
+    /// The contents of a constant from this offset on.
     Constant(GlobalId, u64),
 }
 
@@ -59,7 +59,7 @@ struct Known {
     content: Content,
 }
 
-/// What was found out: for loads, what they give, and stores that change nothing.
+/// The result of the analysis: known results of loads, and redundant stores.
 #[derive(Default)]
 struct Found {
     values: Vec<(Op, Content)>,
@@ -77,16 +77,16 @@ struct Forwarder<'a, 'm> {
     aliases: &'a Aliases<'m>,
     order: MemoryOrder,
     known: Vec<Known>,
-    /// What was loaded, in this region or around it, from memory that the function does not write.
+    /// Loads in this region or around it from memory that the function does not write.
     steady: FxHashMap<SteadyPlace, Value>,
-    /// Whether the function writes nothing behind a root, as far as that has been asked.
+    /// Whether the function does not write to a root's object, for queried roots.
     is_steady: FxHashMap<Value, bool>,
     /// The roots of all that the function writes, and whether it writes anything elsewhere.
     written: FxHashSet<Value>,
     written_elsewhere: bool,
     /// How many comparisons of roots are left.
     budget: usize,
-    /// What loads give that were found to be known.
+    /// The known results of loads.
     substitution: Substitution,
     found: Found,
 }
@@ -115,10 +115,10 @@ impl Forwarder<'_, '_> {
         forwarder.found
     }
 
-    /// Walks a region; `state` lists what is known, the latest last, and is brought up to the region's end.
+    /// Walks a region; `state` lists known places, the latest last, and is updated to the region's end.
     fn visit(&mut self, region: Region, state: &mut Vec<usize>) {
         let function = self.aliases.function();
-        // What was loaded here is known no more where the region has ended.
+        // Loads of this region are not visible after its end.
         let mut entered = Vec::new();
         for &op in &function.regions[region].ops {
             let data = &function.ops[op];
@@ -213,7 +213,7 @@ impl Forwarder<'_, '_> {
         steady
     }
 
-    /// Notes what a load gives.
+    /// Records the result of a load.
     fn replace(&mut self, load: Op, content: Content) {
         let function = self.aliases.function();
         let result = function.result(load);
@@ -240,7 +240,7 @@ impl Forwarder<'_, '_> {
         self.learn(op, access.clone(), Content::Value(value), state);
     }
 
-    /// What stands in a place, if it can be given as a value of this type.
+    /// The contents of a place, if they can be expressed as a value of this type.
     fn look_up(&self, access: &Access, ty: Type, state: &[usize]) -> Option<Content> {
         let function = self.aliases.function();
         state.iter().rev().find_map(|&index| {
@@ -341,7 +341,7 @@ fn distance_within(stretch: &Access, access: &Access) -> Option<u64> {
     is_within.then_some(distance.try_into().ok()?)
 }
 
-/// A scalar that is no address, as a constant holds it.
+/// A scalar of a constant, other than an address.
 fn constant_bits(global: &Global, at: u64, ty: Type) -> Option<u128> {
     let bytes = global.bytes.as_ref().filter(|_| global.constant)?;
     let end = at.checked_add(ty.bytes())?;
@@ -351,7 +351,7 @@ fn constant_bits(global: &Global, at: u64, ty: Type) -> Option<u128> {
         && !ty.is_ptr()
         && end <= global.size
         && !global.relocations.iter().any(holds_address);
-    // What is not written out is zero.
+    // Bytes that are not listed are zero.
     let byte = |place: u64| bytes.get(place as usize).copied().unwrap_or(0);
     let bits = (at..end)
         .rev()

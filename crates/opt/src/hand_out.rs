@@ -24,7 +24,7 @@ use ferrozyme_ir::{Effect, Function, FunctionId, Module, Op, Opcode, Region, Val
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// Hands values out of branches; gives the number of operations removed.
+/// Makes branches yield values that later branches need; returns the number of operations removed.
 pub fn hand_out_values(module: &mut Module, id: FunctionId) -> usize {
     with_function(module, id, |_, function| {
         let Some(body) = function.body else { return 0 };
@@ -41,14 +41,14 @@ pub fn hand_out_values(module: &mut Module, id: FunctionId) -> usize {
 
 struct Finder {
     substitution: Substitution,
-    /// The branches that stand in the current region or around it, so far, by their condition, the latest last.
+    /// The branches in the current region or around it, so far, by their condition, the latest last.
     choices: FxHashMap<Value, Vec<Choice>>,
     /// Around the current region, innermost last: which conditions were met, with the number of the region that runs.
     taken: Vec<(Value, usize)>,
     removed: usize,
 }
 
-/// A branch, with what each of its regions computes at some cost.
+/// A branch, with the expensive operations of each region.
 struct Choice {
     op: Op,
     computed: SmallVec<[FxHashMap<Key, Op>; 2]>,
@@ -111,7 +111,7 @@ impl Finder {
     }
 }
 
-/// What the regions of a branch have computed at some cost, if anything.
+/// The expensive operations of a branch's regions, if any.
 fn choice(function: &Function, op: Op) -> Option<Choice> {
     let computed: SmallVec<[FxHashMap<Key, Op>; 2]> = function.ops[op]
         .regions

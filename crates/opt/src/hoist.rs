@@ -26,7 +26,7 @@ use ferrozyme_ir::{
 /// Of a loop with more writes than this, loads are not compared with each of them.
 const MAX_WRITES: usize = 64;
 
-/// Moves loop-invariant operations out of loops; gives the number of operations moved.
+/// Moves loop-invariant operations out of loops; returns the number of operations moved.
 pub fn hoist_invariants(module: &mut Module, id: FunctionId) -> usize {
     with_function(module, id, |module, function| {
         let Some(body) = function.body else { return 0 };
@@ -71,7 +71,7 @@ enum Kind {
     Loop(Op),
 }
 
-/// A region on the way from the body to where the walk stands.
+/// An enclosing region of the current position.
 struct Frame {
     kind: Kind,
     /// The operations that it will hold.
@@ -93,17 +93,17 @@ struct Hoister<'a, 'm> {
     behaviours: Behaviours,
     order: MemoryOrder,
     frames: Vec<Frame>,
-    /// In which frame a value is defined; constants count as the body's.
+    /// The frame in which a value is defined; constants count as the body's.
     depth: SecondaryMap<Value, u32>,
-    /// Whether a loop surely runs, for those asked about.
+    /// Whether a loop runs at least once, for queried loops.
     runs: SecondaryMap<Op, Option<bool>>,
-    /// What each region holds in the end.
+    /// The final operations of each region.
     placed: Vec<(Region, Vec<Op>)>,
     moved: Vec<Op>,
 }
 
 impl<'m> Hoister<'_, 'm> {
-    /// Finds the new place of every operation: what each region holds, and which operations moved.
+    /// Finds the new region of every operation, and which operations moved.
     fn place(
         module: &'m Module,
         function: &'m Function,
@@ -204,7 +204,7 @@ impl<'m> Hoister<'_, 'm> {
         *self.runs[op].get_or_insert_with(|| surely_runs(self.aliases.indices(), op))
     }
 
-    /// Whether a loop may write or release what a load within it reads.
+    /// Whether a loop may clobber a load inside it.
     fn may_change(&self, load: Op, around: Op) -> bool {
         let writes = self.order.writes_within(around);
         if writes.is_empty() {

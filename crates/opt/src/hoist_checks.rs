@@ -28,13 +28,13 @@ use ferrozyme_ir::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What the program says when it stops behind a nest that should have panicked.
+/// The message when the program stops after a nest that should have panicked.
 const MESSAGE: &str = "index arithmetic overflowed in a loop whose bounds are checked ahead";
 
 /// A nest of more operations is not copied.
 const MAX_COPIED: usize = 4000;
 
-/// Hoists checks out of loops; gives the number of checks that went.
+/// Hoists checks out of loops; returns the number of removed checks.
 pub fn hoist_checks(module: &mut Module, id: FunctionId) -> usize {
     with_function(module, id, |_, function| {
         let Some(body) = function.body else { return 0 };
@@ -89,7 +89,7 @@ fn size_of(function: &Function, op: Op) -> usize {
     count
 }
 
-/// What must hold before a nest for its checks to pass.
+/// A condition before a nest under which its checks pass.
 #[derive(Clone, PartialEq)]
 enum Condition {
     /// An extreme of an expression is at least 0.
@@ -115,7 +115,7 @@ struct Guarded {
     runs: Vec<Symbolic>,
 }
 
-/// The checks of a nest that can be made before it, and what must hold for all of them to pass.
+/// The checks of a nest that can be made before it, and the condition under which all of them pass.
 fn find(function: &Function, nest: Op) -> (FxHashSet<Op>, Vec<Guarded>) {
     let indices = Indices::of(function);
     let mut finder = Finder {
@@ -181,7 +181,7 @@ impl Finder<'_> {
         }
     }
 
-    /// What must hold before the nest so that a value is always `holds`.
+    /// The condition before the nest under which a value is always `holds`.
     fn read_condition(&self, value: Value, holds: bool, found: &mut Vec<Guarded>) -> Option<()> {
         let constant = |value: Value| self.function.int_of(value);
         match self.function.definition(value)? {
@@ -260,7 +260,7 @@ impl Finder<'_> {
         Some(())
     }
 
-    /// What a value is the complement of: `xor c, -1`, or a negative constant.
+    /// The operand of a complement: `xor c, -1`, or a negative constant.
     fn complement(&self, value: Value) -> Option<Symbolic> {
         if let Some(constant) = self.function.int_of(value) {
             let complement = i64::try_from(!constant).ok()?;

@@ -90,12 +90,12 @@ impl<'f> Indices<'f> {
         self.function
     }
 
-    /// Who holds whom in it.
+    /// Its parent links.
     pub fn structure(&self) -> &Structure {
         &self.structure
     }
 
-    /// What a value is in terms of others; itself, if it cannot be taken apart.
+    /// The expression of a value in terms of others; the value itself, if it is a variable.
     pub fn expression(&self, value: Value) -> Symbolic {
         if let Some(number) = self.function.int_of(value) {
             if let Ok(number) = i64::try_from(number) {

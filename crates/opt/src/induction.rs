@@ -21,7 +21,7 @@ use crate::with_function::with_function;
 use ferrozyme_ir::{Builder, Function, FunctionId, Module, Op, Opcode, Region, Value};
 use rustc_hash::FxHashMap;
 
-/// Rewrites induction variables of a function; gives the number of carried values removed.
+/// Rewrites induction variables of a function; returns the number of carried values removed.
 pub fn rewrite_induction(module: &mut Module, id: FunctionId) -> usize {
     with_function(module, id, |module, function| {
         let Some(body) = function.body else { return 0 };
@@ -69,7 +69,7 @@ impl Rewriter {
         function.regions[region].ops = done;
     }
 
-    /// Rewrites what one loop carries; gives the operations that compute final values behind it.
+    /// Rewrites what one loop carries; returns the operations that compute final values behind it.
     fn rewrite(&mut self, function: &mut Function, op: Op) -> Vec<Op> {
         let body = function.ops[op].regions[0];
         let carried = carried_by(function, op);
@@ -96,7 +96,7 @@ impl Rewriter {
         after
     }
 
-    /// Puts functions of the counter in the place of a carried value; gives the operations that compute it inside and behind the loop.
+    /// Puts functions of the counter in the place of a carried value; returns the operations that compute it inside and behind the loop.
     fn replace(
         &mut self,
         function: &mut Function,

@@ -39,14 +39,14 @@ struct Bounds {
     upper: Side,
 }
 
-/// What a variable is known to be at least, or at most.
+/// Bounds of a variable.
 #[derive(Default)]
 struct Side {
     number: Option<i64>,
     expressions: SmallVec<[Symbolic; 2]>,
 }
 
-/// A variable that is no value of the function: a counter in another iteration, a number of iterations.
+/// A variable that is not a value of the function: a counter in another iteration, a number of iterations.
 struct Invented {
     rank: u64,
     interval: Interval,
@@ -684,7 +684,7 @@ impl<'a, 'f> Inequalities<'a, 'f> {
     }
 }
 
-/// What is known of an expression's sign.
+/// The sign of an expression.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sign {
     /// At least 0.

@@ -19,7 +19,7 @@ use crate::pointers::{Object, is_constant_object, object_kind};
 use crate::with_function::with_function;
 use ferrozyme_ir::{FunctionId, MemoryEffect, Module, Opcode, Type, Value, all_ops};
 
-/// Notes what a function with a body does to memory; gives the number of facts that are new.
+/// Infers the memory effects of a function with a body; returns the number of facts that are new.
 pub fn infer_effects(module: &mut Module, id: FunctionId) -> usize {
     with_function(module, id, |module, function| {
         if function.body.is_none() {
@@ -45,7 +45,7 @@ pub fn infer_effects(module: &mut Module, id: FunctionId) -> usize {
     })
 }
 
-/// What the operations of a function do to memory that its callers can see.
+/// The effects of a function's operations on memory that its callers can see.
 pub(crate) struct Effects {
     reads: Reach,
     writes: Reach,
@@ -64,7 +64,7 @@ impl Effects {
         let (mut reads, mut writes) = (Reach::Own, Reach::Own);
         let mut allocates = false;
         for &op in &ops {
-            // Whoever is called to stop the program does so out of sight.
+            // The effects of a function that stops the program are not observable.
             if function.ops[op].opcode == Opcode::Trap {
                 continue;
             }
@@ -109,7 +109,7 @@ impl Effects {
 /// How far memory that is touched is out of a function's own hands.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Reach {
-    /// The function made it itself, or nobody can tell.
+    /// The function allocated it, or its origin is unknown.
     Own,
     /// It is right behind a parameter.
     Arguments,

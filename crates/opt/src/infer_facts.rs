@@ -31,7 +31,7 @@ pub fn infer_facts(module: &mut Module, function: FunctionId) -> usize {
     for &id in &functions {
         examine(module, id, &mut written, &mut passed);
     }
-    // What a callee writes through, its callers write through.
+    // Callers write through the pointers that their callees write through.
     loop {
         let before = written.values().filter(|flag| **flag).count();
         for (from, to) in &passed {
@@ -51,7 +51,7 @@ pub fn infer_facts(module: &mut Module, function: FunctionId) -> usize {
             changes += 1;
         }
     }
-    // Callees stand behind their callers, most of them, and what is known of them helps.
+    // Most callees come after their callers, and their facts help.
     for _ in 0..ROUNDS {
         let found: usize = functions
             .iter()
@@ -66,7 +66,7 @@ pub fn infer_facts(module: &mut Module, function: FunctionId) -> usize {
     changes
 }
 
-/// How often what was found out of callees is used for their callers.
+/// Number of rounds in which facts of callees are propagated to callers.
 const ROUNDS: usize = 4;
 
 /// A function and all functions with bodies that it can reach: those that it calls, and those whose addresses it knows.

@@ -33,7 +33,7 @@ pub enum Inlining {
     /// Those that are not marked `noinline`.
     #[default]
     Usual,
-    /// All that can be, marked or not, whatever their size.
+    /// All inlinable functions, marked or not, of any size.
     All,
     /// None.
     None,
@@ -60,7 +60,7 @@ impl Inlining {
 }
 
 impl Default for InlinePolicy {
-    /// Generous: what is inlined is differentiated together with its caller, and saves less.
+    /// Generous: an inlined function is differentiated together with its caller, and saves less.
     fn default() -> InlinePolicy {
         InlinePolicy {
             limit: 1_000,
@@ -84,7 +84,7 @@ impl From<Inlining> for InlinePolicy {
     }
 }
 
-/// Inlines calls in a function, also those that come in with inlined bodies; gives the number of calls replaced.
+/// Inlines calls in a function, also those that come in with inlined bodies; returns the number of calls replaced.
 pub fn inline_calls(module: &mut Module, id: FunctionId, policy: &InlinePolicy) -> usize {
     let candidates = candidates(module, id, policy);
     if candidates.is_empty() {
@@ -232,7 +232,7 @@ impl Inliner<'_> {
                 let mut ops = self.copy_body(function, op, callee, in_loop);
                 let terminator = ops.pop().expect("a body ends in a terminator");
                 if function.ops[terminator].opcode == Opcode::Trap {
-                    // Control never comes back from this call.
+                    // This call does not return.
                     pending.clear();
                     pending.push(terminator);
                 } else {
@@ -294,7 +294,7 @@ impl Inliner<'_> {
 struct Copier<'a> {
     module: &'a mut Module,
     source: &'a Function,
-    /// Where the call stands.
+    /// The source location of the call.
     location: Option<Location>,
     locations: FxHashMap<Location, Location>,
     values: FxHashMap<Value, Value>,
@@ -372,7 +372,7 @@ impl Copier<'_> {
         new
     }
 
-    /// Where a copied operation stands: where it stood, inlined at the call.
+    /// The source location of a copied operation: its own, inlined at the call.
     fn location_of(&mut self, location: Option<Location>) -> Option<Location> {
         let Some(call) = self.location else {
             return location;

@@ -29,7 +29,7 @@ impl Interval {
         Interval::new(number, number)
     }
 
-    /// What a signed integer of this many bits can hold.
+    /// The range of a signed integer of this many bits.
     pub fn of_bits(bits: u32) -> Interval {
         if bits >= 128 {
             return Interval::ALL;

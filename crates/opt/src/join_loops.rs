@@ -33,7 +33,7 @@ use ferrozyme_ir::{
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// Joins loops; says how many went into others.
+/// Joins loops; returns how many were merged.
 pub fn join_loops(module: &mut Module, id: FunctionId) -> usize {
     with_function(module, id, |module, function| {
         if function.body.is_none() {
@@ -79,7 +79,7 @@ struct Plan {
     whole: Op,
     /// The region of all three.
     region: Region,
-    /// How often it runs in the end, where there is a value for that.
+    /// The trip count of the joined loop, if there is a value for it.
     length: Option<Value>,
 }
 

@@ -29,7 +29,7 @@ use ferrozyme_ir::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Joins the parts of words; gives the number of sums and stores that went.
+/// Joins the parts of words; returns the number of removed sums and stores.
 pub fn join_words(module: &mut Module, id: FunctionId) -> usize {
     with_function(module, id, |module, function| {
         let mut joined = FxHashMap::default();
@@ -136,7 +136,7 @@ impl Parts {
     }
 }
 
-/// Where both parts come from.
+/// The common origin of both parts.
 enum Origin {
     /// This word, from this bit on.
     Word { word: Value, from: u32, last: Op },
@@ -464,7 +464,7 @@ impl Joiner<'_> {
         word
     }
 
-    /// Makes an operation that chooses or repeats give the word, too.
+    /// Makes a `select`, branch or loop yield the whole word, too.
     fn join_given(&mut self, op: Op, low: usize, high: usize) {
         let results = &self.function.ops[op].results;
         let result = Parts {
@@ -576,7 +576,7 @@ fn put_together(function: &Function, op: Op) -> Option<Parts> {
     })
 }
 
-/// What an operation that chooses or repeats is given for two of its results, in each region.
+/// The operands of a branch's or loop's terminators for two of its results, in each region.
 fn given(function: &Function, op: Op, low: usize, high: usize) -> Vec<Parts> {
     let regions = function.ops[op].regions.iter();
     let yields = regions.filter_map(|&region| yielded(function, region));
@@ -599,7 +599,7 @@ fn initial(function: &Function, op: Op, low: usize, high: usize) -> Option<Parts
     }
 }
 
-/// The bits of a constant, or none of any; none if it is no constant.
+/// The bits of a constant; none for other values.
 fn constant(function: &Function, value: Value) -> Option<Option<u128>> {
     match function.constant_of(value)? {
         Constant::Bits(raw) => Some(Some(*raw)),
@@ -608,7 +608,7 @@ fn constant(function: &Function, value: Value) -> Option<Option<u128>> {
     }
 }
 
-/// The word of which an operation takes a part, and from which bit on.
+/// The word from which an operation extracts a part, and the first bit.
 fn taken(function: &Function, op: Op) -> (Value, u32) {
     let whole = function.ops[op].operand();
     match with_constant(function, whole, Opcode::Lshr) {
@@ -617,7 +617,7 @@ fn taken(function: &Function, op: Op) -> (Value, u32) {
     }
 }
 
-/// What an address is a constant number of bytes away from, and the number.
+/// The base of an address and its constant offset.
 fn split_address(function: &Function, address: Value) -> (Value, i128) {
     let (mut base, mut at) = (address, 0);
     while let Some(OpView::Offset {

@@ -8,7 +8,7 @@ use ferrozyme_ir::{Function, Op, Region};
 pub(crate) struct MemoryOrder {
     reads: Vec<(Op, Footprint)>,
     writes: Vec<(Op, Footprint)>,
-    /// For each operation with regions, which reads and writes stand in them.
+    /// For each operation with regions, the reads and writes in them.
     within: SecondaryMap<Op, Within>,
 }
 
@@ -58,12 +58,12 @@ impl MemoryOrder {
         }
     }
 
-    /// All operations that read, with what they read.
+    /// All operations that read memory, with their footprints.
     pub(crate) fn reads(&self) -> &[(Op, Footprint)] {
         &self.reads
     }
 
-    /// All operations that write or release memory, with what they write.
+    /// All operations that write or free memory, with their footprints.
     pub(crate) fn writes(&self) -> &[(Op, Footprint)] {
         &self.writes
     }

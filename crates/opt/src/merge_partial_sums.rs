@@ -30,7 +30,7 @@ use ferrozyme_ir::{
 };
 use rustc_hash::FxHashMap;
 
-/// Merges partial sums; says how many went into others.
+/// Merges partial sums; returns how many were merged.
 pub fn merge_partial_sums(module: &mut Module, id: FunctionId) -> usize {
     with_function(module, id, |_, function| {
         if function.body.is_none() {
@@ -55,7 +55,7 @@ pub fn merge_partial_sums(module: &mut Module, id: FunctionId) -> usize {
     })
 }
 
-/// Who uses what, as far as it is used only once.
+/// The use of each value that is used once.
 struct Uses {
     single: FxHashMap<Value, Option<Op>>,
 }

@@ -18,7 +18,7 @@ use ferrozyme_ir::{
     Builder, Function, FunctionId, Module, Op, Opcode, Region, Type, Value, ValueData, ValueDef,
 };
 
-/// Normalises the counted loops of a function; gives the number of loops changed.
+/// Normalises the counted loops of a function; returns the number of loops changed.
 pub fn normalise_loops(module: &mut Module, id: FunctionId) -> usize {
     with_function(module, id, |_, function| {
         let Some(body) = function.body else { return 0 };
@@ -54,7 +54,7 @@ fn visit(
     changes
 }
 
-/// Normalises one loop; gives the operations that go before it, or none if it stays as it is.
+/// Normalises one loop; returns the operations that go before it, or none if it stays as it is.
 fn normalise(
     function: &mut Function,
     op: Op,

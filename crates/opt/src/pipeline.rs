@@ -9,7 +9,7 @@ use crate::{
 };
 use ferrozyme_ir::{FunctionId, Module, verify_function};
 
-/// A pass: changes one function, and gives the number of changes.
+/// A pass: changes one function, and returns the number of changes.
 pub type Pass = fn(&mut Module, FunctionId) -> usize;
 
 /// Every pass by the name that test files and the command line use.
@@ -43,17 +43,17 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("optimise", optimise),
 ];
 
-/// The passes that change the order of sums whether or not they are marked: [`OptimiseOptions::reorder`] gives them leave.
+/// The passes that reorder sums whether or not they are marked: [`OptimiseOptions::reorder`] permits them.
 pub const REORDERING: &[&str] = &["merge_partial_sums", "join_loops"];
 
-/// What the pipeline is to do besides the passes themselves.
+/// Options of the pipeline.
 #[derive(Clone, Debug)]
 pub struct OptimiseOptions {
     /// Whether the function is verified after each pass. A failure is a bug of the pass, and panics with its name.
     pub verify: bool,
     /// Which calls are inlined; none if no calls are to be.
     pub inline: Option<InlinePolicy>,
-    /// Whether sums that nobody looks at before they are complete may be added up in another order, marked or not (design decision D10).
+    /// Whether sums whose partial results are not used may be reordered, marked or not.
     pub reorder: bool,
 }
 
@@ -70,12 +70,12 @@ impl Default for OptimiseOptions {
 /// How often the passes that make work for each other are repeated.
 const ROUNDS: usize = 3;
 
-/// Runs all passes on a function; gives the number of changes.
+/// Runs all passes on a function; returns the number of changes.
 pub fn optimise(module: &mut Module, id: FunctionId) -> usize {
     optimise_with(module, id, &OptimiseOptions::default())
 }
 
-/// Runs all passes on a function in a given way; gives the number of changes.
+/// Runs all passes on a function in a given way; returns the number of changes.
 pub fn optimise_with(module: &mut Module, id: FunctionId, options: &OptimiseOptions) -> usize {
     if module.functions[id].body.is_none() {
         return 0;
@@ -92,11 +92,11 @@ pub fn optimise_with(module: &mut Module, id: FunctionId, options: &OptimiseOpti
         count
     };
 
-    // First what makes values of memory and counters of carried values, since all else sees more then.
+    // Promotion of memory and rewriting of induction variables come first, since all other passes profit.
     run("simplify", simplify);
     run("promote_stack", promote_stack);
     run("dce", remove_dead_code);
-    // Before anything looks at the parts.
+    // Before other passes see the parts.
     run("join_words", join_words);
     run("place_words", place_words);
     for _ in 0..ROUNDS {
@@ -115,7 +115,7 @@ pub fn optimise_with(module: &mut Module, id: FunctionId, options: &OptimiseOpti
             break;
         }
     }
-    // Sums that were taken apart and loops that were unrolled, by hand or by LLVM.
+    // Undo partial sums and unrolling, by hand or by LLVM.
     if options.reorder {
         run("merge_partial_sums", merge_partial_sums);
     }

@@ -21,7 +21,7 @@ use rustc_hash::FxHashMap;
 
 const WORD: i64 = 8;
 
-/// Moves memory so that words lie where words lie; gives how many `stack`s were moved.
+/// Aligns the words in stack memory; returns how many `stack`s were changed.
 pub fn place_words(module: &mut Module, id: FunctionId) -> usize {
     with_function(module, id, |_, function| {
         let mut places: FxHashMap<Op, i64> = FxHashMap::default();
@@ -52,7 +52,7 @@ pub fn place_words(module: &mut Module, id: FunctionId) -> usize {
     })
 }
 
-/// What makes the memory that a pointer leads to, and how far from its start, as far as constants say.
+/// The allocation that a pointer points into, and its constant offset there.
 fn root_of(function: &Function, pointer: Value) -> (Option<Op>, i64) {
     let (mut pointer, mut at) = (pointer, 0i64);
     while let Some((op, _)) = function.def_op(pointer) {
@@ -66,7 +66,7 @@ fn root_of(function: &Function, pointer: Value) -> (Option<Op>, i64) {
     (None, at)
 }
 
-/// Memory of constant size that nobody wants at an address which eight divides.
+/// Memory of constant size with an alignment below eight.
 fn movable(function: &Function, op: Option<Op>) -> Option<Op> {
     let data = &function.ops[op?];
     let Payload::Align(align) = data.payload else {

@@ -31,28 +31,28 @@ pub struct Pointers {
     choices: FxHashMap<Value, Choices>,
     escaped: EntitySet<Value>,
     everything_escaped: bool,
-    /// Objects that escape where control comes back from.
+    /// Objects that escape in code that returns.
     escaped_for_good: EntitySet<Value>,
     everything_escaped_for_good: bool,
-    /// Pointers that are made where control does not come back from.
+    /// Pointers that are defined in code that does not return.
     doomed: EntitySet<Value>,
 }
 
 /// The offsets that a pointer has by different branches of an `if`, each with where its branch ends.
 pub(crate) type Choices = SmallVec<[(Symbolic, Op); 2]>;
 
-/// What a root may point into.
+/// The objects that a root may point into.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Bases {
     /// The objects, by the value of their address: parameters, results of `stack` and `alloc`, globals; sorted.
     pub objects: SmallVec<[Value; 2]>,
-    /// Besides, anything that others can reach: globals, what parameters without `noalias` point to, escaped objects.
+    /// Also anything that other code can reach: globals, memory of parameters without `noalias`, escaped objects.
     pub unknown: bool,
     /// Anything at all.
     pub anything: bool,
 }
 
-/// What an object is to the function that uses it.
+/// The kind of an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Object {
     /// Memory that the function made itself, new in each execution of `stack` or `alloc`.
@@ -130,7 +130,7 @@ impl Pointers {
         self.choices.get(&variable)
     }
 
-    /// What a root may point into.
+    /// The objects that a root may point into.
     pub fn bases(&self, function: &Function, root: Value) -> Bases {
         match self.bases.get(&root) {
             Some(bases) => bases.clone(),
@@ -175,7 +175,7 @@ impl Pointers {
         })
     }
 
-    /// Whether code elsewhere, or a pointer of unknown origin, can reach what a root points to.
+    /// Whether code elsewhere, or a pointer of unknown origin, can access the object of a root.
     pub fn is_reachable_from_elsewhere(&self, function: &Function, root: Value) -> bool {
         let bases = self.bases(function, root);
         bases.anything
@@ -417,7 +417,7 @@ impl Pointers {
 
     // ---- escapes
 
-    /// Looks for objects that escape in a region; `ends` says whether control does not come back from it.
+    /// Finds objects that escape in a region; `ends` says that the region does not return.
     fn find_escapes(&mut self, module: &Module, function: &Function, region: Region, ends: bool) {
         let ends = ends || function.ends_in_trap(region);
         for &op in &function.regions[region].ops {
@@ -483,7 +483,7 @@ impl Definition {
     }
 }
 
-/// What an object is; none for pointers of unknown origin.
+/// The kind of an object; none for pointers of unknown origin.
 pub fn object_kind(function: &Function, root: Value) -> Option<Object> {
     match &function.values[root].def {
         ValueDef::Argument { region, index } if Some(*region) == function.body => {
@@ -541,7 +541,7 @@ fn own_bases(function: &Function, root: Value) -> Bases {
             ..Bases::default()
         };
     }
-    // Nothing can be behind `null` and `undef`, nor behind the small numbers that stand for the address of an empty slice.
+    // There is no object behind `null` and `undef`, nor behind the small integers that are addresses of empty slices.
     let nothing = match function.constant_of(root) {
         Some(Constant::Bits(address)) => *address < FIRST_ADDRESS,
         Some(Constant::Undef) => true,
@@ -704,7 +704,7 @@ fn collect_carried(
     }
 }
 
-/// What the terminator of a region passes on as result `index`; nothing if the region traps.
+/// The operand of a region's terminator for result `index`; none if the region traps.
 fn passed_on(function: &Function, region: Region, index: usize) -> Option<Value> {
     let last = &function.ops[*function.regions[region].ops.last()?];
     match last.opcode {

@@ -13,14 +13,14 @@ use ferrozyme_ir::{Function, Module, Op, OpView, Opcode, Value, all_ops};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// Who writes and reads memory that nobody else looks at.
+/// The writes and reads of memory that does not escape.
 #[derive(Default)]
 pub(crate) struct PrivateMemory {
-    /// The objects that an operation does nothing but write.
+    /// The objects that an operation only writes.
     written: FxHashMap<Op, SmallVec<[Value; 2]>>,
     /// The objects that an operation may read.
     read: FxHashMap<Op, SmallVec<[Value; 2]>>,
-    /// Who writes each object.
+    /// The writes of each object.
     writers: FxHashMap<Value, Vec<Op>>,
 }
 
@@ -42,12 +42,12 @@ impl PrivateMemory {
         finder.find(&ops)
     }
 
-    /// Whether an operation does nothing but write such memory.
+    /// Whether an operation only writes such memory.
     pub(crate) fn is_write(&self, op: Op) -> bool {
         self.written.contains_key(&op)
     }
 
-    /// Who wrote what an operation reads, but for those that were named before.
+    /// The writes to the objects that an operation reads, except those that were returned before.
     pub(crate) fn take_writers_of_read(&mut self, op: Op) -> impl Iterator<Item = Op> + '_ {
         let objects = self.read.remove(&op).into_iter().flatten();
         objects.flat_map(|object| self.writers.remove(&object).into_iter().flatten())
@@ -80,7 +80,7 @@ impl Finder<'_> {
                 }
                 found.written.insert(op, objects);
             }
-            // Anything else that has a pointer may read what it points to.
+            // Any other operation with a pointer may read through it.
             let only_written = written
                 .and_then(|pointer| data.operands.iter().position(|&operand| operand == pointer));
             let mut read: SmallVec<[Value; 2]> = SmallVec::new();
@@ -116,7 +116,7 @@ impl Finder<'_> {
         found
     }
 
-    /// The objects that a pointer leads to, if all of them are private.
+    /// The objects that a pointer may point into, if all of them are private.
     fn private(&self, pointer: Value) -> Option<SmallVec<[Value; 2]>> {
         let bases = self
             .pointers
@@ -141,7 +141,7 @@ impl Finder<'_> {
         own && !self.pointers.is_escaped(object)
     }
 
-    /// The objects that the function's results lead to.
+    /// The objects that the function's results may point into.
     fn returned(&self) -> Vec<Value> {
         let end = self.function.terminator(self.function.body());
         let operands = self.function.ops[end].operands.iter();

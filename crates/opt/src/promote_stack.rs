@@ -27,7 +27,7 @@ use ferrozyme_ir::{
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-/// Promotes memory to values; gives the number of `stack`s and `alloc`s that went.
+/// Promotes memory to values; returns the number of removed `stack`s and `alloc`s.
 pub fn promote_stack(module: &mut Module, id: FunctionId) -> usize {
     with_function(module, id, |_, function| {
         let Some(body) = function.body else { return 0 };
@@ -55,10 +55,10 @@ type Place = (Op, u64);
 /// Places with their types.
 type Places = SmallVec<[(Place, Type); 4]>;
 
-/// The place in possibly promoted memory that each pointer leads to.
+/// The place in possibly promoted memory that each pointer points to.
 type Addresses = SecondaryMap<Value, Option<Place>>;
 
-/// What an operation on promoted memory does.
+/// The action of an operation on promoted memory.
 enum Access {
     /// Makes the object: all its places start as this byte, or undefined.
     Make(Places, Option<u8>),
@@ -81,13 +81,13 @@ struct Candidate {
     fills: Vec<(Op, u64, u64, u8)>,
 }
 
-/// The objects to promote, and what each operation on them does.
+/// The objects to promote, and the action of each operation on them.
 fn find_places(function: &mut Function) -> (Vec<Op>, FxHashMap<Op, Access>, Addresses) {
     let ops = all_ops(function);
     let mut candidates: FxHashMap<Op, Candidate> = FxHashMap::default();
     // Addresses within candidates: the object and the byte.
     let mut addresses = Addresses::new();
-    // Memory made on the way into a trap is for the trap.
+    // Memory allocated on the path into a trap belongs to the trap.
     let returning: FxHashSet<Op> = returning_ops(function).into_iter().collect();
     for &op in &ops {
         let data = &function.ops[op];
@@ -403,7 +403,7 @@ struct Promoter {
     /// All places of each object.
     contents: FxHashMap<Op, Places>,
     addresses: Addresses,
-    /// What each place holds now.
+    /// The current contents of each place.
     current: FxHashMap<Place, Value>,
     substitution: Substitution,
 }
@@ -456,7 +456,7 @@ impl Promoter {
         }
     }
 
-    /// Makes objects anew before the trap at the end of a region, with what they hold.
+    /// Allocates objects again before the trap at the end of a region, with their contents.
     fn show(&self, function: &mut Function, region: Region, objects: &[Op]) {
         let trap = function.terminator(region);
         for &object in objects {

@@ -42,9 +42,9 @@ pub struct Counted {
     pub counter: Value,
     /// The counter's first value.
     pub from: Symbolic,
-    /// What the counter stays below (above, for a negative step).
+    /// The bound of the counter, exclusive (from above, for a negative step).
     pub to: Symbolic,
-    /// What it counts by.
+    /// The step.
     pub step: Symbolic,
     /// Whether it counts up (or down), where that is known.
     pub upward: Option<bool>,

@@ -33,7 +33,7 @@ use smallvec::SmallVec;
 /// How many sums of one function get nests of their own.
 const MAX_SUMS: usize = 16;
 
-/// Gives sums nests of their own; says how many.
+/// Distributes sums into nests of their own; returns how many.
 pub fn reorder_sums(module: &mut Module, id: FunctionId) -> usize {
     with_function(module, id, |module, function| {
         let mut changes = 0;

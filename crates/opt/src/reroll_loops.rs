@@ -27,7 +27,7 @@ use ferrozyme_ir::{
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// How many offsets an address is made of at most.
+/// Maximum number of offsets of an address.
 const MAX_OFFSETS: usize = 8;
 
 /// Rolls loops up again; says how many.
@@ -142,7 +142,7 @@ impl Finder<'_> {
         })
     }
 
-    /// The additions that lead from a carried value to what the body ends with.
+    /// The additions from a carried value to its next value.
     fn chain(&self, body: Region, carried: Value, end: Value) -> Option<Vec<Op>> {
         let structure = self.indices.structure();
         let mut chain = Vec::new();

@@ -21,7 +21,7 @@ use ferrozyme_ir::{
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BinaryHeap;
 
-/// Replaces `select`s of values whose derivative may be infinite by `if`s; gives the number of `select`s replaced.
+/// Replaces `select`s of values whose derivative may be infinite by `if`s; returns the number of `select`s replaced.
 pub fn restore_branches(module: &mut Module, id: FunctionId) -> usize {
     with_function(module, id, |_, function| {
         let Some(body) = function.body else { return 0 };
@@ -236,7 +236,7 @@ fn build(function: &mut Function, branch: Branch, replaced: &mut FxHashMap<Value
     op
 }
 
-/// Who uses what.
+/// The uses of each value.
 struct Uses {
     users: FxHashMap<Value, Vec<Op>>,
 }

@@ -16,10 +16,10 @@ use crate::with_function::with_function;
 use ferrozyme_ir::{Builder, Function, FunctionId, Module, Op, Opcode, Region, Value};
 use smallvec::SmallVec;
 
-/// How many operations both regions may hold together: about what a mispredicted branch costs.
+/// Maximum number of operations in both regions: about the cost of a mispredicted branch.
 const LIMIT: usize = 6;
 
-/// Replaces small `if`s by `select`s; gives the number of `if`s replaced.
+/// Replaces small `if`s by `select`s; returns the number of `if`s replaced.
 pub fn select_branches(module: &mut Module, id: FunctionId) -> usize {
     with_function(module, id, |_, function| {
         let Some(body) = function.body else { return 0 };

@@ -28,7 +28,7 @@ use ferrozyme_ir::{
 };
 use smallvec::{SmallVec, smallvec};
 
-/// Simplifies a function; gives the number of rules applied.
+/// Simplifies a function; returns the number of rules applied.
 pub fn simplify(module: &mut Module, id: FunctionId) -> usize {
     with_function(module, id, |module, function| {
         let Some(body) = function.body else { return 0 };
@@ -42,7 +42,7 @@ pub fn simplify(module: &mut Module, id: FunctionId) -> usize {
     })
 }
 
-/// What a rule makes of an operation with one result.
+/// The result of a rule for an operation with one result.
 enum Rewrite {
     /// The result is this value.
     To(Value),
@@ -73,7 +73,7 @@ enum Outcome {
     Flatten(Region),
 }
 
-/// How often rules may be applied to one operation. Each rule brings an operation closer to its canonical form, so this
+/// Maximum number of rule applications per operation. Each rule brings an operation closer to its canonical form, so this
 /// is never reached; it guards against two rules that undo each other.
 const ROUNDS: usize = 32;
 
@@ -101,7 +101,7 @@ impl Simplifier<'_> {
             match outcome {
                 Outcome::Keep => {
                     if self.stop_at_call(function, op) {
-                        // Control never comes back from this call.
+                        // This call does not return.
                         pending.clear();
                     }
                     function.append(region, op);
@@ -149,7 +149,7 @@ impl Simplifier<'_> {
         }
     }
 
-    /// Makes a trap of a call that does not come back.
+    /// Turns a call that does not return into a trap.
     fn stop_at_call(&mut self, function: &mut Function, op: Op) -> bool {
         let data = &mut function.ops[op];
         let (Opcode::Call, &Payload::Callee(callee)) = (data.opcode, &data.payload) else {
@@ -208,7 +208,7 @@ impl Simplifier<'_> {
         Outcome::Keep
     }
 
-    /// Simplifies the regions of an operation, each with what it may assume.
+    /// Simplifies the regions of an operation, each under its conditions.
     fn visit_regions(&mut self, function: &mut Function, op: Op) {
         let data = &function.ops[op];
         let regions = data.regions.clone();

@@ -29,7 +29,7 @@ use ferrozyme_ir::{
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-/// Simplifies what is passed on in the loops of a function; gives the number of loops changed.
+/// Simplifies the carried values of loops in a function; returns the number of loops changed.
 pub(crate) fn simplify_next(function: &mut Function) -> usize {
     let ops = all_ops(function);
     let mut used: EntitySet<Value> = EntitySet::new();
@@ -106,11 +106,11 @@ struct Simplifier<'f> {
     function: &'f mut Function,
     /// What holds.
     truths: Truths,
-    /// The operations of the body itself: what they compute is there at its end.
+    /// The operations of the body itself: their results are available at its end.
     inside: FxHashSet<Op>,
     /// Where operations are made, which go to the end of the body if one of them is used.
     scratch: Region,
-    /// What was simplified already.
+    /// Values that were simplified already.
     simplified: FxHashMap<Value, Value>,
 }
 
@@ -141,7 +141,7 @@ impl<'f> Simplifier<'f> {
                 index += 1;
             }
         }
-        // What was made to find that out is of no further use.
+        // The scratch operations of the search are removed.
         self.simplified.clear();
         self.function.regions[self.scratch].ops.clear();
         self.truths.len() < before
@@ -210,7 +210,7 @@ impl<'f> Simplifier<'f> {
         })
     }
 
-    /// What a value is where the truths hold.
+    /// The simplified value under the assumptions.
     fn simplify(&mut self, value: Value, depth: usize) -> Value {
         if let Some(&simple) = self.simplified.get(&value) {
             return simple;
@@ -280,7 +280,7 @@ impl<'f> Simplifier<'f> {
                 let mut builder = Builder::new(self.function, self.scratch);
                 builder.location = data.location;
                 let made = builder.op(data.opcode, &simple, data.payload, &[ty]);
-                // What is promised of overflow holds only as long as the loop goes on.
+                // Flags about overflow hold only if there is a next iteration.
                 if data.opcode == Opcode::Offset {
                     self.function.ops[made].flags = data.flags.intersection(Flags::INBOUNDS);
                 }
@@ -475,7 +475,7 @@ mod tests {
         );
     }
 
-    /// What somebody looks at behind the loop is what the last iteration made.
+    /// A value that is used after the loop is that of the last iteration.
     #[test]
     fn last_values_that_are_used_are_the_same() {
         let inputs = [-3, 0, 1, 2, 9].map(|n| [Datum::i64(n)]);

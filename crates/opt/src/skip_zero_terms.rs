@@ -39,7 +39,7 @@ const MAX_PAIRS: usize = 10_000;
 /// How many values are looked at for one array.
 const MAX_VALUES: usize = 2048;
 
-/// Gives such sums loops of their own; says how many.
+/// Distributes such sums into loops of their own; returns how many.
 pub fn skip_zero_terms(module: &mut Module, id: FunctionId) -> usize {
     with_function(module, id, |module, function| {
         let plans = find(module, function);
@@ -53,11 +53,11 @@ pub fn skip_zero_terms(module: &mut Module, id: FunctionId) -> usize {
 /// Sums in one array that get a loop of their own.
 struct Plan {
     around: Op,
-    /// Where the loop stands.
+    /// The position of the loop.
     region: Region,
     /// The operations that store the sums.
     stores: Vec<Op>,
-    /// What the sums take in the loop, in the order of the text, the stores included.
+    /// The backward slice of the sums in the loop, in the order of the text, the stores included.
     slice: Vec<Op>,
     /// What of that is the same in all iterations.
     fixed: FxHashSet<Op>,
@@ -88,7 +88,7 @@ fn find(module: &Module, function: &Function) -> Vec<Plan> {
     plans
 }
 
-/// Whether a loop counts by one, carries nothing, and does nothing but compute, load and store.
+/// Whether a loop has step one, carries nothing, and only computes, loads and stores.
 fn is_plain(function: &Function, op: Op) -> bool {
     let data = &function.ops[op];
     is_plain_loop(function, op)
@@ -100,9 +100,9 @@ struct LoopOfSums<'a, 'm> {
     aliases: &'a Aliases<'m>,
     around: Op,
     body: Region,
-    /// The roots of what is loaded and stored, and by whom.
+    /// The roots of loads and stores, with their operations.
     accesses: FxHashMap<Value, Vec<Op>>,
-    /// The roots of what is stored, in the order of the text.
+    /// The roots of stores, in the order of the text.
     written: Vec<Value>,
     /// How many values may still be looked at.
     budget: Cell<usize>,
@@ -277,7 +277,7 @@ impl<'a, 'm> LoopOfSums<'a, 'm> {
         }
     }
 
-    /// Whether a value is the same in all iterations, and can be had ahead of the loop.
+    /// Whether a value is loop-invariant, and available before the loop.
     fn is_fixed(&self, value: Value) -> bool {
         let indices = self.aliases.indices();
         if indices.is_defined_outside(value, self.around) {
@@ -357,7 +357,7 @@ impl<'a, 'm> LoopOfSums<'a, 'm> {
     }
 }
 
-/// Builds the loop of the sums before the loop that they come from, and takes the stores out of that.
+/// Builds the loop of the sums before the original loop, and removes the stores from that.
 fn apply(function: &mut Function, plan: &Plan) {
     let data = function.ops[plan.around].clone();
     let [from, to, step] = data.bounds();
@@ -366,7 +366,7 @@ fn apply(function: &mut Function, plan: &Plan) {
     let mut b = Builder::at(function, ahead);
     b.location = data.location;
 
-    // What is loaded here is loaded only if the loop would have.
+    // These loads run only if the loop would have run them.
     let runs = b.icmp(IntPredicate::Slt, from, to);
     let (_, then, otherwise) = b.if_else(runs, &[]);
     b.inside(otherwise, |b| b.yields(&[]));

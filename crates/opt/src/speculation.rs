@@ -11,7 +11,7 @@ use ferrozyme_ir::{Effect, Function, Op, OpView, Opcode, Slope, Value};
 /// How freely an operation may run where it did not before; later variants allow more.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Speculation {
-    /// It must run where it stands: it has an effect, or reads memory.
+    /// It must not move: it has an effect, or reads memory.
     Never,
     /// Only where it surely runs anyway: some operands make it undefined, or its derivative infinite.
     WhereItRuns,

@@ -40,7 +40,7 @@ impl Substitution {
         self.target[old] = None.into();
     }
 
-    /// What stands for a value now.
+    /// The current replacement of a value.
     pub fn resolve(&self, value: Value) -> Value {
         let mut value = value;
         while let Some(next) = self.target[value].expand() {

@@ -19,7 +19,7 @@ pub type Monomial = SmallVec<[Value; 2]>;
 /// One product of an expression, with its coefficient.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Term {
-    /// What it is multiplied by; never 0.
+    /// The coefficient; never 0.
     pub coefficient: i64,
     /// The variables; at least one.
     pub monomial: Monomial,
@@ -73,7 +73,7 @@ impl Symbolic {
         self.terms.is_empty().then_some(self.constant)
     }
 
-    /// The value that this is, if it is nothing but one.
+    /// The value that this is, if it is a single variable.
     pub fn is_value(&self) -> Option<Value> {
         match (self.constant, self.terms.as_slice()) {
             (0, [term]) if term.coefficient == 1 && term.monomial.len() == 1 => {

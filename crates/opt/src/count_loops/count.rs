@@ -4,7 +4,7 @@ use crate::recurrence::{build_trip_count, distance, widen};
 use crate::symbolic::Symbolic;
 use ferrozyme_ir::{Builder, Flags, Opcode, Type, Value};
 
-/// The trip count of a loop that runs at least once, as its values on entry give it.
+/// The trip count of a loop that runs at least once, from its values on entry.
 pub(super) enum Count {
     /// `to - from + extra`, which is at least 1; with the opposite distance for a step of -1.
     Distance {

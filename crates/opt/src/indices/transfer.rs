@@ -5,7 +5,7 @@ use crate::interval::Interval;
 use crate::symbolic::Symbolic;
 use ferrozyme_ir::{Flags, OpData, Opcode, Value};
 
-/// Factors beyond this are taken to be meant to wrap around.
+/// Larger factors are assumed to wrap around on purpose.
 const LARGE_FACTOR: u64 = 1 << 32;
 
 impl Indices<'_> {
@@ -115,7 +115,7 @@ impl Indices<'_> {
     }
 
     pub(super) fn is_exact(&self, value: Value) -> bool {
-        // What is not taken apart is its own expression.
+        // A value without an expression is a variable.
         let info = &self.info[value];
         info.expression.is_none() || info.exact
     }

@@ -183,7 +183,7 @@ fn is_product(expression: &Symbolic) -> bool {
     }
 }
 
-/// What a comparison says of two signed numbers.
+/// The implications of a comparison of two signed numbers.
 enum Meaning {
     Below,
     AtMost,

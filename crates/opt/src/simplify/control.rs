@@ -7,7 +7,7 @@ use crate::substitution::Substitution;
 use ferrozyme_ir::{Constant, Function, Module, Op, OpView, Opcode, Payload, Value};
 use smallvec::{SmallVec, smallvec};
 
-/// What can be said before the regions are looked at. Changes that leave the operation in place count in `changes`.
+/// Rules that apply before the regions are simplified. Changes that leave the operation in place count in `changes`.
 pub(super) fn simplify(
     module: &Module,
     function: &mut Function,
@@ -40,7 +40,7 @@ pub(super) fn simplify(
     }
 }
 
-/// What can be said after the regions were simplified.
+/// Rules that apply after the regions were simplified.
 pub(super) fn after_regions(
     function: &mut Function,
     op: Op,
@@ -139,7 +139,7 @@ fn simplify_for(function: &Function, op: Op) -> Outcome {
     Outcome::Keep
 }
 
-/// A loop that ends after its first turn.
+/// A loop that ends after its first iteration.
 fn simplify_loop(function: &Function, op: Op) -> Outcome {
     let data = &function.ops[op];
     let body = data.regions[0];
@@ -154,7 +154,7 @@ fn simplify_loop(function: &Function, op: Op) -> Outcome {
     Outcome::Keep
 }
 
-/// Carried values that never change are what they start as.
+/// Carried values that never change are their initial values.
 fn remove_unchanging(function: &mut Function, op: Op, substitution: &mut Substitution) -> usize {
     let data = &function.ops[op];
     let body = data.regions[0];

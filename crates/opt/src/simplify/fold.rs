@@ -41,7 +41,7 @@ pub(super) fn fold(
         .map(|&result| function.ty(result))
         .collect();
     let operands: SmallVec<[&Bits; 4]> = operands.iter().collect();
-    // What would be undefined stays where it is, for whoever runs it to see.
+    // Undefined behaviour is not folded: it stays for the interpreter to report.
     let results = evaluate(
         data.opcode,
         &data.payload,

@@ -21,7 +21,7 @@ pub(super) fn simplify(function: &mut Function, op: Op) -> Option<Rewrite> {
     }
 }
 
-/// What a condition is the negation of: `%a` for `xor i1 %a, 1`.
+/// The operand of a negation: `%a` for `xor i1 %a, 1`.
 pub(super) fn negated_condition(function: &Function, condition: Value) -> Option<Value> {
     let (operands, _) = matching(function, condition, Opcode::Xor)?;
     (function.ty(condition).scalar() == Scalar::Int(1) && number(function, operands[1]) == Some(-1))
@@ -35,7 +35,7 @@ fn binary(function: &mut Function, op: Op) -> Option<Rewrite> {
     let [a, b] = data.both();
     let ty = function.ty(a);
 
-    // Constants stand on the right.
+    // Constants go to the right.
     if is_commutative(opcode) && function.is_constant(a) && !function.is_constant(b) {
         return Rewrite::binary(opcode, b, a, flags);
     }
@@ -142,7 +142,7 @@ fn with_constant(function: &mut Function, op: Op) -> Option<Rewrite> {
         (Udiv, _) if unsigned == 1 => return Some(Rewrite::To(a)),
         (Srem, 1) => return Some(Rewrite::To(function.zero(ty))),
         (Urem, _) if unsigned == 1 => return Some(Rewrite::To(function.zero(ty))),
-        // Too large an amount gives no value in particular.
+        // A shift amount that is too large gives `undef`.
         (Shl | Lshr | Ashr, _) if unsigned >= u128::from(bits) => {
             return Some(Rewrite::To(function.undef(ty)));
         }
