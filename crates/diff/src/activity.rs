@@ -25,6 +25,7 @@ use ferrozyme_ir::{
     Function, FunctionId, GlobalId, MemoryEffect, Module, Op, Opcode, Payload, Region, Value,
     returning_ops,
 };
+use ferrozyme_opt::yielded;
 use rustc_hash::FxHashSet;
 
 /// The result of the analysis for one function.
@@ -504,13 +505,13 @@ impl Analysis<'_> {
             Opcode::Load => {
                 if self.useful.values.contains(data.results[0])
                     && self.carries(data.results[0])
-                    && let Some(class) = self.class(data.operands[0])
+                    && let Some(class) = self.class(data.address())
                 {
                     self.mark_useful_class(class);
                 }
             }
             Opcode::Store | Opcode::AtomicAdd => {
-                let (value, pointer) = stored(data.opcode, &data.operands);
+                let (value, pointer) = (data.value(), data.address());
                 let old = data.results.first();
                 if old.is_some_and(|&old| self.useful.values.contains(old) && self.carries(old))
                     && let Some(class) = self.class(pointer)
@@ -525,7 +526,7 @@ impl Analysis<'_> {
                 }
             }
             Opcode::Copy | Opcode::Move => {
-                let (to, from) = (self.class(data.operands[0]), self.class(data.operands[1]));
+                let (to, from) = (self.class(data.destination()), self.class(data.source()));
                 if let (Some(to), Some(from)) = (to, from)
                     && self.useful.classes.contains(&to)
                 {
@@ -646,42 +647,25 @@ fn order_of_flow(function: &Function) -> Vec<Op> {
     order
 }
 
-/// Value and address of an operation that stores.
-fn stored(opcode: Opcode, operands: &[Value]) -> (Value, Value) {
-    match opcode {
-        Opcode::AtomicAdd => (operands[1], operands[0]),
-        _ => (operands[0], operands[1]),
-    }
-}
-
 /// How values flow into and out of the regions of a structured operation: pairs of (from, to).
 pub(crate) fn flows(function: &Function, op: Op) -> Vec<(Value, Value)> {
     let data = &function.ops[op];
     let mut flows = Vec::new();
-    let mut ends = |region: Region, to: &[Value], skip: usize| {
-        let terminator = function.terminator(region);
-        if function.ops[terminator].opcode != Opcode::Trap {
-            let operands = &function.ops[terminator].operands[skip..];
-            flows.extend(operands.iter().copied().zip(to.iter().copied()));
-        }
+    let mut ends = |region: Region, to: &[Value]| {
+        let values = yielded(function, region).unwrap_or(&[]);
+        flows.extend(values.iter().copied().zip(to.iter().copied()));
     };
     match data.opcode {
         Opcode::If | Opcode::Switch => {
             for &region in &data.regions {
-                ends(region, &data.results, 0);
+                ends(region, &data.results);
             }
         }
         Opcode::For | Opcode::Loop => {
-            let region = data.regions[0];
-            let (initial, first_arg, skip) = match data.opcode {
-                Opcode::For => (3, 1, 0),
-                _ => (0, 0, 1),
-            };
-            let args = &function.regions[region].args[first_arg..];
-            ends(region, args, skip);
-            ends(region, &data.results, skip);
-            for (index, &arg) in args.iter().enumerate() {
-                let start = data.operands[initial + index];
+            let carried = function.carried(op);
+            ends(data.body(), carried);
+            ends(data.body(), &data.results);
+            for (index, (&start, &arg)) in data.initial().iter().zip(carried).enumerate() {
                 flows.push((start, arg));
                 if data.opcode == Opcode::For {
                     // The loop may not run at all.

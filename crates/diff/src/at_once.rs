@@ -34,10 +34,11 @@ use crate::augment::Augmented;
 use crate::plan::{Surroundings, live_regions};
 use crate::step::{Step, needed_by};
 use ferrozyme_ir::entity::SecondaryMap;
-use ferrozyme_ir::{Effect, Function, Op, Opcode, Region, Value, for_each_op, returning_ops};
+use ferrozyme_ir::{
+    Effect, Function, Op, OpView, Opcode, Region, Value, for_each_op, returning_ops,
+};
 use ferrozyme_opt::alias::{Aliases, Footprint};
 use ferrozyme_opt::pointers::{Object, object_kind};
-use ferrozyme_opt::{first_carried, first_yielded};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -337,13 +338,11 @@ impl Finder<'_> {
         if end.opcode == Opcode::Trap {
             return false;
         }
-        let first = first_carried(data.opcode);
-        let yielded = &end.operands[first_yielded(end.opcode)..];
         (0..data.results.len()).all(|index| {
-            let carried = self.function.regions[body].args[first + index];
+            let carried = self.function.carried(op)[index];
             let active = self.activities.is_active(carried)
                 || self.activities.is_active(data.results[index]);
-            !active || self.is_sum(body, carried, yielded[index])
+            !active || self.is_sum(body, carried, end.values()[index])
         })
     }
 
@@ -373,10 +372,9 @@ impl Finder<'_> {
                     })
                 }
             };
-            value = match data.opcode {
-                Opcode::Fadd if leads_on(data.operands[0]) => data.operands[0],
-                Opcode::Fadd if leads_on(data.operands[1]) => data.operands[1],
-                Opcode::Fsub if leads_on(data.operands[0]) => data.operands[0],
+            value = match data.view() {
+                OpView::Binary(Opcode::Fadd | Opcode::Fsub, a, _) if leads_on(a) => a,
+                OpView::Binary(Opcode::Fadd, _, b) if leads_on(b) => b,
                 _ => return false,
             };
         }

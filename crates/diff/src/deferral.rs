@@ -28,7 +28,7 @@ pub(crate) fn paired_releases(function: &Function, ops: &[Op]) -> FxHashMap<Op, 
                 made_here.insert(op);
             }
             Opcode::Free => {
-                if let Some((made, _)) = function.def_op(data.operands[0])
+                if let Some((made, _)) = function.def_op(data.address())
                     && made_here.contains(&made)
                 {
                     pairs.insert(made, op);
@@ -211,7 +211,7 @@ pub(crate) fn lists_of(
             for op in ops {
                 let data = &function.ops[*op];
                 if data.opcode == Opcode::Free && !paired.contains_key(op) {
-                    put_off.push((data.operands[0], Manner::of(data)));
+                    put_off.push((data.address(), Manner::of(data)));
                 }
             }
         }

@@ -44,7 +44,7 @@ pub fn refuse_given_code(module: &Module, request: &Request) -> Result<(), Error
     };
     let call = returning_ops(function).into_iter().find(|&op| {
         let data = &function.ops[op];
-        data.opcode == Opcode::CallIndirect && is_given(data.operands[0])
+        data.opcode == Opcode::CallIndirect && is_given(data.target())
     });
     Err(Error::found(module, function, call, Refusal::GivenCode))
 }

@@ -30,8 +30,8 @@ use crate::request::{Caching, Choices};
 use crate::step::needed_by;
 use ferrozyme_ir::entity::SecondaryMap;
 use ferrozyme_ir::{
-    Constant, Effect, Function, MemoryEffect, Module, Op, Opcode, Payload, Region, Structure,
-    Value, ValueDef, all_ops,
+    Constant, Effect, Function, MemoryEffect, Module, Op, OpView, Opcode, Payload, Region,
+    Structure, Value, ValueDef, all_ops,
 };
 use ferrozyme_opt::clobbers::Clobbers;
 use ferrozyme_opt::cost::operation_cost;
@@ -508,7 +508,7 @@ impl<'a> Planner<'a> {
                 .is_some_and(|trips| trips.number == value),
         };
         match (counts, data.opcode) {
-            (true, Opcode::For) => Recipe::From(vec![data.operands[0], data.operands[2]], 0),
+            (true, Opcode::For) => Recipe::From(vec![data.from(), data.step()], 0),
             (true, _) => Recipe::From(Vec::new(), 0),
             (false, _) => Recipe::Never(Reason::Carried),
         }
@@ -530,7 +530,7 @@ impl<'a> Planner<'a> {
     }
 
     fn recipe_of_load(&mut self, op: Op) -> Recipe {
-        let address = self.function.ops[op].operands[0];
+        let address = self.function.ops[op].address();
         if self.augmented.unsteady.contains(op) {
             return Recipe::Never(Reason::Unsteady);
         }
@@ -769,13 +769,9 @@ pub(crate) fn offset_chain(function: &Function, pointer: Value) -> OffsetChain {
         root: pointer,
         offsets: Vec::new(),
     };
-    while let Some((op, _)) = function.def_op(chain.root) {
-        let data = &function.ops[op];
-        let (Opcode::Offset, Payload::Scale(scale)) = (data.opcode, &data.payload) else {
-            break;
-        };
-        chain.offsets.push((data.operands[1], *scale));
-        chain.root = data.operands[0];
+    while let Some(OpView::Offset { base, index, scale }) = function.definition(chain.root) {
+        chain.offsets.push((index, scale));
+        chain.root = base;
     }
     chain.offsets.reverse();
     chain

@@ -488,10 +488,9 @@ impl Mirror<'_, '_> {
     // ---- regions
 
     /// Adjoints of what a region ends with grow by those of what it ends in.
-    fn flow_back_through_end(&mut self, region: Region, skip: usize, adjoints: &[Option<Value>]) {
-        let terminator = self.source.terminator(region);
-        let operands = &self.source.ops[terminator].operands[skip..];
-        for (&operand, adjoint) in operands.iter().zip(adjoints) {
+    fn flow_back_through_end(&mut self, region: Region, adjoints: &[Option<Value>]) {
+        let values = self.source.ops[self.source.terminator(region)].values();
+        for (&operand, adjoint) in values.iter().zip(adjoints) {
             if let Some(adjoint) = adjoint {
                 self.accumulate(operand, *adjoint);
             }
@@ -507,7 +506,7 @@ impl Mirror<'_, '_> {
         let live = live_regions(self.source, op);
         if let [only] = live[..] {
             self.restore(only);
-            self.flow_back_through_end(only, 0, &results);
+            self.flow_back_through_end(only, &results);
             self.reverse_ops(only);
             for value in self.usages.tracked(op).to_vec() {
                 let used = self.used_inside(only, value);
@@ -518,7 +517,8 @@ impl Mirror<'_, '_> {
         let captures = self.captures.get(&op).cloned().unwrap_or_default();
         let before: Vec<Option<Value>> = captures.iter().map(|&v| self.adjoints[v]).collect();
         let tracked = self.usages.tracked(op).to_vec();
-        let condition = self.lookup(self.source.ops[op].operands[0]);
+        let operands = self.source.ops[op].operands.iter();
+        let operands: SmallVec<[Value; 1]> = operands.map(|&value| self.lookup(value)).collect();
         let location = self.b.location;
         let mut regions: SmallVec<[Region; 2]> = SmallVec::new();
         let mut ends: Vec<Vec<Value>> = Vec::new();
@@ -534,7 +534,7 @@ impl Mirror<'_, '_> {
                     self.adjoints[capture] = adjoint;
                 }
                 self.restore(region);
-                self.flow_back_through_end(region, 0, &results);
+                self.flow_back_through_end(region, &results);
                 self.reverse_ops(region);
                 let mut end: Vec<Value> =
                     captures.iter().map(|&v| self.adjoint_or_zero(v)).collect();
@@ -550,7 +550,7 @@ impl Mirror<'_, '_> {
         let opcode = self.source.ops[op].opcode;
         let payload = self.source.ops[op].payload.clone();
         self.b.location = location;
-        let mirrored = self.b.op(opcode, &[condition], payload, &types);
+        let mirrored = self.b.op(opcode, &operands, payload, &types);
         for (&region, end) in regions.iter().zip(&ends) {
             let outer = self.b.go_to_end(region);
             let ended = self.b.function.regions[region]

@@ -18,7 +18,7 @@ use crate::activity::{Activities, flows, reachable_from};
 use crate::objects::{Class, Kind, Objects, Source};
 use crate::request::Activity;
 use crate::search::Search;
-use ferrozyme_ir::{Function, GlobalId, Module, Op, Opcode, Payload, Value, returning_ops};
+use ferrozyme_ir::{Function, GlobalId, Module, Op, OpView, Opcode, Payload, Value, returning_ops};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The memory of a function that has shadows: what its own derivative needs, and what others expect.
@@ -185,7 +185,7 @@ impl Shadowing<'_> {
         let data = &self.function.ops[op];
         // Code behind a pointer takes a shadow for each pointer, as rules do where the argument has one.
         let (pointers, all) = match data.opcode {
-            Opcode::CallIndirect => (&data.operands[1..], true),
+            Opcode::CallIndirect => (data.arguments(), true),
             _ => (&data.operands[..], false),
         };
         if let Payload::Callee(callee) = data.payload
@@ -317,18 +317,18 @@ pub(crate) fn moves_parts(opcode: Opcode) -> bool {
 
 /// Whether an operand of an operation that takes words apart or puts them together is a word or part that was shifted or extended for it.
 pub(crate) fn is_moved_part(function: &Function, op: Op, operand: Value) -> bool {
-    let opcode = |value| {
-        let source = function.def_op(value);
-        source.map(|(source, _)| (function.ops[source].opcode, &function.ops[source].operands))
+    let is_constant = |value| function.int_of(value).is_some();
+    let is_extended = |value| {
+        matches!(
+            function.definition(value),
+            Some(OpView::Cast(Opcode::Zext, _))
+        )
     };
-    match (function.ops[op].opcode, opcode(operand)) {
-        (Opcode::TruncInt, Some((Opcode::Lshr, operands))) => {
-            function.int_of(operands[1]).is_some()
-        }
-        (Opcode::Add | Opcode::Or, Some((Opcode::Zext, _))) => true,
-        (Opcode::Add | Opcode::Or, Some((Opcode::Mul | Opcode::Shl, operands))) => {
-            function.int_of(operands[1]).is_some()
-                && matches!(opcode(operands[0]), Some((Opcode::Zext, _)))
+    match (function.ops[op].opcode, function.definition(operand)) {
+        (Opcode::TruncInt, Some(OpView::Binary(Opcode::Lshr, _, by))) => is_constant(by),
+        (Opcode::Add | Opcode::Or, Some(OpView::Cast(Opcode::Zext, _))) => true,
+        (Opcode::Add | Opcode::Or, Some(OpView::Binary(Opcode::Mul | Opcode::Shl, part, by))) => {
+            is_constant(by) && is_extended(part)
         }
         _ => false,
     }
@@ -359,7 +359,7 @@ pub(crate) fn find_calculated(
         };
         match data.opcode {
             Opcode::Store => {
-                let (value, address) = (data.operands[0], data.operands[1]);
+                let (value, address) = (data.value(), data.address());
                 open.push(address);
                 let bytes = function.ty(value).bytes();
                 let place = objects.class_of(function, address);

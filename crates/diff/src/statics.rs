@@ -14,7 +14,8 @@ use crate::memory::stop_if;
 use crate::objects::{Class, Objects, ObjectsCache, Source};
 use crate::shadowing::leads_on;
 use ferrozyme_ir::{
-    Builder, FunctionId, GlobalId, IntPredicate, Module, OpData, Opcode, Scalar, Type, Value,
+    Builder, FunctionId, GlobalId, IntPredicate, Module, OpData, OpView, Opcode, Scalar, Type,
+    Value,
 };
 use ferrozyme_refusal::Refusal;
 use rustc_hash::FxHashSet;
@@ -172,9 +173,9 @@ pub(crate) fn stop_without_shadow(
 /// The pointers among these that an operation goes on with. Who only moves one to memory or compares it may have a float, or what lies in the unused bytes of an enum: a whole value is read before
 /// it is looked at.
 pub(crate) fn followed(data: &OpData, is_doubtful: impl Fn(Value) -> bool) -> Vec<Value> {
-    let operands = match data.opcode {
-        Opcode::Store => &data.operands[1..],
-        Opcode::Icmp | Opcode::Free => &[],
+    let operands = match data.view() {
+        OpView::Store { address, .. } => &[address],
+        OpView::Icmp(..) | OpView::Free { .. } => &[][..],
         _ => &data.operands[..],
     };
     let operands = operands.iter().copied();

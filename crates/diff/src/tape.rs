@@ -28,7 +28,7 @@ use crate::at_once::AtOnce;
 use crate::augment::Augmented;
 use crate::plan::{Decision, Plan, RangePlan};
 use ferrozyme_ir::{
-    Alignment, Builder, Function, IntPredicate, Op, Opcode, Region, Structure, Type, Value,
+    Alignment, Builder, Cursor, Function, IntPredicate, Op, Opcode, Region, Structure, Type, Value,
     ValueDef, all_ops,
 };
 use ferrozyme_opt::build_trip_count;
@@ -402,23 +402,23 @@ impl Saver<'_> {
         let body = self.function.body();
         let mut regions = vec![body];
         while let Some(region) = regions.pop() {
-            let old = std::mem::take(&mut self.function.regions[region].ops);
-            let mut new = Vec::with_capacity(old.len());
-            let insert = |function: &mut Function, new: &mut Vec<Op>, code: Option<&Region>| {
+            let mut here = Cursor::at_end(region);
+            let mut insert = |function: &mut Function, code: Option<&Region>| {
                 if let Some(&code) = code {
-                    new.append(&mut function.regions[code].ops);
+                    let ops = function.take_ops(code);
+                    here.insert_all(function, ops);
                 }
             };
-            insert(self.function, &mut new, self.start.get(&region));
-            for op in old {
-                insert(self.function, &mut new, self.before.get(&op));
-                new.push(op);
-                insert(self.function, &mut new, self.after.get(&op));
+            let ops = self.function.take_ops(region);
+            insert(self.function, self.start.get(&region));
+            for op in ops {
+                insert(self.function, self.before.get(&op));
+                self.function.append(region, op);
+                insert(self.function, self.after.get(&op));
             }
-            for &op in &new {
+            for &op in &self.function.regions[region].ops {
                 regions.extend(&self.function.ops[op].regions);
             }
-            self.function.regions[region].ops = new;
         }
     }
 }

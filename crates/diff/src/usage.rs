@@ -27,7 +27,7 @@
 use crate::activity::Activities;
 use crate::plan::{active_operands, live_regions};
 use crate::step::Step;
-use ferrozyme_ir::{Effect, Function, Op, Opcode, Region, Structure, Type, Value, all_ops};
+use ferrozyme_ir::{Effect, Function, Op, OpView, Opcode, Region, Structure, Type, Value, all_ops};
 use ferrozyme_opt::{Speculation, speculation};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -383,9 +383,8 @@ impl Search<'_> {
         };
         let data = &self.function.ops[holder];
         let is_loop = matches!(data.opcode, Opcode::For | Opcode::Loop);
-        let operands = &self.function.ops[end].operands;
-        let skip = operands.len() - data.results.len();
-        for (&operand, result) in operands[skip..].iter().zip(&data.results) {
+        let values = self.function.ops[end].values();
+        for (&operand, result) in values.iter().zip(&data.results) {
             let usage = match (is_loop, self.usages.of.get(result)) {
                 (false, None) => continue,
                 // A loop that would have to find out whether it used the result costs more than a guard that the program has anyway is worth.
@@ -426,11 +425,18 @@ impl Search<'_> {
         let Some(mut usage) = self.usages.of_op(function, op) else {
             return;
         };
-        if data.opcode == Opcode::Select {
-            let (by, ty) = (data.operands[0], function.ty(data.operands[0]));
-            for (operand, holds) in [(1, true), (2, false)] {
-                let chosen = self.usages.chosen(Choice::Value(by), holds, usage, ty);
-                self.note(region, data.operands[operand], chosen);
+        if let OpView::Select {
+            condition,
+            then,
+            otherwise,
+        } = data.view()
+        {
+            let ty = function.ty(condition);
+            for (operand, holds) in [(then, true), (otherwise, false)] {
+                let chosen = self
+                    .usages
+                    .chosen(Choice::Value(condition), holds, usage, ty);
+                self.note(region, operand, chosen);
             }
             return;
         }
@@ -492,7 +498,7 @@ impl Search<'_> {
         let (by, holds) = match data.opcode {
             _ if runs && usage == Usage::Always => return Usage::Always,
             Opcode::If if usage == Usage::Always => {
-                (Choice::Value(data.operands[0]), region == data.regions[0])
+                (Choice::Value(data.condition()), region == data.regions[0])
             }
             _ => (Choice::Inside(holder, value), true),
         };
@@ -552,7 +558,7 @@ impl Search<'_> {
             let Test::Chosen { by, holds, within } = self.usages.test(condition) else {
                 continue;
             };
-            if by == Choice::Value(function.ops[op].operands[0])
+            if by == Choice::Value(function.ops[op].condition())
                 && holds == (operand == 1)
                 && Some(within) == self.usages.of_op(function, op)
                 && function.ops[maker].results.len() == 1

@@ -157,10 +157,10 @@ impl Analysis<'_> {
             {
                 continue;
             }
-            if let Some(class) = self.class(data.operands[0]) {
+            if let Some(class) = self.class(data.target()) {
                 activities.shadowed.insert(class);
             }
-            for &arg in data.operands[1..].iter().chain(&data.results) {
+            for &arg in data.arguments().iter().chain(&data.results) {
                 for class in self.reachable(arg) {
                     activities.shadowed.insert(class);
                     if may_hold_floats(self.objects, class) {

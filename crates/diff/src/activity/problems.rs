@@ -1,11 +1,11 @@
 //! What is active and cannot be differentiated: found here and reported, since afterwards it would be a silent zero.
 
-use super::{Activities, Analysis, stored};
+use super::{Activities, Analysis};
 use crate::error::Error;
 use crate::objects::{Class, Contradiction, Kind, Source, ValueKind};
 use crate::request::Activity;
 use crate::rules::{self, Primal};
-use ferrozyme_ir::{Op, Opcode, Payload, Value};
+use ferrozyme_ir::{Op, OpView, Opcode, Payload, Value};
 use ferrozyme_refusal::{Argument, Refusal};
 
 impl Analysis<'_> {
@@ -73,19 +73,24 @@ impl Analysis<'_> {
         };
         let varied =
             |class: Option<Class>| class.is_some_and(|class| self.varied.classes.contains(&class));
-        ops.iter().copied().find(|&op| {
-            let data = &self.function.ops[op];
-            match data.opcode {
-                Opcode::Store | Opcode::AtomicAdd => {
-                    let (value, pointer) = stored(data.opcode, &data.operands);
-                    within(pointer) && self.varied.values.contains(value)
+        ops.iter()
+            .copied()
+            .find(|&op| match self.function.view(op) {
+                OpView::Store { value, address, .. } | OpView::AtomicAdd { address, value, .. } => {
+                    within(address) && self.varied.values.contains(value)
                 }
-                Opcode::Copy | Opcode::Move => {
-                    within(data.operands[0]) && varied(self.class(data.operands[1]))
+                OpView::Copy {
+                    destination,
+                    source,
+                    ..
                 }
+                | OpView::Move {
+                    destination,
+                    source,
+                    ..
+                } => within(destination) && varied(self.class(source)),
                 _ => false,
-            }
-        })
+            })
     }
 
     /// What pointers in a global lead to has a shadow only if derivatives alone put them there.
@@ -107,7 +112,7 @@ impl Analysis<'_> {
                     let data = &self.function.ops[op];
                     data.opcode == Opcode::Load
                         && self.function.ty(data.results[0]).is_ptr()
-                        && self.class(data.operands[0]) == Some(class)
+                        && self.class(data.address()) == Some(class)
                 });
                 let refusal = Refusal::SharedGlobal { global };
                 return Err(Error::found(self.module, self.function, found, refusal));
@@ -121,24 +126,28 @@ impl Analysis<'_> {
         let data = &self.function.ops[op];
         let tainted =
             |value: Value| self.tainted.contains(value) && !self.varied.values.contains(value);
-        let problem = match data.opcode {
-            Opcode::Bitcast => {
+        let problem = match data.view() {
+            OpView::Cast(Opcode::Bitcast, bits) => {
                 self.function.ty(data.results[0]).is_float()
-                    && tainted(data.operands[0])
+                    && tainted(bits)
                     && self.useful.values.contains(data.results[0])
             }
-            Opcode::Store => {
-                tainted(data.operands[0])
-                    && self.carries(data.operands[0])
+            OpView::Store { value, address, .. } => {
+                tainted(value)
+                    && self.carries(value)
                     && self
-                        .class(data.operands[1])
+                        .class(address)
                         .is_some_and(|class| self.useful.classes.contains(&class))
             }
-            Opcode::Call | Opcode::CallIndirect => data.operands.iter().any(|&operand| {
-                tainted(operand) && self.carries(operand) && self.useful.values.contains(operand)
-            }),
-            Opcode::Return => {
-                let returned = data.operands.iter().zip(results);
+            OpView::Call { .. } | OpView::CallIndirect { .. } => {
+                data.operands.iter().any(|&operand| {
+                    tainted(operand)
+                        && self.carries(operand)
+                        && self.useful.values.contains(operand)
+                })
+            }
+            OpView::Return { values } => {
+                let returned = values.iter().zip(results);
                 returned
                     .filter(|(_, activity)| **activity != Activity::Const)
                     .any(|(&value, _)| tainted(value))
@@ -168,9 +177,9 @@ impl Analysis<'_> {
         if unclear {
             return Err(self.error(op, Refusal::UnknownLayout));
         }
-        let (value, address) = match data.opcode {
-            Opcode::Load => (data.results[0], data.operands[0]),
-            Opcode::Store => (data.operands[0], data.operands[1]),
+        let (value, address) = match data.view() {
+            OpView::Load { address, .. } => (data.results[0], address),
+            OpView::Store { value, address, .. } => (value, address),
             _ => return Ok(()),
         };
         let torn = function.ty(value).is_float()

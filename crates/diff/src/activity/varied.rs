@@ -1,6 +1,6 @@
 //! What depends on active inputs: the way forwards, through values, memory and calls.
 
-use super::{Access, Analysis, behind, flows, reachable_from, stored};
+use super::{Access, Analysis, behind, flows, reachable_from};
 use crate::objects::{Class, Source};
 use crate::rules::{self, Rule};
 use ferrozyme_ir::{GlobalId, MemoryEffect, Op, Opcode, Value};
@@ -53,15 +53,15 @@ impl Analysis<'_> {
         let data = &function.ops[op];
         match data.opcode {
             Opcode::Load => {
-                if let Some(class) = self.class(data.operands[0])
+                if let Some(class) = self.class(data.address())
                     && self.varied.classes.contains(&class)
                 {
                     self.mark_varied(data.results[0]);
                 }
             }
             Opcode::Store | Opcode::AtomicAdd => {
-                let (value, pointer) = stored(data.opcode, &data.operands);
-                let Some(class) = self.class(pointer) else {
+                let value = data.value();
+                let Some(class) = self.class(data.address()) else {
                     return;
                 };
                 if self.varied.values.contains(value) {
@@ -75,7 +75,7 @@ impl Analysis<'_> {
                 }
             }
             Opcode::Copy | Opcode::Move => {
-                let (to, from) = (self.class(data.operands[0]), self.class(data.operands[1]));
+                let (to, from) = (self.class(data.destination()), self.class(data.source()));
                 if let (Some(to), Some(from)) = (to, from)
                     && self.varied.classes.contains(&from)
                 {

@@ -264,7 +264,7 @@ fn find_moved_words(shape: &mut Shape, body: &Body<'_>, values: &SecondaryMap<Va
                 Trace::Cell(cell) => shape.leaves(cell).iter().all(is_number),
                 _ => false,
             };
-        if let (false, Trace::Pointer(place)) = (looked_at, &values[data.operands[0]]) {
+        if let (false, Trace::Pointer(place)) = (looked_at, &values[data.address()]) {
             shape.classes[place.class].handled = true;
         }
     }

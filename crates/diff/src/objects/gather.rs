@@ -28,7 +28,7 @@ use super::{Known, Objects, Source, freeze};
 use counted::counted_params;
 use ferrozyme_ir::entity::{EntitySet, SecondaryMap};
 use ferrozyme_ir::{
-    Constant, Function, FunctionId, GlobalId, Module, Op, Opcode, Payload, Region, Type, Value,
+    Constant, Function, FunctionId, GlobalId, Module, Op, OpView, Opcode, Region, Type, Value,
     ValueDef,
 };
 use instance::Instance;
@@ -522,12 +522,11 @@ impl Gather<'_> {
     }
 
     /// What a region hands on at its end.
-    fn handed_on(&self, b: usize, region: Region, skip: usize) -> Option<SmallVec<[Value; 4]>> {
+    fn handed_on(&self, b: usize, region: Region) -> Option<SmallVec<[Value; 4]>> {
         let function = self.bodies[b].function;
         let &last = function.regions[region].ops.last()?;
         let data = &function.ops[last];
-        (data.opcode != Opcode::Trap)
-            .then(|| SmallVec::from_slice(data.operands.get(skip..).unwrap_or(&[])))
+        (data.opcode != Opcode::Trap).then(|| SmallVec::from_slice(data.values()))
     }
 
     // ---- operations
@@ -535,75 +534,82 @@ impl Gather<'_> {
     fn enter(&mut self, b: usize, op: Op) {
         let function = self.bodies[b].function;
         let data = &function.ops[op];
-        let operands = &data.operands;
-        match data.opcode {
-            Opcode::Load => self.load(b, data.results[0], operands[0], op),
-            Opcode::Store => {
-                self.store(b, operands[0], operands[1]);
-                self.handles(b, operands[1], true);
+        match data.view() {
+            OpView::Load { address, .. } => self.load(b, data.results[0], address, op),
+            OpView::Store { value, address, .. } => {
+                self.store(b, value, address);
+                self.handles(b, address, true);
             }
-            Opcode::AtomicAdd => {
-                self.store(b, operands[1], operands[0]);
-                self.handles(b, operands[0], true);
-                self.load(b, data.results[0], operands[0], op);
+            OpView::AtomicAdd { address, value, .. } => {
+                self.store(b, value, address);
+                self.handles(b, address, true);
+                self.load(b, data.results[0], address, op);
             }
-            Opcode::Offset => {
-                if let (Some(base), Payload::Scale(scale)) =
-                    (self.place_of(b, operands[0]), &data.payload)
-                {
-                    let target = self.moved(b, op, base, *scale);
+            OpView::Offset { base, scale, .. } => {
+                if let Some(base) = self.place_of(b, base) {
+                    let target = self.moved(b, op, base, scale);
                     self.assign(b, data.results[0], target);
                 }
             }
-            Opcode::Stack => {
+            OpView::Stack { .. } => {
                 self.made_by(b, op, 0, Source::Stack(op));
             }
-            Opcode::Alloc => {
+            OpView::Alloc { .. } => {
                 self.made_by(b, op, 0, Source::Alloc(op));
             }
-            Opcode::Copy | Opcode::Move => {
-                self.copy(b, operands[0], operands[1], operands[2]);
-                self.handles(b, operands[0], true);
-                self.handles(b, operands[1], false);
+            OpView::Copy {
+                destination,
+                source,
+                size,
+                ..
             }
-            Opcode::Free => {
-                if let Some(target) = self.place_of(b, operands[0]) {
+            | OpView::Move {
+                destination,
+                source,
+                size,
+                ..
+            } => {
+                self.copy(b, destination, source, size);
+                self.handles(b, destination, true);
+                self.handles(b, source, false);
+            }
+            OpView::Free { address, .. } => {
+                if let Some(target) = self.place_of(b, address) {
                     let (class, _) = self.graph.find(target.class);
                     self.graph.node_mut(class).released = true;
                 }
             }
-            Opcode::Fill => {
-                self.fill(b, operands[0], operands[2]);
-                self.handles(b, operands[0], true);
+            OpView::Fill {
+                destination, size, ..
+            } => {
+                self.fill(b, destination, size);
+                self.handles(b, destination, true);
             }
-            Opcode::Select => self.choose(b, &operands[1..3], data.results[0]),
-            Opcode::Call => {
-                if let Payload::Callee(callee) = data.payload {
-                    self.call(b, op, callee, operands);
-                }
+            OpView::Select {
+                then, otherwise, ..
+            } => {
+                self.choose(b, &[then, otherwise], data.results[0]);
             }
-            Opcode::CallIndirect => match function.constant_of(operands[0]) {
+            OpView::Call { arguments, callee } => self.call(b, op, callee, arguments),
+            OpView::CallIndirect {
+                target, arguments, ..
+            } => match function.constant_of(target) {
                 Some(&Constant::Function(callee)) if self.fits(b, op, callee) => {
-                    self.call(b, op, callee, &operands[1..]);
+                    self.call(b, op, callee, arguments);
                 }
                 _ => {
-                    if let Some(target) = self.place_of(b, operands[0]) {
+                    if let Some(target) = self.place_of(b, target) {
                         let (class, _) = self.graph.find(target.class);
                         self.graph.node_mut(class).called = true;
                     }
-                    self.call_unknown(b, op, &operands[1..], None);
+                    self.call_unknown(b, op, arguments, None);
                 }
             },
-            Opcode::For => {
-                let args = &function.regions[data.regions[0]].args;
-                self.flow(b, &operands[3..], &args[1..]);
+            OpView::For { initial, .. } | OpView::Loop { initial, .. } => {
+                self.flow(b, initial, function.carried(op));
             }
-            Opcode::Loop => {
-                let args = &function.regions[data.regions[0]].args;
-                self.flow(b, operands, args);
-            }
-            Opcode::Return => {
-                for (index, &value) in operands.iter().enumerate() {
+            OpView::Return { values } => {
+                for (index, &value) in values.iter().enumerate() {
                     let target = self.place_of(b, value);
                     let Some(&Outlet { mut pointer, cell }) = self.bodies[b].results.get(index)
                     else {
@@ -637,10 +643,10 @@ impl Gather<'_> {
     fn moved(&mut self, b: usize, op: Op, base: Target, scale: i64) -> Option<Target> {
         let base = self.graph.resolve(base);
         let data = &self.bodies[b].function.ops[op];
-        match self.difference(b, data.operands[1]) {
+        match self.difference(b, data.index()) {
             Difference::Known(from, to, span) if scale == 1 => {
                 // From a pointer by the way from it to another: there.
-                if from == data.operands[0] {
+                if from == data.base() {
                     return self.place_of(b, to);
                 }
                 let span = base.span.sum(span);
@@ -649,7 +655,7 @@ impl Gather<'_> {
             Difference::Pending if scale == 1 => return None,
             _ => {}
         }
-        let index = data.operands[1];
+        let index = data.index();
         let index = match self.bodies[b].guarded.get(&op) {
             Some(&guarded) => guarded,
             None => match self.bodies[b].checked.get(&index) {
@@ -664,7 +670,7 @@ impl Gather<'_> {
             index
         };
         let span = base.span.plus(index, scale);
-        if let Some(&Constant::Global(id)) = self.bodies[b].function.constant_of(data.operands[0])
+        if let Some(&Constant::Global(id)) = self.bodies[b].function.constant_of(data.base())
             && let Some(offset) = span.as_exact().and_then(|at| u64::try_from(at).ok())
             && let part @ 1.. = part_of(&self.module.globals[id], offset)
         {
@@ -677,22 +683,18 @@ impl Gather<'_> {
     /// What is known of an integer as the distance between two places of the same memory.
     fn difference(&mut self, b: usize, value: Value) -> Difference {
         let function = self.bodies[b].function;
-        let is_sub = |op: Op| function.ops[op].opcode == Opcode::Sub;
-        let Some((op, _)) = function.def_op(value).filter(|&(op, _)| is_sub(op)) else {
+        let Some(OpView::Binary(Opcode::Sub, to, from)) = function.definition(value) else {
             return Difference::Unknown;
         };
         // An address as an integer is as good as its pointer. Loops carry it beside the pointer at times.
-        let end = |value: Value| match function.def_op(value) {
-            Some((op, _)) if function.ops[op].opcode == Opcode::Ptrtoint => {
-                Some((function.ops[op].operands[0], true))
-            }
+        let end = |value: Value| match function.definition(value) {
+            Some(OpView::Cast(Opcode::Ptrtoint, pointer)) => Some((pointer, true)),
             None if function.ty(value) == Type::I64 && !function.is_constant(value) => {
                 Some((value, false))
             }
             _ => None,
         };
-        let operands = &function.ops[op].operands;
-        let (Some((to, first)), Some((from, second))) = (end(operands[0]), end(operands[1])) else {
+        let (Some((to, first)), Some((from, second))) = (end(to), end(from)) else {
             return Difference::Unknown;
         };
         if !first && !second {
@@ -720,7 +722,7 @@ impl Gather<'_> {
             Opcode::If | Opcode::Switch => {
                 let mut ends: SmallVec<[SmallVec<[Value; 4]>; 4]> = SmallVec::new();
                 for &region in &data.regions {
-                    ends.extend(self.handed_on(b, region, 0));
+                    ends.extend(self.handed_on(b, region));
                 }
                 for (index, &result) in data.results.iter().enumerate() {
                     let from: SmallVec<[Value; 4]> = ends
@@ -732,7 +734,7 @@ impl Gather<'_> {
             }
             Opcode::For => {
                 let args = &function.regions[data.regions[0]].args;
-                if let Some(values) = self.handed_on(b, data.regions[0], 0) {
+                if let Some(values) = self.handed_on(b, data.regions[0]) {
                     self.flow(b, &values, &args[1..]);
                 }
                 for (&arg, &result) in args[1..].iter().zip(&data.results) {
@@ -741,7 +743,7 @@ impl Gather<'_> {
             }
             Opcode::Loop => {
                 let args = &function.regions[data.regions[0]].args;
-                if let Some(values) = self.handed_on(b, data.regions[0], 1) {
+                if let Some(values) = self.handed_on(b, data.regions[0]) {
                     self.flow(b, &values, args);
                     for (&value, &result) in values.iter().zip(&data.results) {
                         self.choose(b, &[value], result);

@@ -12,16 +12,18 @@
 //! Since no `p` is larger than 1, nothing is lost: where a `p` is so small that it is rounded, so is all that could depend on it.
 
 use super::{Planner, Reason, Recipe, Reload, offset_chain};
-use ferrozyme_ir::{Constant, Function, Op, Opcode, Value, ValueDef, returning_ops};
+use ferrozyme_ir::{Constant, Function, Op, OpView, Opcode, Value, ValueDef, returning_ops};
+use ferrozyme_opt::yielded;
 use rustc_hash::FxHashMap;
 
 /// For each value, the operations that store it in the region in which it is defined.
 pub(super) fn stores_of(function: &Function) -> FxHashMap<Value, Vec<Op>> {
     let mut stores: FxHashMap<Value, Vec<Op>> = FxHashMap::default();
     for op in returning_ops(function) {
-        let data = &function.ops[op];
-        if data.opcode == Opcode::Store && !function.is_constant(data.operands[0]) {
-            stores.entry(data.operands[0]).or_default().push(op);
+        if let OpView::Store { value, .. } = function.view(op)
+            && !function.is_constant(value)
+        {
+            stores.entry(value).or_default().push(op);
         }
     }
     stores
@@ -74,7 +76,7 @@ impl Planner<'_> {
                 !data.regions.is_empty()
                     || matches!(data.opcode, Opcode::Call | Opcode::CallIndirect)
                     || (data.opcode == Opcode::Load
-                        && self.why_not_reload(op, data.operands[0]).is_some())
+                        && self.why_not_reload(op, data.address()).is_some())
             }
         }
     }
@@ -87,7 +89,7 @@ impl Planner<'_> {
             return None;
         }
         let (made, _) = self.function.def_op(value)?;
-        let chain = offset_chain(self.function, self.function.ops[store].operands[1]);
+        let chain = offset_chain(self.function, self.function.ops[store].address());
         let mut operands = chain.indices();
         operands.push(chain.root);
         let is_there = |operand: &Value| {
@@ -107,7 +109,7 @@ impl Planner<'_> {
         if let Some(clobber) = self.clobbers.overwrites_store(store, scope, None) {
             return Some(Reason::Overwritten(clobber));
         }
-        self.why_memory_changes(self.function.ops[store].operands[1])
+        self.why_memory_changes(self.function.ops[store].address())
     }
 
     /// The sum by which an exponential is divided where it was stored, if it is divided by the sum of all its like.
@@ -129,8 +131,7 @@ impl Planner<'_> {
         let mut later = later.skip_while(|&&op| op != first).skip(1);
         later.find_map(|&second| {
             let same = self.function.ops[second].opcode == Opcode::For
-                && self.function.ops[second].operands[..3]
-                    == self.function.ops[first].operands[..3];
+                && self.function.ops[second].bounds() == self.function.ops[first].bounds();
             if !same {
                 return None;
             }
@@ -149,16 +150,14 @@ impl Planner<'_> {
     /// The result of a loop that is the sum of a value of all iterations, from zero on.
     fn sum_of(&self, op: Op, value: Value) -> Option<Value> {
         let data = &self.function.ops[op];
-        let body = data.regions[0];
-        let end = &self.function.ops[self.function.terminator(body)];
+        let next = yielded(self.function, data.body())?;
         (0..data.results.len()).find_map(|index| {
-            let carried = self.function.regions[body].args[1 + index];
-            let (addition, _) = self.function.def_op(*end.operands.get(index)?)?;
-            let addition = &self.function.ops[addition];
-            let adds = addition.opcode == Opcode::Fadd
-                && addition.operands.contains(&value)
-                && addition.operands.contains(&carried);
-            let start = self.function.constant_of(data.operands[3 + index]);
+            let carried = self.function.carried(op)[index];
+            let adds = match self.function.definition(next[index])? {
+                OpView::Binary(Opcode::Fadd, a, b) => [(a, b), (b, a)].contains(&(value, carried)),
+                _ => false,
+            };
+            let start = self.function.constant_of(data.initial()[index]);
             (adds && matches!(start, Some(Constant::Bits(0)))).then_some(data.results[index])
         })
     }
@@ -167,23 +166,17 @@ impl Planner<'_> {
     fn division_in(&self, op: Op, divisor: Value) -> Option<Op> {
         let body = self.function.ops[op].regions[0];
         let is_division = |&store: &Op| {
-            let data = &self.function.ops[store];
-            if data.opcode != Opcode::Store {
-                return false;
-            }
-            let quotient = self.function.def_op(data.operands[0]);
-            let Some((quotient, _)) = quotient else {
+            let OpView::Store { value, .. } = self.function.view(store) else {
                 return false;
             };
-            let quotient = &self.function.ops[quotient];
-            let Some(dividend) = quotient.operands.first() else {
+            let Some(OpView::Binary(Opcode::Fdiv, dividend, by)) = self.function.definition(value)
+            else {
                 return false;
             };
-            let Some((load, _)) = self.function.def_op(*dividend) else {
+            let Some((load, _)) = self.function.def_op(dividend) else {
                 return false;
             };
-            quotient.opcode == Opcode::Fdiv
-                && quotient.operands[1] == divisor
+            by == divisor
                 && self.function.ops[load].opcode == Opcode::Load
                 && self.structure().region_of(load) == Some(body)
                 && self.clobbers.aliases().reads(load).accesses

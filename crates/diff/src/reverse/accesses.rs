@@ -25,7 +25,7 @@ impl Mirror<'_, '_> {
 
     pub(super) fn reverse_store(&mut self, op: Op, shadow: Value, stored: Stored) {
         let data = &self.source.ops[op];
-        let value = data.operands[0];
+        let value = data.value();
         let align = alignment(data);
         let shadow = self.lookup(shadow);
         let active = self.forward.activities.is_active(value);
@@ -59,7 +59,7 @@ impl Mirror<'_, '_> {
 
     pub(super) fn reverse_atomic_add(&mut self, op: Op, shadow: Value) {
         let data = &self.source.ops[op];
-        let (value, old) = (data.operands[1], self.adjoints[data.results[0]]);
+        let (value, old) = (data.value(), self.adjoints[data.results[0]]);
         if old.is_none() && !self.forward.activities.is_active(value) {
             return;
         }

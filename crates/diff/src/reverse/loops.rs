@@ -4,8 +4,8 @@ use super::{Complete, Mirror};
 use crate::step::Step;
 use crate::tape::{Bounds, count_elements};
 use crate::usage::Usage;
-use ferrozyme_ir::{IntPredicate, Op, Opcode, Type, Value};
-use ferrozyme_opt::{add_carried, build_iteration_number, build_trip_count, first_initial};
+use ferrozyme_ir::{Cursor, IntPredicate, Op, Opcode, Type, Value};
+use ferrozyme_opt::{add_carried, build_iteration_number, build_trip_count};
 use rustc_hash::FxHashMap;
 
 impl Mirror<'_, '_> {
@@ -48,13 +48,11 @@ impl Mirror<'_, '_> {
             for (&capture, &adjoint) in captures.iter().zip(&inside) {
                 self.adjoints[capture] = adjoint;
             }
-            let end = self.b.function.regions[region].ops.pop();
-            let end = end.expect("a region ends in a terminator");
+            let end = Cursor::before_terminator(self.b.function, region).remove(self.b.function);
             self.b.go_to_end(region);
             self.begin_complete();
             // The adjoint of a sum is the same in all iterations.
-            let skip = usize::from(data.opcode == Opcode::Loop);
-            self.flow_back_through_end(region, skip, &results);
+            self.flow_back_through_end(region, &results);
             self.reverse_ops(region);
             let used = match is_loop {
                 true => self.used_so_far(region, &tracked, &before_used),
@@ -69,7 +67,7 @@ impl Mirror<'_, '_> {
                 self.b.function.ops[end].operands.push(adjoint);
             }
             self.b.function.ops[end].operands.extend(used);
-            self.b.function.regions[region].ops.push(end);
+            self.b.insert(end);
         }
         self.b.cursor = outer;
         let first = match is_loop {
@@ -91,10 +89,9 @@ impl Mirror<'_, '_> {
             self.used.insert((op, value), used);
         }
         if is_loop {
-            let initial = first_initial(data.opcode);
-            for (index, adjoint) in results.into_iter().enumerate() {
+            for (&initial, adjoint) in data.initial().iter().zip(results) {
                 if let Some(adjoint) = adjoint {
-                    self.accumulate(data.operands[initial + index], adjoint);
+                    self.accumulate(initial, adjoint);
                 }
             }
         }
@@ -195,7 +192,7 @@ impl Mirror<'_, '_> {
         let before: Vec<Value> = captures.iter().map(|&v| self.adjoint_or_zero(v)).collect();
         let location = self.b.location;
         let last = self.lookup(last);
-        let [from, _, step] = [0, 1, 2].map(|index| self.lookup(data.operands[index]));
+        let [from, _, step] = data.bounds().map(|bound| self.lookup(bound));
         let number = build_iteration_number(&mut self.b, last, from, step);
         let zero = self.b.i64(0);
         let took_place = self.b.icmp(IntPredicate::Sge, number, zero);
@@ -209,7 +206,7 @@ impl Mirror<'_, '_> {
         self.restore(body);
         let mut ends: Vec<Option<Value>> = vec![None; data.results.len()];
         ends[position] = Some(adjoint);
-        self.flow_back_through_end(body, 0, &ends);
+        self.flow_back_through_end(body, &ends);
         self.reverse_ops(body);
         let carried = self.source.regions[body].args[1 + position];
         let mut yields: Vec<Value> = captures.iter().map(|&v| self.adjoint_or_zero(v)).collect();
@@ -229,7 +226,7 @@ impl Mirror<'_, '_> {
         for (&capture, &result) in captures.iter().zip(&results) {
             self.adjoints[capture] = Some(result);
         }
-        self.accumulate(data.operands[3 + position], results[captures.len()]);
+        self.accumulate(data.initial()[position], results[captures.len()]);
         for (&value, &used) in tracked.iter().zip(&results[captures.len() + 1..]) {
             self.used.insert((op, value), used);
         }
@@ -253,20 +250,17 @@ impl Mirror<'_, '_> {
         let data = &self.source.ops[op];
         let body = data.regions[0];
         let counted = data.opcode == Opcode::For;
-        let (first_initial, first_arg, skip) = if counted { (3, 1, 0) } else { (0, 0, 1) };
         let captures = self.captures.get(&op).cloned().unwrap_or_default();
         // Carried values that are active; their adjoints are carried the other way.
         let carried: Vec<usize> = (0..data.results.len())
             .filter(|&index| {
-                let arg = self.source.regions[body].args[first_arg + index];
+                let arg = self.source.carried(op)[index];
                 self.forward.activities.is_active(data.results[index])
                     || self.forward.activities.is_active(arg)
             })
             .collect();
         let (count, start_and_step) = if counted {
-            let from = self.lookup(data.operands[0]);
-            let to = self.lookup(data.operands[1]);
-            let step = self.lookup(data.operands[2]);
+            let [from, to, step] = data.bounds().map(|bound| self.lookup(bound));
             (
                 build_trip_count(&mut self.b, from, to, step),
                 Some((from, step)),
@@ -333,11 +327,11 @@ impl Mirror<'_, '_> {
         for (&index, &adjoint) in carried.iter().zip(incoming) {
             ends[index] = Some(adjoint);
         }
-        self.flow_back_through_end(body, skip, &ends);
+        self.flow_back_through_end(body, &ends);
         self.reverse_ops(body);
         let mut yields: Vec<Value> = captures.iter().map(|&v| self.adjoint_or_zero(v)).collect();
         for &index in &carried {
-            let arg = self.source.regions[body].args[first_arg + index];
+            let arg = self.source.carried(op)[index];
             yields.push(self.adjoint_or_zero(arg));
         }
         yields.extend(rows.iter().map(|saving| self.row_starts[saving]));
@@ -350,7 +344,7 @@ impl Mirror<'_, '_> {
             self.adjoints[capture] = Some(result);
         }
         for (&index, &result) in carried.iter().zip(&results[captures.len()..]) {
-            self.accumulate(data.operands[first_initial + index], result);
+            self.accumulate(data.initial()[index], result);
         }
         for (&value, &used) in tracked
             .iter()
@@ -371,7 +365,7 @@ impl Mirror<'_, '_> {
         let bounds: Vec<Bounds> = nest
             .iter()
             .map(|&op| {
-                let values = [0, 1, 2].map(|k| self.lookup(self.source.ops[op].operands[k]));
+                let values = self.source.ops[op].bounds().map(|bound| self.lookup(bound));
                 Bounds::unconditional(values)
             })
             .collect();

@@ -77,7 +77,7 @@ impl Mirror<'_, '_> {
             let bytes = self.evaluate(offset);
             address = self.b.offset(address, bytes, 1);
         } else {
-            for (index, scale) in offset_chain(self.source, data.operands[0]).offsets {
+            for (index, scale) in offset_chain(self.source, data.address()).offsets {
                 let index = self.lookup(index);
                 address = self.b.offset(address, index, scale);
             }
@@ -92,7 +92,7 @@ impl Mirror<'_, '_> {
     pub(super) fn read_stored(&mut self, value: Value) {
         let Reload { store, times } = self.forward.plan.reloads[&value];
         let data = &self.source.ops[store];
-        let chain = offset_chain(self.source, data.operands[1]);
+        let chain = offset_chain(self.source, data.address());
         let mut address = self.lookup(chain.root);
         for (index, scale) in chain.offsets {
             let index = self.lookup(index);

@@ -91,15 +91,14 @@ impl Saver<'_> {
         }
         (data.opcode == Opcode::If).then(|| {
             Some(Condition {
-                value: data.operands[0],
+                value: data.condition(),
                 holds: data.regions[0] == branch,
             })
         })
     }
 
     pub(super) fn bounds(&self, op: Op) -> [Value; 3] {
-        let operands = &self.function.ops[op].operands;
-        [operands[0], operands[1], operands[2]]
+        self.function.ops[op].bounds()
     }
 
     /// The number of the present iteration of a loop, from 0 on.

@@ -4,7 +4,7 @@ use super::super::graph::Target;
 use super::super::span::Span;
 use super::super::{Source, may_put_words};
 use super::Gather;
-use ferrozyme_ir::{Constant, FunctionId, Module, Op, Opcode, Payload, Type, Value};
+use ferrozyme_ir::{Constant, FunctionId, Module, Op, OpView, Type, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 impl Gather<'_> {
@@ -16,7 +16,7 @@ impl Gather<'_> {
         let types = |values: &[Value]| -> Vec<Type> {
             values.iter().map(|&value| function.ty(value)).collect()
         };
-        types(&data.operands[1..]) == callee.params.iter().map(|p| p.ty).collect::<Vec<_>>()
+        types(data.arguments()) == callee.params.iter().map(|p| p.ty).collect::<Vec<_>>()
             && types(&data.results) == callee.results
     }
 
@@ -190,10 +190,9 @@ fn callees(module: &Module, id: FunctionId) -> Vec<FunctionId> {
     let mut found = Vec::new();
     let mut seen = FxHashSet::default();
     for op in ferrozyme_ir::returning_ops(function) {
-        let data = &function.ops[op];
-        let callee = match (data.opcode, &data.payload) {
-            (Opcode::Call, Payload::Callee(callee)) => Some(*callee),
-            (Opcode::CallIndirect, _) => match function.constant_of(data.operands[0]) {
+        let callee = match function.view(op) {
+            OpView::Call { callee, .. } => Some(callee),
+            OpView::CallIndirect { target, .. } => match function.constant_of(target) {
                 Some(Constant::Function(callee)) => Some(*callee),
                 _ => None,
             },

@@ -123,12 +123,10 @@ impl Gather<'_> {
                 let data = &body.function.ops[op];
                 let callee = match (&data.payload, data.opcode) {
                     (Payload::Callee(callee), _) => Some(*callee),
-                    (_, Opcode::CallIndirect) => {
-                        match body.function.constant_of(data.operands[0]) {
-                            Some(&Constant::Function(callee)) => Some(callee),
-                            _ => None,
-                        }
-                    }
+                    (_, Opcode::CallIndirect) => match body.function.constant_of(data.target()) {
+                        Some(&Constant::Function(callee)) => Some(callee),
+                        _ => None,
+                    },
                     _ => None,
                 };
                 if let Some(finished) = callee.and_then(|callee| self.finished.get(&callee)) {

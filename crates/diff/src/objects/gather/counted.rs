@@ -14,7 +14,7 @@
 use super::super::Objects;
 use super::Body;
 use ferrozyme_ir::{
-    Constant, Form, Function, FunctionId, Op, Opcode, Payload, Value, returning_ops,
+    Constant, Form, Function, FunctionId, Op, OpView, Opcode, Value, returning_ops,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -120,18 +120,20 @@ fn ends_as_number(
     is_counted: &dyn Fn(FunctionId, usize) -> bool,
 ) -> bool {
     let data = &function.ops[op];
-    match (data.opcode, &data.payload) {
-        (Opcode::Sitofp | Opcode::Uitofp | Opcode::If, _) => true,
-        (Opcode::Select, _) => index == 0,
+    match data.view() {
+        OpView::Cast(Opcode::Sitofp | Opcode::Uitofp, _) | OpView::Icmp(..) => true,
+        OpView::Call { callee, .. } => is_counted(callee, index),
         // What is so far from a constant address may be any address.
-        (Opcode::Offset, _) => {
-            let base = function.constant_of(data.operands[0]);
-            index == 1 && !matches!(base, Some(Constant::Bits(_)))
+        OpView::Offset { base, .. }
+            if matches!(function.constant_of(base), Some(Constant::Bits(_))) =>
+        {
+            false
         }
-        (Opcode::Extract, _) => index == 1,
-        (Opcode::Insert | Opcode::Copy | Opcode::Move | Opcode::Fill, _) => index == 2,
-        (Opcode::Stack | Opcode::Alloc | Opcode::Switch, _) => index == 0,
-        (Opcode::Call, &Payload::Callee(callee)) => is_counted(callee, index),
-        _ => data.opcode.form() == Form::IntCompare,
+        OpView::Again { .. } => false,
+        _ => {
+            let name = data.opcode.operand_names().get(index).copied();
+            let numbers = ["condition", "index", "lane", "size", "selector"];
+            name.is_some_and(|name| numbers.contains(&name))
+        }
     }
 }

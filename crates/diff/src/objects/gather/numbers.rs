@@ -6,8 +6,8 @@ use super::super::span::Span;
 use super::Gather;
 use ferrozyme_ir::entity::SecondaryMap;
 use ferrozyme_ir::{
-    Constant, Form, Function, IntPredicate, Op, Opcode, Payload, Scalar, Type, Value,
-    returning_ops, sign_extend,
+    Constant, Form, Function, IntPredicate, Op, OpView, Opcode, Scalar, Type, Value, returning_ops,
+    sign_extend,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -45,20 +45,20 @@ impl Packing {
                 continue;
             }
             if data.opcode == Opcode::TruncInt {
-                let (value, from) = match shifted(function, data.operands[0], Opcode::Lshr) {
+                let (value, from) = match shifted(function, data.operand(), Opcode::Lshr) {
                     Some((value, bits)) => {
                         // What is shifted for single bytes may as well be calculated with.
                         if ty.bytes() > 1 {
-                            *served.entry(data.operands[0]).or_default() += 1;
+                            *served.entry(data.operand()).or_default() += 1;
                         }
                         (value, bits / 8)
                     }
-                    None => (data.operands[0], 0),
+                    None => (data.operand(), 0),
                 };
                 if is_whole(function.ty(value)) && from + ty.bytes() <= function.ty(value).bytes() {
                     packing.taken.insert(op, (value, from));
                 }
-            } else if let Some((low, high, inner)) = halves(function, &data.operands, ty) {
+            } else if let Some((low, high, inner)) = halves(function, data.both(), ty) {
                 packing.joined.insert(op, (low, high));
                 for value in inner {
                     *served.entry(value).or_default() += 1;
@@ -88,34 +88,38 @@ fn is_whole(ty: Type) -> bool {
 
 /// `value` and `bits` where the operand is `opcode value, bits`, by whole bytes.
 fn shifted(function: &Function, operand: Value, opcode: Opcode) -> Option<(Value, u64)> {
-    let (op, _) = function.def_op(operand)?;
-    let data = &function.ops[op];
-    let bits = (data.opcode == opcode).then(|| function.int_of(data.operands[1]))??;
+    let (value, bits) = with_constant(function, operand, opcode)?;
     let bits = u64::try_from(bits).ok()?;
-    (bits % 8 == 0 && bits > 0).then_some((data.operands[0], bits))
+    (bits % 8 == 0 && bits > 0).then_some((value, bits))
 }
 
 /// As [`shifted`] to the left, where that is a product.
 fn multiplied(function: &Function, operand: Value) -> Option<(Value, u64)> {
-    let (op, _) = function.def_op(operand)?;
-    let data = &function.ops[op];
-    let factor = (data.opcode == Opcode::Mul).then(|| function.int_of(data.operands[1]))??;
+    let (value, factor) = with_constant(function, operand, Opcode::Mul)?;
     let bits = u64::from(factor.trailing_zeros());
     (factor == 1i128.checked_shl(bits as u32)? && bits % 8 == 0 && bits > 0)
-        .then_some((data.operands[0], bits))
+        .then_some((value, bits))
+}
+
+/// `value` and `number` where the operand is `opcode value, number`.
+fn with_constant(function: &Function, operand: Value, opcode: Opcode) -> Option<(Value, i128)> {
+    match function.definition(operand)? {
+        OpView::Binary(other, a, b) if other == opcode => Some((a, function.int_of(b)?)),
+        _ => None,
+    }
 }
 
 /// The narrower value that an operand is, filled with zeros.
 fn extended(function: &Function, operand: Value) -> Option<Value> {
-    let (op, _) = function.def_op(operand)?;
-    let data = &function.ops[op];
-    (data.opcode == Opcode::Zext && is_whole(function.ty(data.operands[0])))
-        .then_some(data.operands[0])
+    match function.definition(operand)? {
+        OpView::Cast(Opcode::Zext, narrow) if is_whole(function.ty(narrow)) => Some(narrow),
+        _ => None,
+    }
 }
 
 /// The two parts that an `or` or a sum puts together without overlap and rest, and the values in between.
-fn halves(function: &Function, operands: &[Value], ty: Type) -> Option<(Value, Value, [Value; 3])> {
-    for (first, second) in [(operands[0], operands[1]), (operands[1], operands[0])] {
+fn halves(function: &Function, [a, b]: [Value; 2], ty: Type) -> Option<(Value, Value, [Value; 3])> {
+    for (first, second) in [(a, b), (b, a)] {
         let Some((wide, bits)) =
             shifted(function, second, Opcode::Shl).or_else(|| multiplied(function, second))
         else {
@@ -159,12 +163,11 @@ impl Gather<'_> {
         let Some(&result) = data.results.first() else {
             return;
         };
-        let operands = &data.operands;
         let ty = function.ty(result);
         match data.opcode {
-            Opcode::Bitcast => self.bitcast(b, op, operands[0], result),
+            Opcode::Bitcast => self.bitcast(b, op, data.operand(), result),
             Opcode::Ptrtoint => {
-                let target = self.place_of(b, operands[0]);
+                let target = self.place_of(b, data.operand());
                 if ty == Type::I64 {
                     self.assign(b, result, target);
                 } else if let (Some(target), Some(cell)) = (target, self.cell_of(b, result))
@@ -176,7 +179,7 @@ impl Gather<'_> {
                     }
                 }
             }
-            Opcode::Inttoptr => self.make_address(b, op, operands[0], result),
+            Opcode::Inttoptr => self.make_address(b, op, data.operand(), result),
             Opcode::Add | Opcode::Sub | Opcode::And | Opcode::Or if ty == Type::I64 => {
                 self.address_arithmetic(b, op);
                 if let Some(&(low, high)) = self.bodies[b].packing.joined.get(&op)
@@ -347,7 +350,7 @@ impl Gather<'_> {
     /// An address plus or minus a number is an address of the same memory.
     fn address_arithmetic(&mut self, b: usize, op: Op) {
         let data = &self.bodies[b].function.ops[op];
-        let (left, right) = (data.operands[0], data.operands[1]);
+        let [left, right] = data.both();
         let (at_left, at_right) = (self.place_of(b, left), self.place_of(b, right));
         let (base, other) = match (at_left, at_right) {
             (Some(base), None) => (base, right),
@@ -389,20 +392,21 @@ impl Gather<'_> {
         };
         let bytes = ty.scalar().bytes();
         let count = u64::from(ty.lanes());
-        match data.opcode {
-            Opcode::Splat => {
+        match data.view() {
+            OpView::Splat { scalar } => {
                 for lane in 0..count {
                     let part = self.graph.part(cell, lane * bytes, bytes);
-                    self.same_integer(b, operands[0], part);
-                    self.give_address(b, operands[0], part);
+                    self.same_integer(b, scalar, part);
+                    self.give_address(b, scalar, part);
                 }
             }
-            Opcode::Extract => {
-                let Some(vector) = self.cell_of(b, operands[0]) else {
+            OpView::Extract { vector, lane } => {
+                let lanes = function.ty(vector).lanes();
+                let Some(vector) = self.cell_of(b, vector) else {
                     return;
                 };
-                let chosen = function.int_of(operands[1]);
-                for lane in 0..u64::from(function.ty(operands[0]).lanes()) {
+                let chosen = function.int_of(lane);
+                for lane in 0..u64::from(lanes) {
                     if chosen.is_none_or(|chosen| chosen == i128::from(lane)) {
                         let part = self.graph.part(vector, lane * bytes, bytes);
                         self.graph.merge_cells(part, cell);
@@ -410,14 +414,18 @@ impl Gather<'_> {
                 }
                 self.take_address(b, result);
             }
-            Opcode::Insert => {
-                let chosen = function.int_of(operands[2]);
-                let vector = self.cell_of(b, operands[0]);
+            OpView::Insert {
+                vector,
+                scalar,
+                lane,
+            } => {
+                let chosen = function.int_of(lane);
+                let vector = self.cell_of(b, vector);
                 for lane in 0..count {
                     let part = self.graph.part(cell, lane * bytes, bytes);
                     if chosen.is_none_or(|chosen| chosen == i128::from(lane)) {
-                        self.same_integer(b, operands[1], part);
-                        self.give_address(b, operands[1], part);
+                        self.same_integer(b, scalar, part);
+                        self.give_address(b, scalar, part);
                     }
                     if chosen != Some(i128::from(lane))
                         && let Some(vector) = vector
@@ -427,17 +435,14 @@ impl Gather<'_> {
                     }
                 }
             }
-            Opcode::Shuffle => {
-                let Payload::Lanes(chosen) = &data.payload else {
-                    return;
-                };
-                let width = u64::from(function.ty(operands[0]).lanes());
-                for (lane, &from) in (0..count).zip(chosen.iter()) {
+            OpView::Shuffle { left, right, lanes } => {
+                let width = u64::from(function.ty(left).lanes());
+                for (lane, &from) in (0..count).zip(lanes) {
                     let from = u64::from(from);
                     let (operand, at) = if from < width {
-                        (operands[0], from)
+                        (left, from)
                     } else {
-                        (operands[1], from - width)
+                        (right, from - width)
                     };
                     if at < width
                         && let Some(vector) = self.cell_of(b, operand)
@@ -476,12 +481,10 @@ impl Gather<'_> {
                     }
                 }
                 Form::IntCompare => {
-                    let equality = matches!(
-                        data.payload,
-                        Payload::IntPredicate(IntPredicate::Eq | IntPredicate::Ne)
-                    );
-                    if equality {
-                        equalities.push((operands[0], operands[1]));
+                    if let OpView::Icmp(IntPredicate::Eq | IntPredicate::Ne, left, right) =
+                        data.view()
+                    {
+                        equalities.push((left, right));
                     } else {
                         self.used(b, operands);
                     }
@@ -489,24 +492,35 @@ impl Gather<'_> {
                 }
                 Form::FloatCompare | Form::FloatToExponent => self.made(b, data.results[0]),
                 Form::FloatSplit => self.made(b, data.results[1]),
-                Form::FloatAndInt => self.used(b, &operands[1..2]),
+                Form::FloatAndInt => self.used(b, &data.both()[1..]),
                 Form::Cast => self.tell_cast(b, op),
-                _ => match data.opcode {
-                    Opcode::Offset | Opcode::Extract => self.used(b, &operands[1..2]),
-                    Opcode::Insert | Opcode::Copy | Opcode::Move => self.used(b, &operands[2..3]),
-                    Opcode::Stack | Opcode::Alloc | Opcode::Switch => self.used(b, &operands[..1]),
-                    Opcode::Fill => {
-                        self.used(b, &operands[1..3]);
-                        self.tell_fill(b, operands[0], operands[1], operands[2]);
+                _ => match data.view() {
+                    OpView::Offset { index: number, .. }
+                    | OpView::Extract { lane: number, .. }
+                    | OpView::Insert { lane: number, .. }
+                    | OpView::Copy { size: number, .. }
+                    | OpView::Move { size: number, .. }
+                    | OpView::Stack { size: number, .. }
+                    | OpView::Alloc { size: number }
+                    | OpView::Switch {
+                        selector: number, ..
+                    } => self.used(b, &[number]),
+                    OpView::Fill {
+                        destination,
+                        byte,
+                        size,
+                        ..
+                    } => {
+                        self.used(b, &[byte, size]);
+                        self.tell_fill(b, destination, byte, size);
                     }
-                    Opcode::AtomicAdd => {
-                        self.used(b, &operands[1..2]);
+                    OpView::AtomicAdd { value, .. } => {
+                        self.used(b, &[value]);
                         self.made(b, data.results[0]);
                     }
-                    Opcode::For => {
-                        self.used(b, &operands[..3]);
-                        let counter = function.regions[data.regions[0]].args[0];
-                        self.made(b, counter);
+                    OpView::For { .. } => {
+                        self.used(b, &data.bounds());
+                        self.made(b, function.counter(op));
                     }
                     _ => {}
                 },
