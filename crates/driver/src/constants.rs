@@ -1,7 +1,26 @@
 //! The contents of constants of an LLVM module as bytes and addresses.
 
-use crate::descriptor::{Blob, Constants};
 use ferrozyme_llvm::{DataLayout, Module, Opcode, TypeKind, Value, ValueKind};
+use std::collections::BTreeMap;
+
+/// A constant in memory: its bytes, and the addresses that stand among them.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Blob<S> {
+    /// The bytes; those of addresses are zero.
+    pub(crate) bytes: Vec<u8>,
+    /// Addresses by offset: a symbol and a distance from it.
+    pub(crate) addresses: BTreeMap<u64, (S, i64)>,
+}
+
+/// What is known of constants at link time.
+pub(crate) trait Constants {
+    /// What has an address.
+    type Symbol: Copy;
+    /// The contents of a constant.
+    fn blob(&self, symbol: Self::Symbol) -> Option<Blob<Self::Symbol>>;
+    /// The address that a function without arguments returns, if it does nothing else.
+    fn returned_address(&self, function: Self::Symbol) -> Option<(Self::Symbol, i64)>;
+}
 
 /// The constants of a module.
 pub(crate) struct ModuleConstants {

@@ -1,29 +1,24 @@
 //! Differentiates the imported roots, inner requests first.
 
-use crate::descriptor::Mode;
 use crate::dispatch::{Choice, stop_with};
-use crate::enzyme::{Part, ValueRequest, count_iterations, forward_to, without_releases};
 use crate::explain::{show_locations, summarise};
 use crate::options::{Explain, Options, Stage};
-use crate::passing::{Passing, can_be_shaped, passing_of};
 use crate::perturbation::{Perturbation, REFUSED};
 use crate::refusal::{Reasons, describe_refusal, say, shown_place};
+use crate::repeatable::without_releases;
 use crate::report::{DerivativeReport, Diagnostic, Location, shorten};
-use crate::requests::{DERIVATIVE_PREFIX, FoundRequest, Interface};
-use crate::root::root_symbol;
+use crate::requests::{DERIVATIVE_PREFIX, FoundRequest, Mode, Part};
 use crate::trim::stop_writers;
-use crate::wrap::{stopping_derivative, wrap_derivative};
 use ferrozyme_diff::{
     self as diff, constant_in_shadow, differentiate_forward, differentiate_reverse,
     differentiate_split, explain_activity, explain_plan, infer_handles, infer_inactive_globals,
     refuse_given_code,
 };
 use ferrozyme_ir::{
-    Constant, FunctionId, GlobalId, Module, Opcode, Payload, Range, Scalar, Symbol, all_ops, print,
+    Constant, FunctionId, GlobalId, Module, Opcode, Payload, Symbol, all_ops, print,
 };
 use ferrozyme_opt::{
-    OptimiseOptions, hand_out_values, infer_facts, keep_order, optimise_with, remove_dead_code,
-    skip_zero_terms,
+    OptimiseOptions, hand_out_values, keep_order, optimise_with, remove_dead_code, skip_zero_terms,
 };
 use ferrozyme_refusal::{Refusal, STOP};
 use std::collections::{HashMap, HashSet};
@@ -104,7 +99,7 @@ pub(crate) fn derive(
             if options.perturbation.late && derivation.refuse_late(request, &found) {
                 continue;
             }
-            refusals.roots.push(root_symbol(request));
+            refusals.roots.push(request.root.clone());
             if !refusals.problems.contains(&found) {
                 refusals.problems.push(found);
             }
@@ -170,49 +165,11 @@ struct Derivation<'m> {
 }
 
 impl Derivation<'_> {
-    /// Tells the differentiator what the descriptor knows of the root's parameters.
+    /// Tells the differentiator what is known of the root's parameters.
     fn describe_parameters(&mut self, request: &FoundRequest) {
-        let Some(root) = self.module.function_named(&root_symbol(request)) else {
-            return;
-        };
-        let params = &mut self.module.functions[root].params;
-        let descriptor = match &request.interface {
-            Interface::Slots(descriptor) => descriptor,
-            Interface::Values(values) => {
-                for (index, layout) in &values.layouts {
-                    params[*index].facts.layout = Some(layout.clone());
-                }
-                return;
-            }
-        };
-        let mut index = 0;
-        for slot in &descriptor.slots {
-            match passing_of(slot) {
-                Passing::Float(_) => index += usize::from(!slot.result),
-                Passing::Memory => {
-                    params[index].facts.layout = slot.layout.clone();
-                    index += 1;
-                }
-                Passing::Words(words) => {
-                    for word in &words {
-                        if word.scalar == Scalar::Ptr {
-                            params[index].facts.layout = word.pointee.clone();
-                        }
-                        index += 1;
-                    }
-                    // The length of a slice: no object has more than `isize::MAX` bytes.
-                    if let [pointer, length] = words.as_slice()
-                        && (slot.shared || slot.unique)
-                        && length.scalar == Scalar::Int(64)
-                        && let Some(pointee) = &pointer.pointee
-                    {
-                        params[index - 1].facts.range = Some(Range {
-                            min: 0,
-                            max: i128::from(i64::MAX) / i128::from(pointee.stride.max(1)),
-                        });
-                    }
-                }
-            }
+        if let Some(root) = self.module.function_named(&request.root) {
+            let params = &mut self.module.functions[root].params;
+            request.interface.describe_parameters(params);
         }
     }
 
@@ -222,19 +179,18 @@ impl Derivation<'_> {
             .filter(|request| self.wants(request, Stage::Import));
         wanted
             .filter_map(|request| {
-                let root = self.module.function_named(&root_symbol(request))?;
+                let root = self.module.function_named(&request.root)?;
                 Some((request.symbol.clone(), self.print_reached(root)))
             })
             .collect()
     }
 
-    /// Says of globals what derivatives have to know: which hold constants only, and that a Rust program changes its statics whenever it likes. In
-    /// C, who keeps pointers to active memory in a global gives the shadows their values as well.
+    /// Says of globals what derivatives have to know: which hold constants only, and which the program changes whenever it likes.
     fn describe_globals(&mut self) {
         infer_inactive_globals(self.module);
         infer_handles(self.module);
-        let of_rust = |request: &&FoundRequest| matches!(request.interface, Interface::Slots(_));
-        if self.requests.values().any(of_rust) {
+        let mut requests = self.requests.values();
+        if requests.any(|request| request.language().shares_statics) {
             for global in self.module.globals.values_mut() {
                 global.shared = !global.constant;
             }
@@ -245,16 +201,6 @@ impl Derivation<'_> {
     fn optimise_all(&mut self) {
         for id in callees_first(self.module) {
             self.optimise(id);
-        }
-    }
-
-    /// C lets `restrict` pointers meet in what is only read, so that callers may also give one shadow for both, which is written. Nothing is said any more of parameters that are only
-    /// read, and of those whose shadows the call shows to meet. Others that are written in part are believed to lie apart as a whole.
-    fn let_shadows_coincide(&mut self, root: FunctionId, values: &ValueRequest) {
-        infer_facts(self.module, root);
-        let params = self.module.functions[root].params.iter_mut();
-        for (param, given) in params.zip(&values.parameters) {
-            param.facts.noalias &= !param.facts.readonly && !given.meets;
         }
     }
 
@@ -281,10 +227,9 @@ impl Derivation<'_> {
                 ..say(request, &Refusal::NeedsItself { function })
             });
         }
-        let name = root_symbol(request);
         let root = self
             .module
-            .function_named(&name)
+            .function_named(&request.root)
             .ok_or_else(|| Diagnostic {
                 location: request.location(),
                 ..Diagnostic::error(format!("`{}` could not be read", request.shown_name()))
@@ -297,9 +242,7 @@ impl Derivation<'_> {
         if !self.open.is_empty() || self.calls_derivatives(root) {
             self.optimise(root);
         }
-        if let Interface::Values(values) = &request.interface {
-            self.let_shadows_coincide(root, values);
-        }
+        request.interface.describe_shadows(self.module, root);
         let mut asked = diff::Request {
             keep_order: self.strict,
             choices: self.perturbation.choices,
@@ -307,10 +250,11 @@ impl Derivation<'_> {
         };
         let globals = self.module.globals.len();
         let report = self.report(request, &asked);
-        let (derivative, before) = self.attempt(request, &name, &mut asked, &report)?;
+        let (derivative, before) = self.attempt(request, &mut asked, &report)?;
         let made: Vec<FunctionId> = self.module.functions.keys().skip(before).collect();
-        if request.part() == Part::Whole {
-            count_iterations(self.module, &made);
+        if request.part == Part::Whole {
+            let front_end = request.interface.front_end();
+            front_end.adapt_derivative(self.module, &made);
         }
         let directions = asked.width;
         for id in made {
@@ -327,25 +271,21 @@ impl Derivation<'_> {
             say_where(self.module, id, request);
         }
         let mut shadows = self.own_shadows(globals);
-        if request.part() != Part::Whole {
+        if request.part != Part::Whole {
             // The two halves are made together, and the first of them to run starts with fresh shadows.
-            let made = self.split_shadows.entry(name.clone()).or_default();
+            let made = self.split_shadows.entry(request.root.clone()).or_default();
             made.append(&mut shadows);
-            if !matches!(request.part(), Part::Reverse { .. }) {
+            if !matches!(request.part, Part::Reverse { .. }) {
                 shadows.clone_from(made);
             }
         }
-        let wrapper = match &request.interface {
-            Interface::Slots(descriptor) => wrap_derivative(
-                self.module,
-                &request.symbol,
-                descriptor,
-                derivative,
-                &shadows,
-                &asked.shaped,
-            ),
-            Interface::Values(_) => forward_to(self.module, &request.symbol, derivative, &shadows),
-        };
+        let wrapper = request.interface.wrap(
+            self.module,
+            &request.symbol,
+            derivative,
+            &shadows,
+            &asked.shaped,
+        );
         self.wrappers.insert(request.symbol.clone(), wrapper);
         let mut report = report;
         if self.wants(request, Stage::Derivative) {
@@ -361,26 +301,23 @@ impl Derivation<'_> {
     fn attempt(
         &mut self,
         request: &FoundRequest,
-        name: &str,
         asked: &mut diff::Request,
         report: &DerivativeReport,
     ) -> Result<(FunctionId, usize), Diagnostic> {
         let mut attempts = 0;
         loop {
             let before = self.module.functions.len();
-            let shaped = match &request.interface {
-                Interface::Slots(descriptor) if asked.shaped.is_empty() => {
-                    can_be_shaped(descriptor)
-                }
-                _ => Vec::new(),
+            let shaped = match asked.shaped.is_empty() {
+                true => request.interface.can_be_shaped(),
+                false => Vec::new(),
             };
             let may_retry = !self.choices.is_empty() || shaped.contains(&true);
             let untouched = may_retry.then(|| self.module.clone());
             let derivative =
                 self.check_given_code(request, asked)
-                    .and_then(|()| match request.mode() {
-                        Mode::Reverse if request.part() != Part::Whole => {
-                            self.half_of(name, request.part(), asked)
+                    .and_then(|()| match request.mode {
+                        Mode::Reverse if request.part != Part::Whole => {
+                            self.half_of(request, asked)
                         }
                         Mode::Reverse => differentiate_reverse(self.module, asked),
                         Mode::Forward => differentiate_forward(self.module, asked),
@@ -408,34 +345,33 @@ impl Derivation<'_> {
 
     /// Puts a function that stops the program with the reason in the place of a derivative that cannot be made.
     fn refuse_late(&mut self, request: &FoundRequest, problem: &Diagnostic) -> bool {
-        let Interface::Slots(descriptor) = &request.interface else {
-            return false;
-        };
         let text = format!("{REFUSED}{}\n", problem.headline());
-        let stop = stopping_derivative(self.module, &request.symbol, descriptor, &text);
-        self.wrappers.insert(request.symbol.clone(), stop);
-        true
+        let interface = &request.interface;
+        let stop = interface.stop(self.module, &request.symbol, &text);
+        self.wrappers
+            .extend(stop.map(|stop| (request.symbol.clone(), stop)));
+        stop.is_some()
     }
 
     /// One of the two functions of split reverse mode, which are made together.
     fn half_of(
         &mut self,
-        root: &str,
-        part: Part,
+        request: &FoundRequest,
         asked: &diff::Request,
     ) -> Result<FunctionId, diff::Error> {
-        let split = match self.splits.get(root) {
+        let split = match self.splits.get(&request.root) {
             Some(split) => *split,
             None => {
                 let before = self.module.functions.len();
                 let split = differentiate_split(self.module, asked)?;
                 let made: Vec<FunctionId> = self.module.functions.keys().skip(before).collect();
-                count_iterations(self.module, &made);
-                self.splits.insert(root.to_owned(), split);
+                let front_end = request.interface.front_end();
+                front_end.adapt_derivative(self.module, &made);
+                self.splits.insert(request.root.clone(), split);
                 split
             }
         };
-        Ok(match part {
+        Ok(match request.part {
             Part::Reverse { keep_tape: true } => without_releases(self.module, split.reverse),
             Part::Reverse { keep_tape: false } => split.reverse,
             _ => split.augmented,
@@ -463,15 +399,14 @@ impl Derivation<'_> {
             .collect()
     }
 
-    /// Refuses code whose address comes with an argument, unless its shadow may be a table of derivatives, for which C programs can ask. What is none
+    /// Refuses code whose address comes with an argument, unless its shadow may be a table of derivatives. What is none
     /// stops the program.
     fn check_given_code(
         &self,
         request: &FoundRequest,
         asked: &diff::Request,
     ) -> Result<(), diff::Error> {
-        let tables = matches!(request.interface, Interface::Values(_))
-            && self.calling_pointers.contains(&root_symbol(request));
+        let tables = request.language().has_tables && self.calling_pointers.contains(&request.root);
         match tables {
             true => Ok(()),
             false => refuse_given_code(self.module, asked),
@@ -559,27 +494,27 @@ impl Derivation<'_> {
                 .then_some(())
         };
         names(request.shown_name())
-            .or_else(|| names(request.primal_name()))
-            .or_else(|| names(request.derivative_name()))?;
+            .or_else(|| names(&request.primal_name))
+            .or_else(|| names(&request.derivative_name))?;
         self.explain
     }
 
     fn report(&self, request: &FoundRequest, asked: &diff::Request) -> DerivativeReport {
         let mut report = DerivativeReport {
             primal: request.shown_name().to_owned(),
-            derivative: request.derivative_name().to_owned(),
-            mode: match request.mode() {
+            derivative: request.derivative_name.clone(),
+            mode: match request.mode {
                 Mode::Forward => "forward".to_owned(),
                 Mode::Reverse => "reverse".to_owned(),
             },
-            width: request.width(),
+            width: request.width,
             location: request.location(),
             ..DerivativeReport::default()
         };
         let Some(explain) = self.explains(request) else {
             return report;
         };
-        let reverse = request.mode() == Mode::Reverse;
+        let reverse = request.mode == Mode::Reverse;
         let text =
             |text: Result<String, diff::Error>| text.unwrap_or_else(|error| format!("{error}\n"));
         if explain.stages.is_empty() {

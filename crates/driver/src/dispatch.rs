@@ -23,17 +23,15 @@
 //! This is done only for programs that cannot be differentiated without it: most pointers to functions are known once everything is inlined,
 //! and those of objects that the differentiated function makes have shadows.
 
-use crate::constants::ModuleConstants;
-use crate::descriptor::Constants;
+use crate::constants::{Constants, ModuleConstants};
+use crate::frontend::adopt_target;
 use crate::gather::{COPY_SUFFIX, Gathered, Wanted, gather_more};
 use crate::inputs::{Inputs, Origin};
 use crate::opaque::{demangle, is_opaque};
 use crate::pipeline::Choosing;
 use crate::report::Diagnostic;
-use crate::requests::{DERIVATIVE_PREFIX, Interface, REQUEST_SYMBOL};
-use crate::root::{adopt_target, root_symbol};
+use crate::requests::OWN_PREFIX;
 use ferrozyme_convention::stop::call_stop;
-use ferrozyme_diff::Activity;
 use ferrozyme_ir as ir;
 use ferrozyme_llvm::{
     Context, IntPredicate, Linkage, Module, Opcode, Place, Type, Value, ValueKind,
@@ -102,7 +100,9 @@ pub(crate) fn dispatch_unknown_calls<'c>(
         return Ok(Dispatched::TooMany);
     }
     let slots: Vec<(Type<'c>, Option<u64>)> = calls.iter().copied().map(slot_of).collect();
-    let found = find_candidates(context, inputs, &slots).map_err(|problem| vec![problem])?;
+    let mut found = find_candidates(context, inputs, &slots).map_err(|problem| vec![problem])?;
+    // What is said of a function is said of its name, which choices do not keep.
+    found.retain(|candidate| !is_registered(gathered, &candidate.wanted));
     let is_new = |wanted: &Wanted| !gathered.originals.contains(&wanted.symbol());
     let wanted: Vec<Wanted> = found
         .iter()
@@ -125,17 +125,13 @@ pub(crate) fn dispatch_unknown_calls<'c>(
     let mut arms: Vec<Arm<'c>> = Vec::new();
     for candidate in &found {
         let symbol = candidate.wanted.symbol();
-        let registered = gathered
-            .registrations
-            .iter()
-            .any(|registration| registration.symbols().any(|known| known == symbol));
         let copied = format!("{symbol}{COPY_SUFFIX}");
         let known = gathered.originals.contains(&symbol);
         let found = module.function(if known { &copied } else { &symbol });
         let Some(copy) = found else {
             continue;
         };
-        if registered || copy.is_declaration() || !fits_by_value(copy) {
+        if copy.is_declaration() || !fits_by_value(copy) {
             continue;
         }
         let original = match (known, module.function(&symbol)) {
@@ -172,11 +168,8 @@ pub(crate) fn dispatch_unknown_calls<'c>(
             ));
         }
     }
-    // C programs can ask for tables of derivatives and put them into shadows.
-    let may_have_tables = gathered
-        .requests
-        .iter()
-        .any(|request| matches!(request.interface, Interface::Values(_)));
+    let mut requests = gathered.requests.iter();
+    let may_have_tables = requests.any(|request| request.language().has_tables);
     let constants = constant_parameters(gathered);
     let mut dispatched = 0;
     for (&call, (ty, slot)) in calls.iter().zip(&slots) {
@@ -203,19 +196,25 @@ pub(crate) fn dispatch_unknown_calls<'c>(
     })
 }
 
+/// Whether the program says something of a function, or names it where it does.
+fn is_registered(gathered: &Gathered<'_>, wanted: &Wanted) -> bool {
+    gathered.registrations.iter().any(|registration| {
+        let is_there = wanted
+            .input
+            .is_none_or(|input| input == registration.source);
+        is_there && registration.symbols().any(|known| known == wanted.name)
+    })
+}
+
 /// The parameters of roots that have no shadow.
 fn constant_parameters<'c>(gathered: &Gathered<'c>) -> HashSet<Value<'c>> {
     let mut found = HashSet::new();
     for request in &gathered.requests {
-        let (Interface::Values(values), Some(root)) = (
-            &request.interface,
-            gathered.module.function(&root_symbol(request)),
-        ) else {
-            continue;
-        };
-        let parameters = root.parameters().into_iter().zip(&values.parameters);
-        let constant = parameters.filter(|(_, known)| known.activity == Activity::Const);
-        found.extend(constant.map(|(parameter, _)| parameter));
+        let root = gathered.module.function(&request.root);
+        let parameters = root.into_iter().flat_map(|root| root.parameters());
+        let constant = parameters.enumerate();
+        let constant = constant.filter(|(index, _)| request.interface.is_constant(*index));
+        found.extend(constant.map(|(_, parameter)| parameter));
     }
     found
 }
@@ -513,8 +512,7 @@ fn taken_functions<'c>(module: Module<'c>, slots: &[(Type<'c>, Option<u64>)]) ->
         let name = function.name();
         if !slots.iter().any(|(ty, _)| function.value_type() == *ty)
             || function.is_declaration() && name.starts_with("llvm.")
-            || name.starts_with(DERIVATIVE_PREFIX)
-            || name == REQUEST_SYMBOL
+            || name.starts_with(OWN_PREFIX)
             || is_opaque(&name, function)
         {
             continue;

@@ -1,61 +1,27 @@
 //! What can be said of a derivative, for people: its arguments, the memory it works on, what it saves and why, with lines of the source.
 
-use crate::descriptor::{Mode, Slot};
 use crate::refusal::is_of_toolchain;
-use crate::requests::{FoundRequest, Interface};
+use crate::requests::{FoundRequest, Mode};
 use ferrozyme_diff::{self as diff, explain_activity, explain_plan};
 use ferrozyme_ir::Module;
 use std::fmt::Write;
 
 /// Arguments, memory and the caching plan of a derivative. Locations are still numbers ([`show_locations`]).
 pub(crate) fn summarise(module: &Module, request: &FoundRequest, asked: &diff::Request) -> String {
-    let mut text = "arguments:\n".to_owned();
-    match &request.interface {
-        Interface::Slots(descriptor) => write_slots(&mut text, &descriptor.slots),
-        Interface::Values(_) => write_values(&mut text, module, asked),
-    }
+    let root = &module.functions[asked.function];
+    let arguments = request.interface.explain_arguments(root, asked);
+    let mut text = format!("arguments:\n{arguments}");
     match explain_activity(module, asked) {
         Ok(activity) => write_memory(&mut text, &activity),
         Err(error) => text.push_str(&format!("{error}\n")),
     }
-    if request.mode() == Mode::Reverse {
+    if request.mode == Mode::Reverse {
         match explain_plan(module, asked) {
             Ok(plan) => write_plan(&mut text, &plan),
             Err(error) => text.push_str(&format!("{error}\n")),
         }
     }
     text
-}
-
-fn write_values(text: &mut String, module: &Module, asked: &diff::Request) {
-    let params = &module.functions[asked.function].params;
-    for (index, (param, activity)) in params.iter().zip(&asked.args).enumerate() {
-        let _ = writeln!(text, "  {index}  {:<5}  {}", activity.name(), param.ty);
-    }
-}
-
-fn write_slots(text: &mut String, slots: &[Slot]) {
-    let name_of = |slot: &Slot| match slot.result {
-        true => "result".to_owned(),
-        false => slot.name.clone(),
-    };
-    let width = slots
-        .iter()
-        .map(|slot| name_of(slot).len())
-        .max()
-        .unwrap_or(0);
-    for slot in slots {
-        let layout = match &slot.layout {
-            Some(layout) => format!("layout {layout}"),
-            None => format!("{} bytes of unknown layout", slot.size),
-        };
-        let activity = format!("{:?}", slot.activity);
-        let _ = writeln!(
-            text,
-            "  {:<width$}  {activity:<14}  {layout}",
-            name_of(slot)
-        );
-    }
 }
 
 /// What memory there is and what is active in it.

@@ -8,19 +8,15 @@
 //! their module, they are made visible under a name of their own there too ([`Gathered::promoted`]); in the standard library, whose
 //! machine code is finished, functions that use such globals are left out.
 
-use crate::enzyme::{has_requests, read_enzyme_registrations, replace_calls};
-use crate::given::find_given;
+use crate::frontend::FRONT_ENDS;
 use crate::inputs::{Inputs, Origin};
 use crate::locals::{is_local, mark_tables, promote_locals};
-use crate::mathematics::substitute_of;
 use crate::opaque::{demangle, is_inactive_of_cpp, is_machinery_of_formatting, is_opaque};
 use crate::perturbation::is_of_library;
-use crate::registrations::{Registration, read_registrations};
+use crate::registrations::Registration;
 use crate::report::Diagnostic;
-use crate::requests::{DERIVATIVE_PREFIX, FoundRequest, Interface, replace_requests};
-use crate::shapes::{describe_shapes, forget_shapes, has_shape_requests};
+use crate::requests::{DERIVATIVE_PREFIX, FoundRequest};
 use ferrozyme_llvm::{Context, Linkage, LlvmError, Metadata, Module, Place, Value, Visibility};
-use ferrozyme_refusal::{C, RUST};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -148,9 +144,8 @@ pub(crate) fn gather<'c>(
         strict,
     };
     gathering.run()?;
-    // Only programs in Rust are asked: a unit of C of which something is missing is finished by the link.
-    let by_macros = |request: &FoundRequest| matches!(request.interface, Interface::Slots(_));
-    let is_told_of_moves = gathering.requests.iter().any(by_macros)
+    let mut requests = gathering.requests.iter();
+    let is_told_of_moves = requests.any(|request| request.language().tells_of_moves)
         && inputs.defining(ferrozyme_diff::MOVED).is_some();
     Ok(Gathered {
         module: gathering.module,
@@ -282,24 +277,23 @@ impl<'c> Gathering<'c, '_> {
         for request in &mut self.requests {
             if request.is_of_interface() && request.given.is_none() {
                 let primal = self.module.function(&request.primal);
-                request.given = primal.and_then(|primal| find_given(self.context, primal));
+                request.given =
+                    primal.and_then(|primal| request.interface.find_given(self.context, primal));
             }
         }
     }
 
-    /// Replaces requests of both kinds.
+    /// Replaces the requests of all front ends.
     fn replace_requests(
         &self,
         source: Module<'c>,
         index: usize,
     ) -> Result<Vec<FoundRequest>, Vec<Diagnostic>> {
-        let mut found = replace_requests(self.context, source)?;
-        describe_shapes(self.context, source);
-        found.extend(replace_calls(
-            self.context,
-            source,
-            &self.inputs.identity(index),
-        )?);
+        let identity = self.inputs.identity(index);
+        let mut found = Vec::new();
+        for front_end in FRONT_ENDS {
+            found.extend(front_end.replace_requests(self.context, source, &identity)?);
+        }
         Ok(found)
     }
 
@@ -339,13 +333,14 @@ impl<'c> Gathering<'c, '_> {
     fn read_registrations(&mut self) -> Result<(), Diagnostic> {
         for index in self.inputs.registering() {
             let source = self.load(index, true)?;
-            let found = read_registrations(source, index)
-                .map_err(|refusal| Diagnostic::refused_at(None, &refusal, &RUST))?;
-            self.registrations.extend(found);
             let identity = self.inputs.identity(index);
-            let found = read_enzyme_registrations(source, index, &identity);
-            let found = found.map_err(|refusal| Diagnostic::refused_at(None, &refusal, &C))?;
-            self.registrations.extend(found);
+            for front_end in FRONT_ENDS {
+                let found = front_end.read_registrations(source, index, &identity);
+                let terms = front_end.language().terms;
+                let found =
+                    found.map_err(|refusal| Diagnostic::refused_at(None, &refusal, terms))?;
+                self.registrations.extend(found);
+            }
             source.dispose();
         }
         Ok(())
@@ -409,7 +404,9 @@ impl<'c> Gathering<'c, '_> {
             self.promoted.insert(name, index);
         }
         self.expose(source);
-        forget_shapes(self.context, source);
+        for front_end in FRONT_ENDS {
+            front_end.before_linking(self.context, source);
+        }
         let registered: HashSet<String> = self
             .registrations
             .iter()
@@ -496,10 +493,7 @@ impl<'c> Gathering<'c, '_> {
             let together = self.module_for(wanted.values().flatten());
             for index in wanted.into_keys() {
                 let source = self.load(index, true)?;
-                if source.function(crate::requests::REQUEST_SYMBOL).is_some()
-                    || has_requests(source)
-                    || has_shape_requests(source)
-                {
+                if FRONT_ENDS.iter().any(|front_end| front_end.asks(source)) {
                     // Requests there were found when the requesting modules were read; this makes the same calls of them.
                     let source = self.load(index, false)?;
                     self.replace_requests(source, index)
@@ -516,7 +510,11 @@ impl<'c> Gathering<'c, '_> {
     /// Puts what the program has for them in the place of functions that do more than they compute.
     fn substitute(&self) {
         for function in self.module.functions().collect::<Vec<_>>() {
-            if let Some(name) = substitute_of(&function.name())
+            let symbol = function.name();
+            let mut substitutes = FRONT_ENDS
+                .iter()
+                .filter_map(|one| one.substitute_of(&symbol));
+            if let Some(name) = substitutes.next()
                 && function.is_declaration()
                 && self.inputs.defining(name).is_some()
             {

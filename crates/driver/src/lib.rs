@@ -11,40 +11,35 @@
 //! - Symbols that the object needs from modules (panics, allocation, functions kept out of line) must be external there. Local ones have to be copied into
 //!   the object, or made external and hidden in the rewritten module.
 
+mod addresses;
 mod bits;
 mod constants;
 mod derive;
-mod descriptor;
 mod detach;
 mod dispatch;
-mod enzyme;
 mod explain;
 mod finish;
-mod formatting;
+mod frontend;
 mod gather;
-mod given;
 pub mod inputs;
 mod locals;
 mod machine;
-mod mathematics;
 mod opaque;
 pub mod options;
-mod passing;
+mod outside;
 pub mod perturbation;
 mod pipeline;
 mod prepare;
 pub mod refusal;
 mod registrations;
+mod repeatable;
 mod report;
 mod requests;
-mod root;
-mod rules;
-mod shapes;
 mod text;
+mod trace;
 mod trim;
-mod unit;
-mod wrap;
 
+pub use frontend::c::unit::{Library, Unit, UnitOptions, UnitRequests, compile_unit};
 pub use inputs::{Input, Inputs, Origin};
 pub use options::{Explain, Level, Options, Relocation, Stage};
 pub use perturbation::Perturbation;
@@ -52,7 +47,6 @@ pub use pipeline::{check_toolchain, differentiate, has_derivatives};
 pub use report::{
     DerivativeReport, Diagnostic, Frame, Location, Report, Severity, Timing, shorten,
 };
-pub use unit::{Library, Unit, UnitOptions, UnitRequests, compile_unit};
 
 /// What takes the place of requesting modules in the link, and what comes with it.
 #[derive(Clone, Debug, Default)]

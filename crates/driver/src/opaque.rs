@@ -3,12 +3,12 @@
 //! Formatting, printing, panics and the machinery of the runtime neither compute with the user's numbers in a way that has a
 //! derivative nor are they small. They are called as they are; if a number that carries a derivative comes *out* of one, the differentiator refuses.
 
-use crate::enzyme::DYNAMIC_CAST;
+use crate::frontend::c::DYNAMIC_CAST;
 use ferrozyme_llvm::{Place, Value};
 
 /// Paths of functions (as demangled) that stay outside, and through which nothing goes that carries a derivative. A path stands for everything below it.
 ///
-/// Nothing here may run code that it is given: a closure passed to a function of this list would lose its derivative without a word. Formatting does, and is looked at ([`crate::formatting`]).
+/// Nothing here may run code that it is given: a closure passed to a function of this list would lose its derivative without a word. Formatting does, and is looked at (`frontend/rust/formatting.rs`).
 const OPAQUE_PATHS: &[&str] = &[
     "alloc::alloc::handle_alloc_error",
     "alloc::fmt",

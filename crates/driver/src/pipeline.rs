@@ -1,33 +1,26 @@
 //! The way from bitcode with requests to the object code of derivatives, stage by stage.
 
 use crate::Output;
+use crate::addresses::wrap_library_addresses;
 use crate::bits::follow_bits;
 use crate::derive::{Derived, Refusals, derive};
 use crate::detach::attach_again;
 use crate::dispatch::{Choice, Dispatched, dispatch_unknown_calls, has_unknown_calls};
-use crate::enzyme::{
-    adapt_registrations, call_parallel_regions, copy_from_outside, declare_hints,
-    detach_inactive_globals, end_at_handlers, follow_casts, mark_arrays, pass_lists, take_hints,
-    wrap_library_addresses,
-};
 use crate::finish::{emit, optimise_derivatives};
-use crate::formatting::refuse_changes_in_formatting;
 use crate::gather::{Gathered, gather};
 use crate::inputs::Inputs;
 use crate::machine::spell_out_instructions;
-use crate::mathematics::call_library_functions;
 use crate::opaque::{
     demangle, is_inactive, is_inactive_global, is_opaque, may_write_constants, shown_from,
 };
 use crate::options::{Level, Options, Relocation, Stage};
+use crate::outside::copy_from_outside;
 use crate::perturbation::Perturbation;
 use crate::prepare::{choose_inlining, prepare};
 use crate::refusal::{Reasons, describe_import_error};
 use crate::registrations::{Registration, RegistrationKind, RuleFunction};
 use crate::report::{DerivativeReport, Diagnostic, Report, Timing};
-use crate::requests::{FoundRequest, Interface};
-use crate::root::{build_root, root_symbol};
-use crate::rules::return_results;
+use crate::requests::FoundRequest;
 use crate::text::refuse_numbers_from_text;
 use ferrozyme_diff::declare_moved;
 use ferrozyme_export::{ExportOptions, export};
@@ -108,7 +101,7 @@ pub(crate) fn make_derivatives<'c>(
     let calling: HashSet<String> = gathered
         .requests
         .iter()
-        .map(root_symbol)
+        .map(|request| request.root.clone())
         .filter(|root| has_unknown_calls(gathered.module, root))
         .collect();
     let late = options.perturbation.late;
@@ -156,24 +149,21 @@ fn prepare_module<'c>(
     options: &Options,
 ) -> Result<TargetMachine, Vec<Diagnostic>> {
     let module = gathered.module;
+    let front_ends = gathered.front_ends();
     for request in &gathered.requests {
-        build_root(context, module, request);
+        // Both halves of split reverse mode have the same root.
+        if module.function(&request.root).is_none() {
+            request.interface.build_root(context, module, request);
+        }
     }
-    return_results(context, module, &mut gathered.registrations);
-    adapt_registrations(context, module, &mut gathered.registrations)
-        .map_err(|problem| vec![problem])?;
-    detach_inactive_globals(context, module, &gathered.registrations);
-    declare_hints(context, module);
-    call_parallel_regions(context, module)?;
-    pass_lists(context, module);
+    for front_end in &front_ends {
+        front_end
+            .adapt_registrations(context, module, &mut gathered.registrations)
+            .map_err(|problem| vec![problem])?;
+        front_end.adapt_module(context, gathered, options)?;
+    }
     copy_from_outside(context, module);
-    end_at_handlers(context, module);
-    follow_casts(context, module);
     translate_assembly(context, module);
-    mark_arrays(context, module);
-    if !options.strict {
-        call_library_functions(context, module);
-    }
     spell_out_instructions(context, module);
     wrap_library_addresses(context, module);
     let machine = target_machine(&module.triple(), options).map_err(|problem| vec![problem])?;
@@ -181,7 +171,10 @@ fn prepare_module<'c>(
     program.progress("optimises the functions to differentiate");
     choose_inlining(context, module, &gathered.requests, perturbation.inline);
     prepare(module, &machine, perturbation).map_err(|problem| vec![problem])?;
-    let mut refused = refuse_changes_in_formatting(context, module);
+    let mut refused: Vec<Diagnostic> = front_ends
+        .iter()
+        .flat_map(|front_end| front_end.check_module(context, module))
+        .collect();
     refused.extend(refuse_numbers_from_text(
         context,
         module,
@@ -249,7 +242,11 @@ impl Attempt<'_> {
                 Dispatched::TooMany => return Err(Vec::new().into()),
             }
             let module = gathered.module;
-            return_results(context, module, &mut gathered.registrations);
+            for front_end in gathered.front_ends() {
+                front_end
+                    .adapt_registrations(context, module, &mut gathered.registrations)
+                    .map_err(|problem| vec![problem])?;
+            }
             choose_inlining(context, module, &gathered.requests, perturbation.inline);
             prepare(module, self.machine, perturbation).map_err(|problem| vec![problem])?;
         }
@@ -285,6 +282,7 @@ fn differentiate_prepared<'c>(
     let (mut loops, reasons) =
         bring_in(context, module, gathered, &outlined, choices, perturbation)?;
     clock.lap("import");
+    let front_ends = gathered.front_ends();
     let derived = derive(
         &mut loops,
         &gathered.requests,
@@ -298,7 +296,7 @@ fn differentiate_prepared<'c>(
     let like = gathered
         .requests
         .first()
-        .and_then(|request| module.function(&root_symbol(request)));
+        .and_then(|request| module.function(&request.root));
     let export_options = ExportOptions {
         like,
         strict: options.strict,
@@ -311,7 +309,9 @@ fn differentiate_prepared<'c>(
         }]
     })?;
     attach_again(module);
-    take_hints(module);
+    for front_end in front_ends {
+        front_end.clean_up(module);
+    }
     clock.lap("export");
     Ok(derived)
 }
@@ -325,8 +325,8 @@ fn bring_in<'c>(
     choices: &[Choice],
     perturbation: &Perturbation,
 ) -> Result<(ir::Module, Reasons), Vec<Diagnostic>> {
-    let roots: Vec<String> = gathered.requests.iter().map(root_symbol).collect();
-    let mut names: Vec<&str> = roots.iter().map(String::as_str).collect();
+    let roots = gathered.requests.iter();
+    let mut names: Vec<&str> = roots.map(|request| request.root.as_str()).collect();
     let rules: Vec<&str> = gathered
         .registrations
         .iter()
@@ -343,10 +343,8 @@ fn bring_in<'c>(
         names.reverse();
     }
     let outlined: HashSet<String> = outlined.iter().map(|function| function.name()).collect();
-    let of_rust = gathered
-        .requests
-        .iter()
-        .any(|request| matches!(request.interface, Interface::Slots(_)));
+    let languages = gathered.requests.iter().map(FoundRequest::language);
+    let inactive_writes = languages.clone().any(|language| language.inactive_writes);
     let options = ImportOptions {
         is_opaque: &|function| {
             let name = function.name();
@@ -354,13 +352,16 @@ fn bring_in<'c>(
         },
         is_inactive: &|name| match outlined.contains(name) {
             true => only_calls_inactive(module, name),
-            // In Rust programs it is the standard library that calls the system, for its locks.
-            false => is_inactive(name) || of_rust && name == "syscall",
+            false => {
+                let mut languages = languages.clone();
+                is_inactive(name)
+                    || languages.any(|language| language.inactive_functions.contains(&name))
+            }
         },
     };
     let imported = import(context, module, &names, &options).map_err(|error| {
         let mut requests = gathered.requests.iter();
-        let request = requests.find(|request| root_symbol(request) == error.function);
+        let request = requests.find(|request| request.root == error.function);
         vec![describe_import_error(request, &error)]
     })?;
     let mut loops = imported.module;
@@ -386,7 +387,7 @@ fn bring_in<'c>(
         global.inactive |= is_inactive_global(&global.name);
     }
     for function in loops.functions.values_mut() {
-        function.facts.writes_constants |= of_rust && may_write_constants(&function.name);
+        function.facts.writes_constants |= inactive_writes && may_write_constants(&function.name);
         if let Some(first) = shown_from(&function.name) {
             let shown = function.params.iter_mut().skip(first);
             for param in shown.filter(|param| param.ty == ir::Type::PTR) {
@@ -395,7 +396,7 @@ fn bring_in<'c>(
         }
     }
     for registration in &gathered.registrations {
-        register(&mut loops, registration, of_rust).map_err(|problem| vec![problem])?;
+        register(&mut loops, registration, inactive_writes).map_err(|problem| vec![problem])?;
     }
     let reasons = imported
         .opaque
@@ -433,11 +434,11 @@ fn only_calls_inactive(module: Module<'_>, name: &str) -> bool {
     })
 }
 
-/// Says of a function what was registered. Functions of Rust say by their types what they may write; in C nothing would be left.
+/// Says of a function what was registered.
 fn register(
     module: &mut ir::Module,
     registration: &Registration,
-    of_rust: bool,
+    inactive_writes: bool,
 ) -> Result<(), Diagnostic> {
     if registration.kind == RegistrationKind::InactiveGlobal {
         for global in module.globals.values_mut() {
@@ -466,7 +467,7 @@ fn register(
         RegistrationKind::Inactive => {
             let facts = &mut module.functions[primal].facts;
             facts.inactive = true;
-            facts.writes_constants = of_rust;
+            facts.writes_constants = inactive_writes;
         }
         RegistrationKind::Rule {
             forward,

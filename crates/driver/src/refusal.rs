@@ -3,18 +3,15 @@
 //! An error is found in code that was optimised and inlined, so its place is a chain: a line of the standard library, inlined to a line of some
 //! crate, inlined to a line of the user. The innermost line of the user is shown, the library's is a note.
 
-use crate::enzyme::{LISTED, LOCAL_MARK};
 use crate::locals::own_name;
 use crate::opaque::demangle;
-use crate::passing::slot_of;
 use crate::report::{Diagnostic, Frame, Location};
-use crate::requests::{FoundRequest, Interface};
-use crate::root::root_symbol;
+use crate::requests::FoundRequest;
 use ferrozyme_diff as diff;
 use ferrozyme_import::{ImportError, MovedOut};
 use ferrozyme_ir::{self as ir, Module, Opcode};
 use ferrozyme_llvm::{Context, SourcePlace, Value};
-use ferrozyme_refusal::{Argument, C, RUST, Refusal, Words};
+use ferrozyme_refusal::{Argument, RUST, Refusal, Words};
 use std::collections::{HashMap, HashSet};
 
 /// Why functions with a body are only declared in the Loop IR, by name.
@@ -161,14 +158,14 @@ struct Speaker<'a> {
 
 impl Speaker<'_> {
     fn say(&self, refusal: &Refusal) -> Diagnostic {
-        let words = Words {
-            terms: match self.request.interface {
-                Interface::Slots(_) => &RUST,
-                Interface::Values(_) => &C,
-            },
+        self.with_words(|words| Diagnostic::refused(refusal, words))
+    }
+
+    fn with_words<T>(&self, then: impl FnOnce(&Words<'_>) -> T) -> T {
+        then(&Words {
+            terms: self.request.language().terms,
             path_of: &|symbol| self.name(symbol),
-        };
-        Diagnostic::refused(refusal, &words)
+        })
     }
 
     /// A refusal in terms of the program: what the differentiator sees is what optimised code is made of.
@@ -204,19 +201,11 @@ impl Speaker<'_> {
         let Argument::Index(index) = *argument else {
             return None;
         };
-        if error.function != root_symbol(self.request) {
+        if error.function != self.request.root {
             return None;
         }
-        match &self.request.interface {
-            Interface::Slots(descriptor) => {
-                let slot = slot_of(descriptor, index as usize)?;
-                Some(Argument::Named(slot.name.clone()))
-            }
-            Interface::Values(values) => Some(Argument::Number {
-                number: values.parameters.get(index as usize)?.number,
-                function: error.function.clone(),
-            }),
-        }
+        let interface = &self.request.interface;
+        interface.argument(index as usize, &error.function)
     }
 
     fn purpose(&self) -> String {
@@ -238,8 +227,8 @@ impl Speaker<'_> {
             }
             false => format!(
                 "needed for the derivative {} of {}{}",
-                self.quote(self.request.derivative_name()),
-                self.quote(self.request.primal_name()),
+                self.quote(&self.request.derivative_name),
+                self.quote(&self.request.primal_name),
                 at.unwrap_or_default(),
             ),
         }
@@ -247,10 +236,9 @@ impl Speaker<'_> {
 
     /// A function as its author calls it.
     fn name(&self, symbol: &str) -> String {
-        if symbol != root_symbol(self.request) {
-            let symbol = own_name(symbol);
-            let symbol = symbol.split(LOCAL_MARK).next().unwrap_or(symbol);
-            return demangle(symbol.trim_end_matches(LISTED));
+        if symbol != self.request.root {
+            let front_end = self.request.interface.front_end();
+            return front_end.name_of(own_name(symbol));
         }
         match is_of_library(self.request) {
             true if self.request.given.is_none() => "the function given to Ferrozyme".to_owned(),
@@ -260,10 +248,7 @@ impl Speaker<'_> {
 
     /// A name as the compiler of the language quotes it.
     fn quote(&self, name: &str) -> String {
-        match self.request.interface {
-            Interface::Slots(_) => format!("`{name}`"),
-            Interface::Values(_) => format!("'{name}'"),
-        }
+        self.with_words(|words| words.quote(name))
     }
 }
 
@@ -387,7 +372,7 @@ fn is_of_c_library(file: &str) -> bool {
 fn origin_of(file: &str, request: Option<&FoundRequest>) -> Origin {
     let own_library = request
         .filter(|request| is_of_library(request))
-        .and_then(FoundRequest::written_at)
+        .and_then(|request| request.written_at.as_ref())
         .is_some_and(|at| {
             let folder = at.file.rsplit_once("/functions/");
             folder.is_some_and(|(folder, _)| file.contains(folder))

@@ -1,14 +1,4 @@
-//! Reads what users say of functions beside requests: rules of their own, and that a function is inactive.
-//!
-//! The macros leave a constant for each, whose name says so; it holds a magic number and the addresses of functions.
-
-use crate::constants::ModuleConstants;
-use crate::descriptor::{Blob, Constants};
-use ferrozyme_llvm::Module;
-use ferrozyme_refusal::Refusal;
-
-const RULE_NAME: &str = "__FERROZYME_RULE";
-const INACTIVE_NAME: &str = "__FERROZYME_INACTIVE";
+//! What users say of functions beside requests: rules of their own, that a function is inactive, and more. How it is written down is a matter of front ends.
 
 /// Something said of a function, which is named by its symbol.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -87,64 +77,4 @@ impl Registration {
             .chain(other)
             .chain([self.primal.as_str()])
     }
-}
-
-/// The registrations of a module, which is this input.
-pub(crate) fn read_registrations(
-    module: Module<'_>,
-    source: usize,
-) -> Result<Vec<Registration>, Refusal> {
-    let constants = ModuleConstants::new(module);
-    let constants = constants.of();
-    let mut found = Vec::new();
-    for global in module.globals() {
-        let name = global.name();
-        let rule = name.contains(RULE_NAME);
-        if global.is_declaration() || !(rule || name.contains(INACTIVE_NAME)) {
-            continue;
-        }
-        let unreadable = || Refusal::UnreadableRegistration { name: name.clone() };
-        let blob = constants.blob(global).ok_or_else(unreadable)?;
-        let function = |at: u64| {
-            let &(symbol, offset) = blob.addresses.get(&at)?;
-            (symbol.is_function() && offset == 0).then(|| symbol.name())
-        };
-        let rule_function = |at: u64, results: u64| {
-            Some(RuleFunction {
-                symbol: function(at)?,
-                results: read_text(&constants, &blob, results)?,
-                convention: Convention::Rule,
-            })
-        };
-        let magic: &[u8] = if rule { b"FZRUL001" } else { b"FZINA001" };
-        if !blob.bytes.starts_with(magic) {
-            return Err(unreadable());
-        }
-        found.push(Registration {
-            primal: function(8).ok_or_else(unreadable)?,
-            source,
-            kind: match rule {
-                false => RegistrationKind::Inactive,
-                true => RegistrationKind::Rule {
-                    forward: rule_function(16, 40),
-                    augment: rule_function(24, 56),
-                    reverse: rule_function(32, 72),
-                },
-            },
-        });
-    }
-    Ok(found)
-}
-
-/// The text whose address and length stand in a constant; one without an address is empty.
-fn read_text<C: Constants>(constants: &C, blob: &Blob<C::Symbol>, at: u64) -> Option<String> {
-    let Some(&(symbol, offset)) = blob.addresses.get(&at) else {
-        return Some(String::new());
-    };
-    let length = blob.bytes.get(at as usize + 8..at as usize + 16)?;
-    let length = usize::try_from(u64::from_le_bytes(length.try_into().ok()?)).ok()?;
-    let start = usize::try_from(offset).ok()?;
-    let text = constants.blob(symbol)?;
-    let bytes = text.bytes.get(start..start.checked_add(length)?)?;
-    String::from_utf8(bytes.to_vec()).ok()
 }

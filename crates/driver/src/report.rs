@@ -3,6 +3,7 @@
 //! All of it can be written to a file and read back, because it travels from the linker process to the one that the user sees.
 
 use crate::options::Stage;
+use ferrozyme_llvm::SourcePlace;
 use ferrozyme_refusal::{Refusal, Terms, Words};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -100,6 +101,16 @@ pub struct Location {
     pub line: u32,
     /// From 1 on; 0 if only the line is known.
     pub column: u32,
+}
+
+impl From<SourcePlace> for Location {
+    fn from(place: SourcePlace) -> Location {
+        Location {
+            file: place.file,
+            line: place.line,
+            column: place.column,
+        }
+    }
 }
 
 /// A path as people read it: what lies below the current folder is named from there on.

@@ -8,7 +8,6 @@ use crate::opaque::demangle;
 use crate::refusal::{place_of, say};
 use crate::report::{Diagnostic, Location};
 use crate::requests::FoundRequest;
-use crate::root::root_symbol;
 use ferrozyme_llvm::{Context, Module, Opcode, TypeKind, Value, ValueKind};
 use ferrozyme_refusal::Refusal;
 use std::collections::HashSet;
@@ -42,7 +41,7 @@ pub(crate) fn refuse_numbers_from_text<'c>(
     let mut problems = Vec::new();
     let mut seen_places = HashSet::new();
     for request in requests {
-        let Some(root) = module.function(&root_symbol(request)) else {
+        let Some(root) = module.function(&request.root) else {
             continue;
         };
         let Some((writes, reads)) = find_both(root) else {

@@ -9,9 +9,9 @@
 //! }
 //! ```
 
+use crate::frontend::adopt_target;
 use crate::registrations::{Convention, Registration, RegistrationKind, RuleFunction};
-use crate::report::Diagnostic;
-use crate::root::adopt_target;
+use crate::report::{Diagnostic, Location};
 use ferrozyme_convention::allocation;
 use ferrozyme_convention::signature::{function_type, leaves, llvm_type, put_together, take_apart};
 use ferrozyme_ir as ir;
@@ -55,13 +55,7 @@ pub(crate) fn adapt_registrations<'c>(
 }
 
 fn refused_at<'c>(context: &'c Context, function: Value<'c>, refusal: &Refusal) -> Diagnostic {
-    let location = function
-        .function_place(context)
-        .map(|place| crate::report::Location {
-            file: place.file,
-            line: place.line,
-            column: place.column,
-        });
+    let location = function.function_place(context).map(Location::from);
     Diagnostic::refused_at(location, refusal, &C)
 }
 

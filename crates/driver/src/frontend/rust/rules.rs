@@ -13,8 +13,8 @@
 //!
 //! After inlining and LLVM's `sroa` the memory is gone.
 
+use crate::frontend::adopt_target;
 use crate::registrations::{Registration, RegistrationKind, RuleFunction};
-use crate::root::adopt_target;
 use ferrozyme_llvm::{Context, Module, Place, Type, Value};
 
 /// Replaces functions of rules that are defined in the module.

@@ -3,7 +3,9 @@
 //! What it does not hold may be in other units; then the derivatives are made when the program is linked. That something is missing shows when a derivative cannot be made: a function without body may be called as long as
 //! nothing that carries a derivative goes through it.
 
-use crate::enzyme::{LOCAL_MARK, has_requests, take_hints};
+use super::entries::has_requests;
+use super::hints::take_hints;
+use super::thunk::LOCAL_MARK;
 use crate::finish::{drop_the_rest, optimise_derivatives};
 use crate::gather::{FUNCTION_SUFFIX, Gathered, gather};
 use crate::inputs::{Input, Inputs, Origin};

@@ -13,11 +13,10 @@ use super::arguments::{
 };
 use super::entries::Entry;
 use super::results::{Output, deliver};
-use super::trace::share_memory;
-use super::{HALVES, Layouts, Parameter, Part, ValueRequest};
-use crate::descriptor::Mode;
+use super::{Layouts, Parameter, ValueRequest};
 use crate::opaque::demangle;
-use crate::requests::{DERIVATIVE_PREFIX, FoundRequest, Interface, location_of};
+use crate::requests::{FoundRequest, Mode, Part, location_of};
+use crate::trace::share_memory;
 use ferrozyme_convention::signature::{function_type, leaves, llvm_type, take_apart};
 use ferrozyme_diff::Activity;
 use ferrozyme_ir as ir;
@@ -28,6 +27,7 @@ use ferrozyme_llvm::{
 use ferrozyme_refusal::{self as refusal, Refusal};
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::rc::Rc;
 
 /// What the names of functions that are made here start with.
 const THUNK_NAME: &str = "__ferrozyme_request_in_place";
@@ -49,16 +49,9 @@ pub(super) fn replace_call<'c>(
         replace_size(context, module, read);
         return Ok(None);
     }
-    let request = describe(context, unit, read)?;
+    let (request, values) = describe(context, unit, read)?;
     let operands = operands_of(read);
-    let types: Vec<Type<'c>> = operands.iter().map(|operand| operand.ty()).collect();
-    let ty = read.call.ty().function(&types, false);
-    let thunk = module.add_function(THUNK_NAME, ty);
-    thunk.set_linkage(Linkage::Internal);
-    thunk.add_attribute(Place::Function, context.attribute("alwaysinline", 0));
-    if let Some(caller) = read.call.block().map(|block| block.function()) {
-        thunk.adopt_processor(context, caller);
-    }
+    let thunk = add_thunk(context, module, read.call, &operands);
     let builder = context.builder();
     builder.at_end(context.append_block(thunk, "entry"));
     let mut writer = Writer {
@@ -68,10 +61,7 @@ pub(super) fn replace_call<'c>(
         builder: &builder,
         parameters: thunk.parameters().into_iter(),
     };
-    let Interface::Values(values) = &request.interface else {
-        unreachable!("requests in this convention pass values");
-    };
-    writer.write(module, &request.symbol, values)?;
+    writer.write(module, &request, &values)?;
 
     put_call(context, read.call, thunk, &operands);
     Ok(Some(request))
@@ -90,11 +80,7 @@ pub(super) fn add_thunk<'c>(
     thunk.set_linkage(Linkage::Internal);
     thunk.add_attribute(Place::Function, context.attribute("alwaysinline", 0));
     if let Some(caller) = call.block().map(|block| block.function()) {
-        for key in ["target-cpu", "target-features", "tune-cpu"] {
-            if let Some(value) = caller.text_attribute(Place::Function, key) {
-                thunk.add_attribute(Place::Function, context.text_attribute(key, &value));
-            }
-        }
+        thunk.adopt_processor(context, caller);
     }
     thunk
 }
@@ -102,9 +88,7 @@ pub(super) fn add_thunk<'c>(
 /// How large the tape is, is known.
 fn replace_size<'c>(context: &'c Context, module: Module<'c>, read: &ReadCall<'c>) {
     let of = read.call.ty();
-    let thunk = module.add_function(THUNK_NAME, of.function(&[], false));
-    thunk.set_linkage(Linkage::Internal);
-    thunk.add_attribute(Place::Function, context.attribute("alwaysinline", 0));
+    let thunk = add_thunk(context, module, read.call, &[]);
     let builder = context.builder();
     builder.at_end(context.append_block(thunk, "entry"));
     match of.integer_width() {
@@ -208,7 +192,7 @@ fn describe<'c>(
     context: &'c Context,
     unit: &str,
     read: &ReadCall<'c>,
-) -> Result<FoundRequest, Problem> {
+) -> Result<(FoundRequest, Rc<ValueRequest>), Problem> {
     let name = plain_name(read.primal);
     let problem = |refusal: Refusal| refuse(context, read.call, &refusal);
     let reverse = read.entry.is_reverse();
@@ -243,46 +227,42 @@ fn describe<'c>(
     let results: Vec<Activity> = results.collect();
 
     let primal = name_for_others(read.primal, unit);
-    let values = ValueRequest {
+    let values = Rc::new(ValueRequest {
+        parameters,
+        results,
+        with_primal: read.with_primal,
+        layouts,
+    });
+    let (part, suffix) = match read.entry {
+        Entry::Augmented => (Part::Augmented, ".augmented"),
+        Entry::SplitReverse => match read.keep_tape {
+            false => (Part::Reverse { keep_tape: false }, ".reverse"),
+            true => (Part::Reverse { keep_tape: true }, ".repeatable"),
+        },
+        _ => (Part::Whole, ""),
+    };
+    let mut hasher = DefaultHasher::new();
+    (&primal, reverse, split, read.width, &values.parameters).hash(&mut hasher);
+    // Both halves are of one derivative.
+    (&values.results, values.with_primal && !split).hash(&mut hasher);
+    let (symbol, root) = FoundRequest::symbols(hasher.finish());
+    let request = FoundRequest {
+        symbol: format!("{symbol}{ADVICE}{suffix}"),
+        root,
+        primal,
         mode: match reverse {
             true => Mode::Reverse,
             false => Mode::Forward,
         },
         width: read.width,
-        primal: demangle(&name),
-        derivative: read.entry.name().to_owned(),
-        location: location_of(context, read.call),
-        parameters,
-        results,
-        with_primal: read.with_primal,
-        part: match read.entry {
-            Entry::Augmented => Part::Augmented,
-            Entry::SplitReverse => Part::Reverse {
-                keep_tape: read.keep_tape,
-            },
-            _ => Part::Whole,
-        },
-        layouts,
-    };
-    let suffix = match values.part {
-        Part::Whole => "",
-        Part::Augmented => HALVES[0],
-        Part::Reverse { keep_tape: false } => HALVES[1],
-        Part::Reverse { keep_tape: true } => HALVES[2],
-    };
-    let mut hasher = DefaultHasher::new();
-    (&primal, reverse, split, values.width, &values.parameters).hash(&mut hasher);
-    // Both halves are of one derivative.
-    (&values.results, values.with_primal && !split).hash(&mut hasher);
-    Ok(FoundRequest {
-        symbol: format!(
-            "{DERIVATIVE_PREFIX}{:016x}{ADVICE}{suffix}",
-            hasher.finish()
-        ),
-        primal,
-        interface: Interface::Values(values),
+        part,
+        primal_name: demangle(&name),
+        derivative_name: read.entry.name().to_owned(),
+        written_at: location_of(context, read.call),
+        interface: values.clone(),
         given: None,
-    })
+    };
+    Ok((request, values))
 }
 
 /// What a call says of each scalar that the function takes, and what the layouts of their memory are.
@@ -435,11 +415,12 @@ impl<'c> Writer<'_, 'c> {
     fn write(
         &mut self,
         module: Module<'c>,
-        symbol: &str,
+        request: &FoundRequest,
         values: &ValueRequest,
     ) -> Result<(), Problem> {
-        let reverse = values.mode == Mode::Reverse;
-        let width = values.width as usize;
+        let symbol = &request.symbol;
+        let reverse = request.mode == Mode::Reverse;
+        let width = request.width as usize;
         let memory = self.read.result_memory.map(|(_, of)| (self.next(), of));
         let mut output = Output {
             call: self.read.call,
@@ -474,8 +455,8 @@ impl<'c> Writer<'_, 'c> {
             }
         }
         let returned = leaves_of(self.read.primal.value_type().result()).unwrap_or_default();
-        if values.part != Part::Whole {
-            return self.write_half(module, symbol, values, &output, arguments, &gradients);
+        if request.part != Part::Whole {
+            return self.write_half(module, request, values, &output, arguments, &gradients);
         }
         if values.with_primal {
             tys.extend(returned.iter().copied());
@@ -531,7 +512,7 @@ impl<'c> Writer<'_, 'c> {
     fn write_half(
         &mut self,
         module: Module<'c>,
-        symbol: &str,
+        request: &FoundRequest,
         values: &ValueRequest,
         output: &Output<'c>,
         mut arguments: Vec<Value<'c>>,
@@ -552,7 +533,8 @@ impl<'c> Writer<'_, 'c> {
         };
         let extras: Vec<Value<'c>> = self.read.extras.iter().map(|_| self.next()).collect();
         let memory = self.read.tape.map(|_| self.next());
-        if values.part == Part::Augmented {
+        let symbol = &request.symbol;
+        if request.part == Part::Augmented {
             let mut tys = returned.clone();
             tys.extend(of(Activity::Duplicated));
             tys.push(ir::Type::PTR);

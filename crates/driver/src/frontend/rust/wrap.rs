@@ -9,12 +9,14 @@
 //! }
 //! ```
 
-use crate::descriptor::{Activity, Descriptor, Mode, Slot};
-use crate::passing::{Passing, Word, passing_of};
-use ferrozyme_diff::{add_shadow, constant_in_shadow, put_shapes};
+use super::descriptor::{Activity, Descriptor, Slot};
+use super::passing::{Passing, Word, passing_of};
+use crate::frontend::define::{define, reset_shadows};
+use crate::requests::Mode;
+use ferrozyme_diff::{add_shadow, put_shapes};
 use ferrozyme_ir::{
-    Alignment, Builder, Function, FunctionId, Global, GlobalId, Module, Opcode, Param, ParamFacts,
-    Scalar, Type, Value,
+    Alignment, Builder, Function, FunctionId, GlobalId, Module, Opcode, Param, ParamFacts, Scalar,
+    Type, Value,
 };
 
 /// Defines `name` (which calls may have declared already) as a function that stops the program with a text.
@@ -125,34 +127,6 @@ pub(crate) fn wrap_derivative(
     }
     build.ret(&[]);
     define(module, function)
-}
-
-/// Sets shadows of statics to what they are at the start of a derivative: floats are zero, pointers null, and what is a copy of a constant is that again.
-pub(crate) fn reset_shadows(build: &mut Builder<'_>, module: &Module, shadows: &[GlobalId]) {
-    for &shadow in shadows {
-        let Global { size, align, .. } = module.globals[shadow];
-        let to = build.global_address(shadow);
-        let Some(constant) = constant_in_shadow(module, shadow) else {
-            let bytes = build.i64(size as i64);
-            let zero = build.function.int(Type::scalar_of(Scalar::Int(8)), 0);
-            build.fill(to, zero, bytes, align);
-            continue;
-        };
-        let from = build.global_address(constant);
-        let mut copy = |start: u64, end: u64| {
-            if start < end {
-                let (at, bytes) = (build.i64(start as i64), build.i64((end - start) as i64));
-                let (to, from) = (build.offset(to, at, 1), build.offset(from, at, 1));
-                build.copy(to, from, bytes, Alignment::ONE);
-            }
-        };
-        let mut done = 0;
-        for &(at, _) in &module.globals[shadow].relocations {
-            copy(done, at);
-            done = at + Scalar::Ptr.bytes();
-        }
-        copy(done, size);
-    }
 }
 
 /// The addresses of a slot and of its shadows.
@@ -298,16 +272,5 @@ fn slot_parameter() -> Param {
             nocapture: true,
             ..ParamFacts::default()
         },
-    }
-}
-
-/// Puts the function in the place of its declaration if there is one.
-fn define(module: &mut Module, function: Function) -> FunctionId {
-    match module.function_named(&function.name) {
-        Some(id) => {
-            module.functions[id] = function;
-            id
-        }
-        None => module.functions.push(function),
     }
 }

@@ -6,17 +6,9 @@
 use crate::opaque::demangle;
 use crate::perturbation::is_of_library;
 use crate::report::Location;
-use ferrozyme_llvm::{Context, SourcePlace, Value};
+use crate::requests::Given;
+use ferrozyme_llvm::{Context, Value};
 use std::collections::{HashSet, VecDeque};
-
-/// A function that was given to the function interface.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Given {
-    /// Its path; that of a closure ends in `{{closure}}`.
-    pub(crate) name: String,
-    /// A line of it, the first that is known.
-    pub(crate) location: Option<Location>,
-}
 
 /// How many functions are looked into: a few of the libraries stand between the primal and the user's function.
 const MAX_FUNCTIONS: usize = 32;
@@ -31,7 +23,7 @@ pub(crate) fn find_given<'c>(context: &'c Context, primal: Value<'c>) -> Option<
             let place = function.function_place(context);
             return Some(Given {
                 name: demangle(&name),
-                location: place.map(location),
+                location: place.map(Location::from),
             });
         }
         for instruction in function.instructions() {
@@ -44,7 +36,7 @@ pub(crate) fn find_given<'c>(context: &'c Context, primal: Value<'c>) -> Option<
             if let Some(place) = own {
                 return Some(Given {
                     name: demangle(&place.linkage_name),
-                    location: Some(location(place)),
+                    location: Some(place.into()),
                 });
             }
             if instruction.is_call()
@@ -66,12 +58,4 @@ fn is_of_user(symbol: &str) -> bool {
     }
     // Also what the interface asks of types of the program, or of `f64`.
     !is_of_library(symbol) && !demangle(symbol).contains("ferrozyme::")
-}
-
-fn location(place: SourcePlace) -> Location {
-    Location {
-        file: place.file,
-        line: place.line,
-        column: place.column,
-    }
 }

@@ -11,9 +11,9 @@
 //!
 //! `__enzyme_nofree_f` needs nothing to be done: nothing is released before its time here.
 
-use super::trace::trace;
 use crate::locals::promoted_name;
 use crate::registrations::{Convention, Registration, RegistrationKind, RuleFunction};
+use crate::trace::trace;
 use ferrozyme_llvm::{Linkage, Module, Value, ValueKind};
 use ferrozyme_refusal::Refusal;
 

@@ -6,13 +6,13 @@ use ferrozyme_llvm::{Opcode, Place, Value, ValueKind};
 const MAX_STEPS: usize = 64;
 
 /// The function that a call of an entry point is about, as it stands there: behind the memory for the result.
-pub(super) fn first_argument(call: Value<'_>) -> Option<Value<'_>> {
+pub(crate) fn first_argument(call: Value<'_>) -> Option<Value<'_>> {
     let memory = call.attribute(Place::Parameter(0), "sret").is_some();
     call.arguments().get(usize::from(memory)).copied()
 }
 
 /// The value behind casts, through memory that holds one value ever.
-pub(super) fn trace(mut value: Value<'_>) -> Value<'_> {
+pub(crate) fn trace(mut value: Value<'_>) -> Value<'_> {
     for _ in 0..MAX_STEPS {
         match step(value) {
             Some(next) => value = next,
@@ -23,7 +23,7 @@ pub(super) fn trace(mut value: Value<'_>) -> Value<'_> {
 }
 
 /// Whether two pointers show that they lead into the same memory: they are made from the same one, or from what one variable holds.
-pub(super) fn share_memory(one: Value<'_>, other: Value<'_>) -> bool {
+pub(crate) fn share_memory(one: Value<'_>, other: Value<'_>) -> bool {
     let (one, other) = (start(one), start(other));
     let loaded = |value: Value<'_>| value.is_instruction() && value.is(Opcode::Load);
     match loaded(one) && loaded(other) {
@@ -33,7 +33,7 @@ pub(super) fn share_memory(one: Value<'_>, other: Value<'_>) -> bool {
 }
 
 /// What a pointer is an offset from.
-pub(super) fn start(mut pointer: Value<'_>) -> Value<'_> {
+pub(crate) fn start(mut pointer: Value<'_>) -> Value<'_> {
     for _ in 0..MAX_STEPS {
         pointer = trace(pointer);
         match pointer.opcode() {
@@ -129,7 +129,7 @@ fn only_store_to(variable: Value<'_>) -> Option<Value<'_>> {
 }
 
 /// Whether anybody can see what is in a variable, or what a value is: unoptimised code stores results that nobody wants.
-pub(super) fn is_looked_at(value: Value<'_>) -> bool {
+pub(crate) fn is_looked_at(value: Value<'_>) -> bool {
     value.users().into_iter().any(|user| match user.opcode() {
         Some(Opcode::ExtractValue) => is_looked_at(user),
         Some(Opcode::Store) if user.operand(0) == value => is_read(user.operand(1)),
@@ -138,7 +138,7 @@ pub(super) fn is_looked_at(value: Value<'_>) -> bool {
 }
 
 /// Whether memory is read, as far as that shows from where its address goes.
-pub(super) fn is_read(address: Value<'_>) -> bool {
+pub(crate) fn is_read(address: Value<'_>) -> bool {
     if !address.is_instruction() {
         return true;
     }

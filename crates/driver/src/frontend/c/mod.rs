@@ -14,10 +14,9 @@
 //! |---|---|
 //! | `entries.rs` | which functions are entry points, which globals markers |
 //! | `arguments.rs` | reads a call: the primal, and what is given for each of its parameters |
-//! | `trace.rs` | what a value is, seen through casts and memory that is written once |
 //! | `resolve.rs` | inlines functions that are told by their callers what to differentiate |
 //! | `thunk.rs` | the function that takes the place of the entry point in one call |
-//! | `batch.rs` | calls of a function several times at once
+//! | `batch.rs` | calls of a function several times at once |
 //! | `results.rs` | the results of a derivative in the form that the call wants |
 //! | `registrations.rs`, `rules.rs` | what programs say of functions, and the form that it has here |
 //! | `arrays.rs` | what C says of arrays |
@@ -25,13 +24,13 @@
 //! | `exceptions.rs` | C++ exceptions that are caught in what is differentiated |
 //! | `contexts.rs` | sets of shadows of global variables |
 //! | `globals.rs` | global variables whose shadows are declared |
-//! | `inactive.rs` | inactive global variables
-//! | `hints.rs` | functions that say something and do nothing
-//! | `openmp.rs` | parallel regions
-//! | `addresses.rs` | functions of C's library whose address is taken |
+//! | `inactive.rs` | inactive global variables |
+//! | `hints.rs` | functions that say something and do nothing |
+//! | `openmp.rs` | parallel regions |
+//! | `variadic.rs` | functions with variable arguments |
 //! | `root.rs` | the function that is differentiated |
+//! | `unit.rs` | a translation unit on its own: requests become calls, derivatives join it, or are left for the link |
 
-mod addresses;
 mod arguments;
 mod arrays;
 mod batch;
@@ -43,84 +42,49 @@ mod globals;
 mod hints;
 mod inactive;
 mod openmp;
-mod outside;
 mod registrations;
 mod resolve;
 mod results;
 mod root;
 mod rules;
 mod thunk;
-mod trace;
+pub(crate) mod unit;
 mod variadic;
 
-pub(crate) use addresses::wrap_library_addresses;
-pub(crate) use arrays::mark_arrays;
-pub(crate) use casts::{DYNAMIC_CAST, follow_casts};
-pub(crate) use entries::has_requests;
-pub(crate) use exceptions::end_at_handlers;
-pub(crate) use hints::{count_iterations, declare_hints, take_hints};
-pub(crate) use inactive::detach_inactive_globals;
-pub(crate) use openmp::call_parallel_regions;
-pub(crate) use outside::copy_from_outside;
-pub(crate) use registrations::read_enzyme_registrations;
-pub(crate) use root::build_value_root;
-pub(crate) use rules::adapt_registrations;
-pub(crate) use thunk::LOCAL_MARK;
-pub(crate) use variadic::{LISTED, pass_lists};
+pub(crate) use casts::DYNAMIC_CAST;
 
-use crate::descriptor::Mode;
-use crate::report::{Diagnostic, Location};
+use super::define::{define, reset_shadows};
+use super::{FrontEnd, Interface, Language};
+use crate::gather::Gathered;
+use crate::opaque::demangle;
+use crate::options::Options;
+use crate::registrations::Registration;
+use crate::report::Diagnostic;
 use crate::requests::FoundRequest;
-use crate::wrap::reset_shadows;
 use ferrozyme_diff as diff;
-use ferrozyme_ir::{Function, FunctionId, GlobalId, Layout, Module as Loops, Opcode, Payload};
+use ferrozyme_ir::{Function, FunctionId, GlobalId, Layout, Module as Loops, Param};
 use ferrozyme_llvm::{Context, Module};
-use std::collections::HashMap;
+use ferrozyme_opt::infer_facts;
+use ferrozyme_refusal::{self as terms, Argument, Refusal};
+use std::fmt::Write;
+use thunk::LOCAL_MARK;
+use variadic::LISTED;
 
 /// What is known of the memory behind parameters, by their positions.
 pub(crate) type Layouts = Vec<(usize, Layout)>;
 
-/// A derivative whose arguments are values.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// How a derivative takes values as its arguments.
+#[derive(Debug)]
 pub(crate) struct ValueRequest {
-    /// Forward or reverse.
-    pub(crate) mode: Mode,
-    /// How many tangents forward mode carries.
-    pub(crate) width: u32,
-    /// The name of the function that is differentiated, for people.
-    pub(crate) primal: String,
-    /// The entry point, for people.
-    pub(crate) derivative: String,
-    /// Where the first such call stands.
-    pub(crate) location: Option<Location>,
     /// What the parameters of the root mean.
     pub(crate) parameters: Vec<Parameter>,
     /// What its results mean.
     pub(crate) results: Vec<diff::Activity>,
     /// Whether the derivative returns the results of the function too.
     pub(crate) with_primal: bool,
-    /// Which sweeps of reverse mode it has.
-    pub(crate) part: Part,
     /// What is in the memory that parameters of the root lead to, as far as it is known.
     pub(crate) layouts: Layouts,
 }
-
-/// Which sweeps of reverse mode a derivative has.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Part {
-    /// Both.
-    Whole,
-    /// The forward sweep, which gives a tape.
-    Augmented,
-    /// The reverse sweep, which takes it.
-    Reverse {
-        /// Whether the tape can be used again.
-        keep_tape: bool,
-    },
-}
-
-/// What the names of the two halves end in; both have the same root.
-pub(crate) const HALVES: [&str; 3] = [".augmented", ".reverse", ".repeatable"];
 
 /// What a parameter of the root means for the derivative.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -134,25 +98,159 @@ pub(crate) struct Parameter {
     pub(crate) number: usize,
 }
 
-impl ValueRequest {
-    /// What is asked of the differentiator.
-    pub(crate) fn asked(&self, root: FunctionId) -> diff::Request {
+/// The front end of C and C++.
+pub(crate) struct C;
+
+static LANGUAGE: Language = Language {
+    terms: &terms::C,
+    compiler: "clang",
+    shares_statics: false,
+    inactive_writes: false,
+    inactive_functions: &[],
+    tells_of_moves: false,
+    has_tables: true,
+};
+
+impl FrontEnd for C {
+    fn language(&self) -> &'static Language {
+        &LANGUAGE
+    }
+
+    fn name_of(&self, symbol: &str) -> String {
+        let plain = symbol.split(LOCAL_MARK).next().unwrap_or(symbol);
+        demangle(plain.trim_end_matches(LISTED))
+    }
+
+    fn asks(&self, module: Module<'_>) -> bool {
+        entries::has_requests(module)
+    }
+
+    fn replace_requests<'c>(
+        &self,
+        context: &'c Context,
+        module: Module<'c>,
+        identity: &str,
+    ) -> Result<Vec<FoundRequest>, Vec<Diagnostic>> {
+        replace_calls(context, module, identity)
+    }
+
+    fn read_registrations(
+        &self,
+        module: Module<'_>,
+        source: usize,
+        identity: &str,
+    ) -> Result<Vec<Registration>, Refusal> {
+        registrations::read_enzyme_registrations(module, source, identity)
+    }
+
+    fn adapt_registrations<'c>(
+        &self,
+        context: &'c Context,
+        module: Module<'c>,
+        registrations: &mut [Registration],
+    ) -> Result<(), Diagnostic> {
+        rules::adapt_registrations(context, module, registrations)
+    }
+
+    fn adapt_module<'c>(
+        &self,
+        context: &'c Context,
+        gathered: &Gathered<'c>,
+        _options: &Options,
+    ) -> Result<(), Vec<Diagnostic>> {
+        let module = gathered.module;
+        inactive::detach_inactive_globals(context, module, &gathered.registrations);
+        hints::declare_hints(context, module);
+        openmp::call_parallel_regions(context, module)?;
+        variadic::pass_lists(context, module);
+        exceptions::end_at_handlers(context, module);
+        casts::follow_casts(context, module);
+        arrays::mark_arrays(context, module);
+        Ok(())
+    }
+
+    fn adapt_derivative(&self, module: &mut Loops, made: &[FunctionId]) {
+        hints::count_iterations(module, made);
+    }
+
+    fn clean_up(&self, module: Module<'_>) {
+        hints::take_hints(module);
+    }
+}
+
+impl Interface for ValueRequest {
+    fn front_end(&self) -> &'static dyn FrontEnd {
+        &C
+    }
+
+    fn build_root<'c>(&self, context: &'c Context, module: Module<'c>, request: &FoundRequest) {
+        root::build_value_root(context, module, request);
+    }
+
+    fn asked(&self, root: FunctionId) -> diff::Request {
         diff::Request {
             function: root,
             args: self.parameters.iter().map(|one| one.activity).collect(),
             results: self.results.clone(),
             primal: self.with_primal,
-            width: self.width,
+            width: 1,
             discarded: self.parameters.iter().map(|one| one.discarded).collect(),
             keep_order: false,
             shaped: Vec::new(),
             choices: diff::Choices::default(),
         }
     }
+
+    fn describe_parameters(&self, parameters: &mut [Param]) {
+        for (index, layout) in &self.layouts {
+            parameters[*index].facts.layout = Some(layout.clone());
+        }
+    }
+
+    /// C lets `restrict` pointers meet in what is only read, so that callers may also give one shadow for both, which is written. Nothing is said any more of parameters that are only
+    /// read, and of those whose shadows the call shows to meet. Others that are written in part are believed to lie apart as a whole.
+    fn describe_shadows(&self, module: &mut Loops, root: FunctionId) {
+        infer_facts(module, root);
+        let params = module.functions[root].params.iter_mut();
+        for (param, given) in params.zip(&self.parameters) {
+            param.facts.noalias &= !param.facts.readonly && !given.meets;
+        }
+    }
+
+    fn wrap(
+        &self,
+        module: &mut Loops,
+        symbol: &str,
+        derivative: FunctionId,
+        shadows: &[GlobalId],
+        _shaped: &[bool],
+    ) -> FunctionId {
+        forward_to(module, symbol, derivative, shadows)
+    }
+
+    fn is_constant(&self, parameter: usize) -> bool {
+        let known = self.parameters.get(parameter);
+        known.is_some_and(|known| known.activity == diff::Activity::Const)
+    }
+
+    fn argument(&self, parameter: usize, function: &str) -> Option<Argument> {
+        Some(Argument::Number {
+            number: self.parameters.get(parameter)?.number,
+            function: function.to_owned(),
+        })
+    }
+
+    fn explain_arguments(&self, root: &Function, asked: &diff::Request) -> String {
+        let mut text = String::new();
+        for (index, (param, activity)) in root.params.iter().zip(&asked.args).enumerate() {
+            let _ = writeln!(text, "  {index}  {:<5}  {}", activity.name(), param.ty);
+        }
+        text
+    }
 }
 
 /// Replaces all calls of entry points in a module, and gives what they ask for. `unit` names the module among others.
-pub(crate) fn replace_calls<'c>(
+fn replace_calls<'c>(
     context: &'c Context,
     module: Module<'c>,
     unit: &str,
@@ -205,7 +303,7 @@ pub(crate) fn replace_calls<'c>(
 }
 
 /// Defines `name`, which takes and gives what the derivative does, after shadows of globals got what they start with.
-pub(crate) fn forward_to(
+fn forward_to(
     module: &mut Loops,
     name: &str,
     derivative: FunctionId,
@@ -220,50 +318,5 @@ pub(crate) fn forward_to(
     let call = build.call(derivative, &arguments, &results);
     let values = build.function.ops[call].results.clone();
     build.ret(&values);
-    match module.function_named(name) {
-        Some(id) => {
-            module.functions[id] = function;
-            id
-        }
-        None => module.functions.push(function),
-    }
-}
-
-/// A copy of a reverse sweep, and of all that it calls, that releases nothing, so that it can run again with the same tape.
-pub(crate) fn without_releases(module: &mut Loops, reverse: FunctionId) -> FunctionId {
-    let mut copies = HashMap::new();
-    let mut work = vec![reverse];
-    while let Some(id) = work.pop() {
-        if copies.contains_key(&id) {
-            continue;
-        }
-        let mut copy = module.functions[id].clone();
-        copy.name = module.fresh_name(&format!("{}.repeatable", copy.name));
-        for region in copy.regions.keys().collect::<Vec<_>>() {
-            let ops = std::mem::take(&mut copy.regions[region].ops);
-            let kept = ops
-                .into_iter()
-                .filter(|op| copy.ops[*op].opcode != Opcode::Free);
-            copy.regions[region].ops = kept.collect();
-        }
-        work.extend(callees(&copy).filter(|callee| module.functions[*callee].body.is_some()));
-        copies.insert(id, module.functions.push(copy));
-    }
-    for copy in copies.values() {
-        for op in module.functions[*copy].ops.values_mut() {
-            if let Payload::Callee(callee) = &mut op.payload
-                && let Some(other) = copies.get(callee)
-            {
-                *callee = *other;
-            }
-        }
-    }
-    copies[&reverse]
-}
-
-fn callees(function: &Function) -> impl Iterator<Item = FunctionId> {
-    function.ops.values().filter_map(|op| match op.payload {
-        Payload::Callee(callee) => Some(callee),
-        _ => None,
-    })
+    define(module, function)
 }

@@ -16,7 +16,7 @@ use super::arguments::{Problem, refuse};
 use super::entries::Entry;
 use super::globals::{DeclaredShadow, repeat};
 use super::thunk::{add_thunk, convert, plain_name, put_call};
-use super::trace::{start, trace};
+use crate::trace::{start, trace};
 use ferrozyme_convention::stop::show;
 use ferrozyme_llvm::{
     Block, Builder, Context, DataLayout, GepFlags, IntPredicate, Linkage, Module, Opcode, Type,

@@ -1,13 +1,13 @@
 //! The function that is differentiated for a request whose arguments are values: the primal with aggregates as lists of scalars.
 
 use super::arguments::memory_type;
+use crate::frontend::adopt_target;
 use crate::requests::FoundRequest;
-use crate::root::{adopt_target, root_symbol};
 use ferrozyme_convention::signature::{function_type, leaves, put_together, take_apart};
 use ferrozyme_llvm::{Context, Module, Place, Value};
 
 /// Defines the root of a request.
-pub(crate) fn build_value_root<'c>(
+pub(super) fn build_value_root<'c>(
     context: &'c Context,
     module: Module<'c>,
     request: &FoundRequest,
@@ -21,7 +21,7 @@ pub(crate) fn build_value_root<'c>(
         return;
     };
     let ty = function_type(context, &parameters.concat(), &results);
-    let root = module.add_function(&root_symbol(request), ty);
+    let root = module.add_function(&request.root, ty);
     adopt_target(context, root, primal);
     let mut first = 0;
     for (index, leaves) in (0..).zip(&parameters) {

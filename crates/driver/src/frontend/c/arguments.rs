@@ -2,9 +2,9 @@
 
 use super::entries::{Entry, Marker, marker};
 use super::thunk::plain_name;
-use super::trace::trace;
 use crate::report::Diagnostic;
 use crate::requests::location_of;
+use crate::trace::trace;
 use ferrozyme_ir::Layout;
 use ferrozyme_llvm::{AttributeData, Context, Opcode, Place, Type, TypeKind, Value};
 use ferrozyme_refusal::{self as refusal, C, Refusal};

@@ -8,7 +8,7 @@
 //! `<enzyme/enzyme>` do. Only they and their callers are touched.
 
 use super::entries::entry_calls;
-use super::trace::{first_argument, trace};
+use crate::trace::{first_argument, trace};
 use ferrozyme_llvm::{Context, Linkage, Module, PassOptions, Place, Value};
 use std::collections::{HashMap, HashSet};
 

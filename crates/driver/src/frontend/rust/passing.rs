@@ -4,7 +4,8 @@
 //! the memory behind it. So each request gets a *root* function, whose parameters are what the slots hold where the descriptor
 //! says it: references as pointers with facts, lengths as integers, floats as floats. What the descriptor does not describe stays in its slot.
 
-use crate::descriptor::{Activity, Descriptor, Mode, Slot};
+use super::descriptor::{Activity, Descriptor, Slot};
+use crate::requests::Mode;
 use ferrozyme_diff as diff;
 use ferrozyme_ir::{Layout, Scalar};
 
@@ -86,7 +87,7 @@ pub(crate) fn request_for(
         args: Vec::new(),
         results: Vec::new(),
         primal: true,
-        width: if reverse { 1 } else { descriptor.width },
+        width: 1,
         discarded: Vec::new(),
         keep_order: false,
         shaped: Vec::new(),

@@ -1,9 +1,9 @@
 //! The names of the convention: entry points, which programs declare under any name that contains theirs, and markers.
 
 use super::hints::is_hint;
-use super::trace::trace;
 use crate::report::Diagnostic;
 use crate::requests::location_of;
+use crate::trace::trace;
 use ferrozyme_llvm::{Context, Module, Value, ValueKind};
 use ferrozyme_refusal::{C, Refusal};
 

@@ -13,7 +13,7 @@ use super::arguments::{Problem, memory_type, refuse};
 use super::entries::{Entry, Marker, marker};
 use super::results::{Output, deliver};
 use super::thunk::{add_thunk, convert, described, plain_name, put_call};
-use super::trace::trace;
+use crate::trace::trace;
 use ferrozyme_convention::signature::take_apart;
 use ferrozyme_llvm::{Context, DataLayout, GepFlags, Module, Opcode, Value};
 use ferrozyme_refusal::{Argument, Refusal};

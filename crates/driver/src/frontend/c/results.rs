@@ -5,7 +5,7 @@
 
 use super::arguments::c_type;
 use super::thunk::{convert, described};
-use super::trace::{is_looked_at, is_read};
+use crate::trace::{is_looked_at, is_read};
 use ferrozyme_convention::signature::{put_together, take_apart};
 use ferrozyme_llvm::{Builder, Context, DataLayout, GepFlags, Type, Value};
 use ferrozyme_refusal::Refusal;

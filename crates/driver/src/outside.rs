@@ -11,8 +11,8 @@
 //! Nobody sees what these functions write, so they are given memory of their own, and what they say they have written is copied from there as a program would. Other functions of this kind,
 //! and formats that are not known, are refused if memory that carries derivatives is given to them.
 
-use super::trace::trace;
 use crate::detach::detached;
+use crate::trace::trace;
 use ferrozyme_import::input::{Bytes, INPUT_FUNCTIONS, Input};
 use ferrozyme_llvm::{Context, IntPredicate, Module, Opcode, PassOptions, Place, Value};
 use std::collections::HashSet;

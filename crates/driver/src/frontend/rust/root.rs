@@ -1,4 +1,4 @@
-//! Builds, in LLVM, the function that is differentiated for a request: see [`crate::passing`].
+//! Builds, in LLVM, the function that is differentiated for a request: see [`super::passing`].
 //!
 //! ```text
 //! define double @__ferrozyme_root_…(ptr noalias readonly %x.0, i64 %x.1, double %y) {
@@ -11,37 +11,15 @@
 //!
 //! After inlining and LLVM's `sroa` the slots are gone.
 
-use crate::descriptor::Slot;
-use crate::enzyme::{HALVES, build_value_root};
-use crate::passing::{Passing, passing_of};
-use crate::requests::{DERIVATIVE_PREFIX, FoundRequest, Interface};
+use super::descriptor::Slot;
+use super::passing::{Passing, passing_of};
+use crate::frontend::adopt_target;
+use crate::requests::FoundRequest;
 use ferrozyme_ir::Scalar;
 use ferrozyme_llvm::{Context, GepFlags, Module, Place, Type, Value};
 
-/// The symbol of a request's root.
-pub(crate) fn root_symbol(request: &FoundRequest) -> String {
-    let mut symbol = request.symbol.as_str();
-    for half in HALVES {
-        symbol = symbol.strip_suffix(half).unwrap_or(symbol);
-    }
-    symbol.replace(DERIVATIVE_PREFIX, "__ferrozyme_root_")
-}
-
 /// Defines the root of a request.
-pub(crate) fn build_root<'c>(context: &'c Context, module: Module<'c>, request: &FoundRequest) {
-    if module.function(&root_symbol(request)).is_some() {
-        // Both halves of split reverse mode have the same root.
-        return;
-    }
-    match &request.interface {
-        Interface::Slots(descriptor) => {
-            build_slot_root(context, module, request, &descriptor.slots)
-        }
-        Interface::Values(_) => build_value_root(context, module, request),
-    }
-}
-
-fn build_slot_root<'c>(
+pub(super) fn build_slot_root<'c>(
     context: &'c Context,
     module: Module<'c>,
     request: &FoundRequest,
@@ -63,7 +41,7 @@ fn build_slot_root<'c>(
         .void()
         .function(&vec![context.pointer(); slots.len()], false);
     let shim = module.declare(&request.primal, shim_type);
-    let root = module.add_function(&root_symbol(request), result.function(&parameters, false));
+    let root = module.add_function(&request.root, result.function(&parameters, false));
     adopt_target(context, root, shim);
 
     let builder = context.builder();
@@ -135,12 +113,6 @@ fn add_pointer_facts<'c>(
     if shared {
         add("readonly");
     }
-}
-
-/// What is inlined into the root must be allowed there: the same processor and features, and unwinding.
-pub(crate) fn adopt_target<'c>(context: &'c Context, root: Value<'c>, shim: Value<'c>) {
-    root.adopt_processor(context, shim);
-    root.add_attribute(Place::Function, context.attribute("uwtable", 2));
 }
 
 fn type_of(context: &Context, scalar: Scalar) -> Type<'_> {

@@ -4,23 +4,15 @@
 //! `descriptor.rs`, and must agree with the offsets here). All that is known of it at link time are bytes and the
 //! addresses within them, which a [`Constants`] provides; nothing is trusted: a descriptor that does not fit is an error.
 
+use crate::constants::{Blob, Constants};
+use crate::requests::Mode;
 use ferrozyme_ir::{Field, Layout, Scalar};
-use std::collections::BTreeMap;
 
 /// How deep layouts behind pointers are followed. Recursive types end here; inference serves beyond.
 const POINTER_DEPTH: u32 = 4;
 
 /// How many scalars a layout may have before it is taken as unknown.
 const MAX_FIELDS: usize = 4096;
-
-/// Which derivative is asked for.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Mode {
-    /// Tangents beside the primal.
-    Forward,
-    /// Gradients.
-    Reverse,
-}
 
 /// A derivative request as the user wrote it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -112,25 +104,6 @@ impl Descriptor {
     pub(crate) fn pointer_count(&self) -> usize {
         self.slots.iter().map(|slot| 1 + self.shadows(slot)).sum()
     }
-}
-
-/// A constant in memory: its bytes, and the addresses that stand among them.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Blob<S> {
-    /// The bytes; those of addresses are zero.
-    pub(crate) bytes: Vec<u8>,
-    /// Addresses by offset: a symbol and a distance from it.
-    pub(crate) addresses: BTreeMap<u64, (S, i64)>,
-}
-
-/// What is known of constants at link time.
-pub(crate) trait Constants {
-    /// What has an address.
-    type Symbol: Copy;
-    /// The contents of a constant.
-    fn blob(&self, symbol: Self::Symbol) -> Option<Blob<Self::Symbol>>;
-    /// The address that a function without arguments returns, if it does nothing else.
-    fn returned_address(&self, function: Self::Symbol) -> Option<(Self::Symbol, i64)>;
 }
 
 /// Reads the descriptor that stands `offset` bytes behind `symbol`.
