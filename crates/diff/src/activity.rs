@@ -1,13 +1,13 @@
-//! Which values and which memory carry derivatives.
+//! Activity analysis: which values and which memory carry derivatives.
 //!
 //! A value is *active* if it is a float (or an integer that merely transports one) that depends on an active input and
 //! influences an active output. Memory is judged by class of objects ([`Objects`]): a class is active if active values
 //! are stored there or come from there. A class is *shadowed* if derivative code needs a second memory beside it: because
 //! it is active, because the caller gives its shadow, or because it holds pointers to shadowed memory.
 //!
-//! The analysis iterates to a fixpoint over one function; calls are judged by what the callee's signature and facts
-//! say it may read and write. What is active but cannot be differentiated is found here and reported as an error, since
-//! afterwards it would be a silent zero.
+//! The analysis iterates to a fixpoint over one function; calls are judged by the signature and facts of the callee.
+//! Active operations that cannot be differentiated are found here and reported as an error, since
+//! later they would be a silent zero.
 
 mod conclude;
 mod globals;

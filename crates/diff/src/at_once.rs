@@ -1,8 +1,8 @@
-//! Which operations with regions are differentiated at once: forward sweep and reverse sweep of one execution of a region, before the
-//! next.
+//! Finds loops and branches that are differentiated at once: the reverse sweep of one execution of a region follows its forward sweep, before the
+//! next execution.
 //!
-//! Where the iterations of a loop share nothing but sums, nothing has to wait until all of them have run. The reverse sweep of an
-//! iteration follows its forward sweep, and finds all its values where they are:
+//! If the iterations of a loop share nothing but sums, the reverse sweep of an iteration need not wait for the others. It
+//! directly follows the forward sweep of that iteration, and uses its values without a tape:
 //!
 //! ```text
 //! for %i = 0 to %n step 1 {                        for %i = 0 to %n step 1 {
@@ -15,19 +15,19 @@
 //! }
 //! ```
 //!
-//! This takes that the adjoints of what the loop computes are known where it stands. What it adds up may go through further operations
-//! whose reverse needs nothing that was not there before the loop; what it writes must not be read by anything that is reversed before it,
-//! and nothing of that may write what it touches. What else follows the loop has its reverse later, as if the loop were not there. And the
-//! region that holds the loop must be complete itself: the body of a function that runs both sweeps, or a region of an operation that is
-//! differentiated at once. Branches share nothing in any case.
+//! The adjoints of the loop's results must be known at the loop. Its sums may go through further operations
+//! whose reverse needs only values from before the loop. Memory that the loop writes must not be read by operations that are reversed before it,
+//! and those must not write memory that it accesses. Other operations after the loop are reversed later, as if the loop were not there. The
+//! region that holds the loop must itself run both sweeps: the body of a function in combined mode, or a region of an operation that is
+//! differentiated at once. Branches never share anything.
 //!
-//! Iterations share nothing if none touches memory that another one writes. What several read, they may: what they add to its shadow is
-//! a sum. Scratch memory of the function's own that each iteration writes before it reads it is no matter either: its shadow is zero before
-//! and after the reverse sweep of each iteration. Of carried values those that are active must be sums, so that their adjoint is the same
+//! Iterations are independent if none accesses memory that another one writes. Several may read the same memory: their additions to its shadow are
+//! a sum. Privatisable memory, which each iteration writes before it reads it, is allowed too: its shadow is zero before
+//! and after the reverse sweep of each iteration. Active carried values must be sums, so that their adjoint is the same
 //! in all iterations.
 //!
-//! What is differentiated at once adds to the shadow of memory before what follows it does, so that such sums have another order than in a
-//! reverse sweep that follows the whole forward sweep. Where that order is to be kept, only the last operation of a region is taken.
+//! A loop that is differentiated at once adds to shadows before the operations that follow it do, so these sums have another order than in a
+//! reverse sweep that follows the whole forward sweep. If that order must be kept, only the last operation of a region qualifies.
 
 use crate::activity::Activities;
 use crate::augment::Augmented;

@@ -1,10 +1,10 @@
-//! Memory that the primal releases while the reverse sweep still needs it.
+//! Deferred frees: memory that the primal frees while the reverse sweep still needs it.
 //!
-//! Where the same list of operations makes and releases memory, the reverse of the allocation releases it: see
-//! [`paired_releases`]. Every other release is put off by noting the address in a list, which is worked off after the reverse
-//! sweep. A list is 24 bytes: where its entries are, how many there are, and for how many there is room. An entry is an address; the
-//! size that the memory was asked for with, if the allocator wants to know it; and in the one list of functions that are called through
-//! pointers, where memory of all allocators comes together, the number of the [`Manner`] in which it is released.
+//! If one region both allocates and frees memory, the reverse of the allocation frees it: see
+//! [`paired_releases`]. Every other free is deferred: its address goes into a list, which is processed after the reverse
+//! sweep. A list is 24 bytes: the address of its entries, their number, and the capacity. An entry is an address; the
+//! size of the allocation, if the allocator needs it; and, in the list that all indirect calls
+//! share, which has memory of all allocators, the number of the [`Manner`] in which it is freed.
 
 use crate::given_memory;
 use crate::objects::{Kind, Objects, ObjectsCache};

@@ -1,8 +1,8 @@
-//! The derivatives that can be asked for, put together from the sweeps.
+//! Composes the derivatives that can be requested from the sweeps.
 //!
 //! *Combined* reverse mode is one function: forward sweep, then reverse sweep. *Split* reverse mode is two: the augmented
 //! forward sweep returns a tape, which the reverse sweep consumes. Calls inside a differentiated function are always split,
-//! since everything between the two happens in the meantime; so recursion needs nothing more.
+//! since the rest of the caller runs between the two sweeps; so recursion needs nothing more.
 
 mod joined;
 

@@ -1,4 +1,4 @@
-//! The analyses and the caching plan as text, for people who want to know what is saved and why.
+//! Prints the analyses and the caching plan: what is saved, and why.
 
 use crate::activity::{Activities, Giver, Question, analyse_activity};
 use crate::differentiate::{Study, study_reverse};

@@ -1,7 +1,7 @@
-//! Code whose address comes with an argument, or is in a global that others can change.
+//! Finds indirect calls whose target comes with an argument, or is in a global that other code can change.
 //!
-//! The shadow of a function's address is the address of a table of its derivatives. Those who make shadows by hand know nothing of such tables: the
-//! shadow of a struct with a function pointer holds the function, that of a trait object the methods of the primal.
+//! The shadow of a function's address is the address of a table of its derivatives. Shadows that users make have no such tables: the
+//! shadow of a struct with a function pointer holds the function itself, the shadow of a trait object the vtable of the primal.
 //!
 //! ```text
 //! func @f(%layer: ptr, %x: f64) -> (f64) {

@@ -1,9 +1,9 @@
-//! Memory of the caller's that the function releases, and what happens to the gradient in its shadow.
+//! Memory of the caller that the function frees, and the gradient in its shadow.
 //!
-//! A `Vec` behind `&mut` that grows moves to new memory, and the old is released. The reverse sweep runs back to before that: the gradient
-//! of what was in the vector lies in the shadow of the old memory in the end, which nobody will see again. So, after the reverse sweep,
-//! it is added to the shadow of the memory that took the old one's place: where it would lie had there been room enough from the start. Seeds go there
-//! ahead of it, when the memory is resized. Where nothing took its place, the program stops if there is a number that would be lost.
+//! A `Vec` behind `&mut` that grows is reallocated, and the old memory is freed. The reverse sweep runs back to before that: the gradient
+//! of the old elements ends up in the shadow of the old memory, which the caller cannot reach any more. So, after the reverse sweep,
+//! it is added to the shadow of the memory that replaced the old: where it would be had the capacity been sufficient. Seeds are moved there
+//! before, when the memory is reallocated. If no memory replaced the old, the program stops if a nonzero gradient would be lost.
 //!
 //! ```text
 //! v: [3.0]   →  v: [3.0, 9.0]        forward sweep: new' ← old';  old' ← 0;  old memory, new memory, bytes are noted
@@ -11,9 +11,9 @@
 //!                                    at the end:    new' += old';  old' is all zeros, or the program stops
 //! ```
 //!
-//! The same code releases memory that was made inside the derivative, whose shadow is of no interest. The two are told apart while the program runs:
-//! a *register* has the addresses of all shadows that the forward sweep makes. It is kept only for functions that may
-//! release memory of their caller's at all ([`is_needed`]).
+//! The same code frees memory that was allocated inside the derivative, whose shadow does not matter. The two are distinguished at run time:
+//! a *register* has the addresses of all shadows that the forward sweep allocates. It is kept only for functions that may
+//! free memory of their caller ([`is_needed`]).
 //!
 //! The register is 48 bytes: a hash table of addresses (where it is, how many slots were used, how many there are), then notes about released
 //! memory (where they are, how many, for how many there is room). Slots hold 0 if they are free, 1 if an address was taken out, and else the

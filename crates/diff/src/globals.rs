@@ -9,9 +9,9 @@
 //! global @weights.shadow: 24 bytes align 8 = zero { 8: @next.shadow, 16: @step.shadow }
 //! ```
 //!
-//! A constant global whose bytes go where floats share their place with other things has a second shadow, called `<global>.shape.<suffix>`, in which all but the addresses is as in the global.
+//! A constant global whose bytes are copied to union words has a second shadow, `<global>.shape.<suffix>`, which equals the global except for its addresses.
 //!
-//! The shadow of a global that is declared inactive is all zeros: to follow a pointer there stops the program, since by the
+//! The shadow of a global that is declared inactive is all zeros: following a pointer there stops the program, since by the
 //! declaration no derivative needs it.
 //!
 //! A shadow is known by its name, so that every derivative in a module uses the same one.

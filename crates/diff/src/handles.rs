@@ -1,11 +1,11 @@
-//! Globals that hold handles: addresses of memory into which nobody here looks, like that of an open file.
+//! Globals that hold handles: addresses that differentiated code never loads from, such as `FILE *`.
 //!
 //! ```text
 //! static FILE *log;          if (!log) log = fopen("log", "w");          fprintf(log, "%g\n", x);
 //! ```
 //!
-//! Such a global is written, and what it leads to may be anything. But all that is done with the address is to keep it, to compare it, and to hand it to functions through which no derivative goes; and it comes from such a function, or was
-//! there before. So there is nothing behind it that could have a shadow.
+//! Such a global is written, and the type of the memory behind it is unknown. But the address is only stored, compared, and passed to inactive functions; and it comes from such a function, or was
+//! there before. So the memory behind it needs no shadow.
 
 use crate::activity::reachable_from;
 use crate::objects::{Class, Kind, Objects, ObjectsCache, Source};

@@ -1,7 +1,7 @@
-//! Whole ranges of memory in derivative code: what `copy`, `move` and `fill` of mixed memory do to shadows.
+//! Shadows of memory ranges: what `copy`, `move` and `fill` of memory with floats and pointers do to shadows.
 //!
 //! Floats of a shadow are adjoints, which flow backwards in the reverse sweep; pointers and integers of a shadow belong to
-//! its shape, which the forward sweep keeps like the primal's. So each field of a copied structure goes its own way:
+//! its shape, which the forward sweep keeps like the primal's. So each field of a copied structure is treated by its type:
 //!
 //! ```text
 //! copy %to, %from, 16       ; {f64, ptr}

@@ -1,4 +1,4 @@
-//! Minimum cut in a directed graph with capacities: the arithmetic behind the caching plan.
+//! Minimum cut in a directed graph with capacities, for the caching plan.
 //!
 //! Dinic's algorithm with explicit stacks, so that long chains of operations do not exhaust the machine's. On the
 //! graphs of programs, which are sparse and nearly acyclic, it takes time close to linear.

@@ -1,4 +1,4 @@
-//! Which memory a pointer may point into, and what the bytes there are.
+//! Points-to and layout analysis: which memory a pointer may point into, and the types of the bytes there.
 //!
 //! For one function, all memory is divided into *classes*, and each pointer belongs to one class at certain offsets (by unification
 //! in the manner of Steensgaard, with offsets). Each class has a layout: which bytes are floats, pointers (to which
@@ -22,13 +22,13 @@
 //! Facts come from descriptions of parameters and globals first, then from usage. Functions that are called are analysed before
 //! their callers, and each call gets a copy of what was found, so that one callee may serve different layouts.
 //!
-//! What nothing is known of is [`Kind::Unknown`], and what is used in ways that exclude each other is
-//! [`Kind::Conflict`]; neither is ever guessed at. A pointer that is also used in parts is a conflict, but what it leads to is not forgotten:
-//! a pointer that is put together from parts leads to all that they are parts of pointers to. Bytes that are floats by type somewhere but
-//! whose bits somebody looks at as an integer elsewhere are floats.
+//! Bytes of unknown type are [`Kind::Unknown`], and bytes with contradictory uses are
+//! [`Kind::Conflict`]; neither is ever guessed. A pointer that is also accessed in parts is a conflict, but its targets are kept:
+//! a pointer that is joined from parts may point to all targets of the pointers that the parts came from. Bytes that are accessed as floats somewhere and
+//! as integers elsewhere are floats.
 //!
-//! The analysis always comes to an end, with work and memory bounded by a multiple of the number of operations: where merging and widening do not settle
-//! within that, all memory becomes one class of conflicts, which is never wrong.
+//! The analysis always terminates, with time and memory bounded by a multiple of the number of operations: if merging and widening do not converge
+//! within that, all memory becomes one class of conflicts, which is always correct.
 //!
 //! Two different classes may still be the same memory where both come from outside: the caller may pass one object
 //! twice. See [`Objects::may_overlap`].

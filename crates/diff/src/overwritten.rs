@@ -1,7 +1,7 @@
-//! Which memory that a callee was given may change between its forward sweep and its reverse sweep.
+//! Which memory of a callee's arguments may be overwritten between its forward sweep and its reverse sweep.
 //!
-//! What a callee reads through a pointer it may reload in its reverse sweep only if neither the rest of its caller nor the
-//! caller's own caller overwrites it in the meantime.
+//! A callee may reload a value in its reverse sweep only if neither the rest of its caller nor the
+//! caller's own caller overwrites it in between.
 
 use crate::plan::uses_variable_globals;
 use ferrozyme_ir::{Constant, Function, Module, Op, Opcode, Type, Value, ValueDef, returning_ops};

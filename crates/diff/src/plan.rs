@@ -1,11 +1,11 @@
-//! The caching plan: how the reverse sweep comes by the values of the forward sweep that it needs.
+//! The caching plan: how the reverse sweep gets the values of the forward sweep that it needs.
 //!
-//! A value needed in the reverse sweep is either still to be had (an argument, a constant, a loop counter), *recomputed* from
-//! others (which includes reloading it from memory that nobody overwrites), or *saved* during the forward sweep. When a loop
+//! A value needed in the reverse sweep is either still available (an argument, a constant, a loop counter), *recomputed* from
+//! others (which includes reloading it from memory that is not clobbered), or *saved* during the forward sweep. When a loop
 //! nest reads memory that is overwritten afterwards, the *range* of memory that it reads can be saved once behind the nest,
 //! instead of each value that it reads.
 //!
-//! Which of these, is a minimum cut. Every value that might be wanted is two nodes, `in` and `out`:
+//! A minimum cut decides between these. Every value that may be needed is two nodes, `in` and `out`:
 //!
 //! | edge | capacity | cutting it means |
 //! |---|---|---|

@@ -1,4 +1,4 @@
-//! Looks for operations in a function and in all that it calls.
+//! Searches for operations in a function and its callees.
 
 use ferrozyme_ir::{FunctionId, Module, OpData, Param, Payload, returning_ops};
 use rustc_hash::{FxHashMap, FxHashSet};

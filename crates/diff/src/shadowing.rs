@@ -1,8 +1,8 @@
 //! Which memory has a shadow.
 //!
-//! The activity analysis says which memory derivative code of one function needs a shadow of. Code outside needs more: who gets a
-//! shadow pointer, as a caller from a result or as a callee from an argument, follows it wherever the primal leads, and must
-//! find shadows there. Without them it would take the primal for its own shadow, and overwrite it with tangents.
+//! The activity analysis says which memory needs a shadow in the derivative of one function. Other functions need more: a caller or callee that gets a
+//! shadow pointer follows it wherever the primal's pointers lead, and must
+//! find shadows there. Without them it would use the primal as its own shadow, and overwrite it with tangents.
 //!
 //! ```text
 //! func @new() -> (ptr) {          ; nothing here is active, but where the result is duplicated, the memory needs a
@@ -12,7 +12,7 @@
 //! }
 //! ```
 //!
-//! Memory that holds nothing but integers stands for its own shadow: what is stored to both is the same.
+//! Memory that holds only integers is its own shadow: the same is stored to both.
 
 use crate::activity::{Activities, flows, reachable_from};
 use crate::objects::{Class, Kind, Objects, Source};

@@ -1,11 +1,11 @@
-//! Globals that hold constants, as far as derivatives of the code at hand are concerned.
+//! Globals that need no shadow, because the differentiated code stores only constants there.
 //!
 //! Tables and configurations are such globals: the program fills them before, and the differentiated functions only read them
-//! ([`infer_inactive_globals`]), or they fill them with constants themselves, the first time that they look ([`assume_constants`]: `LazyLock`, caches of what the processor
-//! can do, seeds of hash functions). Nobody can look at the shadow of a global, so there is no reason to have one unless something with a derivative may be stored there.
+//! ([`infer_inactive_globals`]), or fill them with constants on first use ([`assume_constants`]: `LazyLock`, caches of processor
+//! features, seeds of hash functions). The shadow of a global cannot be observed, so it is needed only if an active value may be stored there.
 //!
-//! Pointers in globals are another matter: what they lead to may have been made before the derivative was called, without a shadow. At the start of a derivative all
-//! pointers in shadows of globals that can change are null. Where derivatives find such a pointer and go on from there, the program stops.
+//! Pointers in globals are different: the memory behind them may have been allocated before the derivative was called, without a shadow. At the start of a derivative all
+//! pointers in shadows of mutable globals are null. A derivative that follows such a pointer stops the program.
 
 use crate::activity::reachable_from;
 use crate::error::Error;

@@ -1,4 +1,4 @@
-//! What the reverse sweep does for each operation of the forward sweep, and what it needs for that.
+//! Steps: what the reverse sweep does for each operation of the forward sweep, and which values it needs for that.
 
 use crate::activity::Activities;
 use crate::augment::Augmented;

@@ -1,4 +1,4 @@
-//! Where the forward sweep keeps what the caching plan says is to be saved, and the code that keeps it there.
+//! The tape: where the forward sweep saves the values of the caching plan, and the code that saves them.
 //!
 //! - A value outside loops stays a value. Out of a branch it comes as one more result of the `if`.
 //! - A value in a nest of counted loops whose trip counts are known before the nest goes into an array with one element for each

@@ -1,8 +1,8 @@
-//! Memory in which floats share their place with pointers or numbers: variants of an `enum`, objects of several types behind one pointer.
+//! Union words: a word holds a float at one time and a pointer or integer at another. Examples are variants of an `enum`, and objects of several types behind one pointer.
 //!
-//! The shadow tells what a word is. During the whole forward sweep the shadow of a float is a zero, that of a pointer the shadow pointer, and numbers are their
-//! own shadows. So whatever moves words without looking at them moves their shadows in the same manner, and what is found in the shadow says what
-//! was moved: the reverse sweep gives derivatives back only where there was a zero. (A number that is zero counts as a float, whose derivative is zero.)
+//! The shadow tells what a word is. During the whole forward sweep the shadow of a float is zero, that of a pointer is the shadow pointer, and an integer is its
+//! own shadow. So a copy of words copies their shadows in the same way, and the shadow tells what
+//! was copied: the reverse sweep moves adjoints back only where it was zero. (An integer that is zero counts as a float, whose derivative is zero.)
 //!
 //! ```text
 //! copy %to, %from, 16           forward:  %shape = what is at %from';  copy %to', %from', 16
@@ -10,13 +10,13 @@
 //!                                         fill %to', 0, 16
 //! ```
 //!
-//! The zero has a sign: it is negative where the float itself is a positive zero. So the bytes of a float are never the same as those of its shadow, and where
-//! somebody takes a part of a word alone it can be told that it is part of a number: there the two are the same.
+//! The zero has a sign: it is negative if the float itself is a positive zero. So the bytes of a float always differ from those of its shadow, and code
+//! that accesses a part of a word can tell that it is part of an integer: there the two are equal.
 //!
-//! In forward mode the shadow of a float is its tangent, from the start, and words are moved without being looked at. There a number is its own shadow if it is not large, and a zero else: where a
-//! word is calculated with, its shadow must be one of those, or an address. As a float an address is denormal: a tangent as small as that counts as none.
+//! In forward mode the shadow of a float is its tangent, and words are copied without inspection. An integer is its own shadow if it is not large, and has a zero shadow otherwise: if a
+//! word is used in arithmetic, its shadow must be one of those, or an address. As a float an address is denormal: a tangent that small counts as zero.
 //!
-//! Floats are those of eight bytes, at addresses that eight divides. What is moved in another manner must be numbers; if not, the program stops.
+//! Only floats of eight bytes at aligned addresses are supported. Words that are moved in any other way must be integers; otherwise the program stops.
 
 use crate::memory;
 use ferrozyme_ir::{Alignment, Builder, FloatPredicate, IntPredicate, Op, Opcode, Type, Value};

@@ -1,20 +1,20 @@
-//! Under which condition a value is used, where operations run ahead of the choice between their results.
+//! The condition under which a speculatively computed value is used.
 //!
 //! ```text
 //! %q = fdiv f64 %a, %d                       ; used only where %c holds
 //! %r = select f64 %c, %q, 0.0
 //! ```
 //!
-//! Compilers compute both sides of a choice where that is cheaper than to branch. The adjoint of the side that is not chosen is 0, and 0 times
-//! an infinite partial derivative is NaN. So the reverse sweep selects after the product and not before it: what flows out of the operations that
-//! only one side needs is multiplied with whatever it may be, and becomes an exact zero where that side was not chosen.
+//! Compilers compute both sides of a `select` if that is cheaper than a branch. The adjoint of the side that is not chosen is 0, and 0 times
+//! an infinite partial derivative is NaN. So the reverse sweep selects after the product and not before it: the adjoint that leaves the operations of
+//! one side becomes an exact zero if that side was not chosen.
 //!
 //! ```text
 //! %t = fdiv f64 %r', %d
 //! %a' = select f64 %c, %t, 0.0
 //! ```
 //!
-//! A product whose result is used is left as it is: there 0 times infinity is NaN because the program has no derivative.
+//! A product whose result is used stays as it is: there 0 times infinity is NaN because the program has no derivative.
 //!
 //! What a region ends with is used where the results of its operation are; a value that a loop hands on to the next iteration only, where there is one, and
 //! one that no next iteration looks at, where there is none.

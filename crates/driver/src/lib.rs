@@ -43,7 +43,7 @@ pub use frontend::c::unit::{Library, Unit, UnitOptions, UnitRequests, compile_un
 pub use inputs::{Input, Inputs, Origin};
 pub use options::{Explain, Level, Options, Relocation, Stage};
 pub use perturbation::Perturbation;
-pub use pipeline::{check_toolchain, differentiate, has_derivatives};
+pub use pipeline::{check_toolchain, differentiate, is_supported_target};
 pub use report::{
     DerivativeReport, Diagnostic, Frame, Location, Report, Severity, Timing, shorten,
 };

@@ -535,8 +535,8 @@ pub(crate) fn unloadable(error: ferrozyme_llvm::LoadError) -> Vec<Diagnostic> {
     }]
 }
 
-/// Whether there are derivatives for a target: how arguments are passed, how large pointers are and what lists of arguments look like is known for x86-64 on Linux.
-pub fn has_derivatives(triple: &str) -> bool {
+/// Whether derivatives are supported for a target. The calling convention, the size of pointers and the layout of `va_list` are known for x86-64 Linux.
+pub fn is_supported_target(triple: &str) -> bool {
     let linux = triple.contains("-linux") && !triple.ends_with("x32");
     triple.starts_with("x86_64-") && linux
 }
@@ -544,7 +544,7 @@ pub fn has_derivatives(triple: &str) -> bool {
 /// The code generator for the link's target. Derivatives are optimised in debug builds as well: what they replace is written by hand
 /// with care, and nobody steps through it.
 fn target_machine(triple: &str, options: &Options) -> Result<TargetMachine, Diagnostic> {
-    if !has_derivatives(triple) {
+    if !is_supported_target(triple) {
         let triple = triple.to_owned();
         return Err(Diagnostic::refused_at(
             None,

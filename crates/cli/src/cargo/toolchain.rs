@@ -2,7 +2,7 @@
 
 use crate::link::real::lld_folder;
 use cargo_platform::Cfg;
-use ferrozyme_driver::{Diagnostic, check_toolchain, has_derivatives};
+use ferrozyme_driver::{Diagnostic, check_toolchain, is_supported_target};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::str::FromStr;
@@ -87,7 +87,7 @@ impl Toolchain {
 }
 
 fn is_supported(triple: &str) -> bool {
-    has_derivatives(triple) && triple.ends_with("-linux-gnu")
+    is_supported_target(triple) && triple.ends_with("-linux-gnu")
 }
 
 #[cfg(test)]

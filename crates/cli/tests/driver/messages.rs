@@ -195,7 +195,7 @@ fn main() {
 ",
         "4 |         sender.send(x * x).unwrap();",
         "error[FZ0502]: cannot differentiate an atomic operation on active values",
-        "instead of sharing them between threads, differentiate what each thread computes",
+        "instead of sharing them between threads, differentiate the computation of each thread",
     ),
 ];
 
@@ -480,7 +480,7 @@ fn copies_that_formatting_makes_are_refused() {
     for profile in ["dev", "release"] {
         let run = project.ferrozyme(&["build", "--profile", profile]);
         let errors = run.expect_failure();
-        let message = "error[FZ0511]: a number is changed while something is formatted";
+        let message = "error[FZ0511]: a number is changed during formatting";
         assert!(errors.contains(message), "{profile}: {errors}");
     }
 }
@@ -544,7 +544,7 @@ fn numbers_that_go_through_text_are_refused() {
             "src/main.rs:6:",
             "note: a number is written as text at",
             "src/main.rs:5",
-            "help: pass numbers on as numbers",
+            "help: pass numbers as floats",
         ] {
             assert!(errors.contains(part), "{profile}: {part}\n{errors}");
         }
@@ -567,7 +567,7 @@ fn types_that_attributes_cannot_serve_are_refused() {
             "use ferrozyme::autodiff_reverse;\nuse std::num::NonZeroU32;\n\nstruct Scaled {\n    x: f64,\n    n: NonZeroU32,\n}\n\n\
              #[autodiff_reverse(df, Active, Active)]\nfn f(scaled: Scaled) -> f64 {\n    scaled.x * f64::from(scaled.n.get())\n}\n\n\
              fn main() {\n    println!(\"{}\", df(Scaled { x: 1.0, n: NonZeroU32::MIN }, 1.0).0);\n}\n",
-            "Active can not be used for this type: zeros need not be a value of it",
+            "Active can not be used for this type: its gradient starts from zero bytes",
         ),
         (
             "use ferrozyme::autodiff_reverse;\nuse std::cell::Cell;\n\n\

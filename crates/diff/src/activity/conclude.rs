@@ -1,4 +1,4 @@
-//! What is active in the end, and which memory has a shadow.
+//! The result of the activity analysis: which values are active, and which memory has a shadow.
 
 use super::{Activities, Analysis};
 use crate::objects::Class;

@@ -1,4 +1,4 @@
-//! Which globals derivatives may go through, and which calls use those.
+//! Which globals may be active, and which calls access them.
 
 use crate::search::Search;
 use ferrozyme_ir::{

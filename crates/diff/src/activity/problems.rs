@@ -1,4 +1,4 @@
-//! What is active and cannot be differentiated: found here and reported, since afterwards it would be a silent zero.
+//! Finds active operations that cannot be differentiated, and reports them: later they would be a silent zero.
 
 use super::{Activities, Analysis};
 use crate::error::Error;

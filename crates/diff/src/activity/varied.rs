@@ -1,4 +1,4 @@
-//! What depends on active inputs: the way forwards, through values, memory and calls.
+//! The forward half of activity: what depends on active inputs, through values, memory and calls.
 
 use super::{Access, Analysis, behind, flows, reachable_from};
 use crate::objects::{Class, Source};

@@ -1,5 +1,5 @@
-//! Turns what was gathered into what is asked: only classes and cells that stand for themselves, numbered in the order in which
-//! the functions' values meet them.
+//! Turns the gathered constraints into the result: only representatives of classes and cells, numbered in the order in which
+//! the functions' values refer to them.
 
 use super::gather::{Body, Gather};
 use super::graph::{CellId, ClassId, Graph, Target};

@@ -1,7 +1,7 @@
-//! Walks functions and collects what their operations say about classes and cells.
+//! Walks functions and collects the constraints of their operations on classes and cells.
 //!
-//! Functions that call each other in circles are treated as one group, in which each function has one answer for
-//! all calls within the group. All other calls get their own copy of what the callee's analysis found ([`instance`]).
+//! Mutually recursive functions are treated as one group, in which each function has one result for
+//! all calls within the group. All other calls get their own copy of the callee's result ([`instance`]).
 //!
 //! The walk is repeated until nothing changes: pointers carried around loops and stored in memory grow from
 //! round to round, by widening only a few times. What integers are is collected last, in one more round, because whether arithmetic works on a number or

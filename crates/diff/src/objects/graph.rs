@@ -1,4 +1,4 @@
-//! The unknowns of the analysis and what is known of them: classes of memory, and cells of bytes.
+//! The constraint graph of the analysis: classes of memory, and cells of bytes.
 //!
 //! A *class* stands for a set of memory objects that some pointer may point into; classes are merged by union-find
 //! with a shift, so that addresses found to be equal get equal offsets. A *cell* stands for some bytes that always have the same

@@ -1,4 +1,4 @@
-//! What conditions say about indices: `x[i]` behind a bounds check reaches no further than the check lets it.
+//! Bounds of indices from conditions: after a bounds check, `x[i]` stays within the checked length.
 //!
 //! ```text
 //! %c = icmp ult i64 %i, 3

@@ -1,4 +1,4 @@
-//! The words in which memory is described: classes, places in them, and what their bytes are.
+//! The types that describe memory: classes, places in them, and kinds of bytes.
 
 use super::span::Span;
 use ferrozyme_ir::entity::entity_impl;

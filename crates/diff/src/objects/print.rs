@@ -1,4 +1,4 @@
-//! The analysis as text, for people and tests.
+//! Prints the analysis.
 
 use super::{Class, Contradiction, Kind, Objects, Place, Source, Trace, ValueKind};
 use ferrozyme_ir::{Function, Module, Names, Op, Value};

@@ -1,7 +1,7 @@
-//! Values that stand in memory because the program stored them there.
+//! Values that the program itself has stored to memory.
 //!
-//! A value that cannot be computed again, or only at a price, is read back from where the program put it, if nothing overwrites it
-//! there: the mean that a layer norm writes out need not be saved.
+//! A value that is impossible or expensive to recompute is reloaded from where the program stored it, if nothing clobbers it
+//! there: the mean that a layer norm stores need not be saved.
 //!
 //! Exponentials that are divided by their own sum, in place, are found too: `e = p·sum`, where `p` is what stands there now.
 //!

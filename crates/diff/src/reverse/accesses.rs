@@ -1,4 +1,4 @@
-//! What becomes of adjoints at loads, stores and copies.
+//! Adjoints of loads, stores and copies.
 
 use super::{Mirror, alignment};
 use crate::memory;

@@ -1,4 +1,4 @@
-//! What the forward sweep left: values that are recomputed, read again, or read from the tape.
+//! Restores values of the forward sweep: recomputed, reloaded, or read from the tape.
 
 use super::{Mirror, alignment};
 use crate::plan::{Decision, Reload, offset_chain};

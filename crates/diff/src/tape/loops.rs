@@ -1,4 +1,4 @@
-//! What is saved in each iteration of loops: in arrays where the number of iterations is known before, in records of a buffer that grows elsewhere.
+//! Saving values in loops: in arrays if the trip count is known before the loop, otherwise in records of a growing buffer.
 
 use super::{
     Bounds, Condition, LoopStorage, NestLoop, Saver, count_elements, limited_product, limited_sum,

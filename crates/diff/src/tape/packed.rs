@@ -1,4 +1,4 @@
-//! The tape as one value, which the forward sweep hands to a reverse sweep that is another function.
+//! The tape as one value, which the forward sweep of split mode returns and the reverse sweep takes.
 
 use crate::tape::Tape;
 use ferrozyme_ir::{Alignment, Builder, Function, Type, Value};

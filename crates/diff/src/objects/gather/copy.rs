@@ -1,4 +1,4 @@
-//! `copy` and `move`: what is copied is the same on both sides, field by field; the classes stay two.
+//! `copy` and `move`: fields of source and destination are unified; the classes stay separate.
 
 use super::super::graph::Target;
 use super::super::span::gcd;

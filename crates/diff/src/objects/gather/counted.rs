@@ -1,7 +1,7 @@
-//! Parameters that are numbers by all that is done with them: they are calculated with, compared, and say where in memory, how often or which.
+//! Parameters that are integers by all their uses: arithmetic, comparisons, indices, trip counts, switches.
 //!
-//! What is passed for them is a number as well, whatever else lies where it was read; that it is none of the floats there is checked before the call. In particular a function that
-//! finds in memory what it calls itself with need not take its parameter for all that such memory may hold:
+//! The argument of such a parameter is an integer as well, even if it was loaded from a union word; a check before the call makes sure that it is not a float. In particular the parameter of a recursive
+//! function that loads the argument of its recursive call need not be everything that the loaded word may be:
 //!
 //! ```text
 //! func @eval(%nodes: ptr, %k: i64) -> (f64) {        ; a node is a float, or the numbers of other nodes

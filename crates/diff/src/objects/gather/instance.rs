@@ -1,4 +1,4 @@
-//! Calls of functions that are analysed already: each call gets a copy of what the callee's parameters and results reach.
+//! Calls of analysed functions: each call gets a copy of the classes that the callee's parameters and results reach.
 
 use super::super::graph::{CellId, ClassId, Evidence, Target};
 use super::super::span::{Span, gcd};

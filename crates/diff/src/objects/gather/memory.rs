@@ -1,4 +1,4 @@
-//! Memory: where it comes from, what descriptions say of it, and what loads and stores do.
+//! Memory: allocations, type descriptions, loads and stores.
 
 use super::super::Source;
 use super::super::graph::{Integer, Target};

@@ -1,4 +1,4 @@
-//! Integers: which of them carry floats or addresses, and which are just that.
+//! Integers: which of them transport floats or addresses, and which are plain integers.
 
 use super::super::Source;
 use super::super::graph::{CellId, Integer, Target};

@@ -1,4 +1,4 @@
-//! From addresses to cells: which bytes of a class an access meets.
+//! From addresses to cells: which cells of a class an access covers.
 
 use super::{CellId, CellNode, ClassId, FAR, Graph, Integer, Target, Task};
 use crate::objects::span::{gcd, period};

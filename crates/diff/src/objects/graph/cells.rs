@@ -1,4 +1,4 @@
-//! Cells: some bytes that always have the same meaning, what is known of them, and how two of them become one.
+//! Cells: bytes that always have the same meaning, their kinds, and how two cells are unified.
 
 use super::{CellId, CellNode, Evidence, Graph, Integer, Target, Task};
 use crate::objects::Contradiction;
