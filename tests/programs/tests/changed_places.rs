@@ -202,7 +202,7 @@ fn wrapped() -> VecDeque<f64> {
 }
 
 #[test]
-#[should_panic(expected = "a `VecDeque` has grown whose elements wrapped around in its memory")]
+#[should_panic(expected = "a `VecDeque` has grown while its elements wrapped around")]
 fn queues_wrap_and_grow() {
     let mut q = wrapped();
     let mut shadow = shadow_of(&q);

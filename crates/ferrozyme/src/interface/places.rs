@@ -190,7 +190,7 @@ pub(super) fn check_places<T: ?Sized>(
         refuse(
             names,
             "a `VecDeque` has grown while its elements wrapped around, so gradients are in the old slots of its elements",
-            ", or give the queue room enough from the start",
+            ", or give the queue enough capacity before the call",
         );
     }
 }
