@@ -230,21 +230,7 @@ impl<'c> Outliner<'c> {
             .into_iter()
             .filter(|block| !kept.contains(block))
             .collect();
-        for block in &gone {
-            for instruction in block.instructions() {
-                if instruction.is_used() {
-                    instruction.replace_uses_with(instruction.ty().poison());
-                }
-            }
-        }
-        for block in &gone {
-            while let Some(instruction) = block.instructions().last() {
-                instruction.erase();
-            }
-        }
-        for block in gone {
-            block.erase();
-        }
+        self.function.erase_blocks(&gone);
     }
 
     /// Takes out of the phis of a block what comes from blocks that no longer lead there.

@@ -152,15 +152,23 @@ impl<'c> Value<'c> {
         let index = place.number();
         let of_call = self.attributes_of_call();
         let count = if of_call {
-            call!(LLVMGetCallSiteAttributeCount(self.raw, index))
+            call!(LLVMGetCallSiteAttributeCount(self.raw(), index))
         } else {
-            call!(LLVMGetAttributeCountAtIndex(self.raw, index))
+            call!(LLVMGetAttributeCountAtIndex(self.raw(), index))
         };
         let mut raw = vec![std::ptr::null_mut(); count as usize];
         if of_call {
-            call!(LLVMGetCallSiteAttributes(self.raw, index, raw.as_mut_ptr()));
+            call!(LLVMGetCallSiteAttributes(
+                self.raw(),
+                index,
+                raw.as_mut_ptr()
+            ));
         } else {
-            call!(LLVMGetAttributesAtIndex(self.raw, index, raw.as_mut_ptr()));
+            call!(LLVMGetAttributesAtIndex(
+                self.raw(),
+                index,
+                raw.as_mut_ptr()
+            ));
         }
         raw.into_iter().map(Attribute::new).collect()
     }
@@ -173,9 +181,9 @@ impl<'c> Value<'c> {
             return None;
         }
         Attribute::maybe(if self.attributes_of_call() {
-            call!(LLVMGetCallSiteEnumAttribute(self.raw, index, number))
+            call!(LLVMGetCallSiteEnumAttribute(self.raw(), index, number))
         } else {
-            call!(LLVMGetEnumAttributeAtIndex(self.raw, index, number))
+            call!(LLVMGetEnumAttributeAtIndex(self.raw(), index, number))
         })
     }
 
@@ -205,14 +213,14 @@ impl<'c> Value<'c> {
         let index = place.number();
         let raw = if self.attributes_of_call() {
             call!(LLVMGetCallSiteStringAttribute(
-                self.raw,
+                self.raw(),
                 index,
                 text(key),
                 key.len() as u32
             ))
         } else {
             call!(LLVMGetStringAttributeAtIndex(
-                self.raw,
+                self.raw(),
                 index,
                 text(key),
                 key.len() as u32
@@ -228,9 +236,9 @@ impl<'c> Value<'c> {
     pub fn add_attribute(self, place: Place, attribute: Attribute<'c>) -> Value<'c> {
         let index = place.number();
         if self.attributes_of_call() {
-            call!(LLVMAddCallSiteAttribute(self.raw, index, attribute.raw));
+            call!(LLVMAddCallSiteAttribute(self.raw(), index, attribute.raw));
         } else {
-            call!(LLVMAddAttributeAtIndex(self.raw, index, attribute.raw));
+            call!(LLVMAddAttributeAtIndex(self.raw(), index, attribute.raw));
         }
         self
     }
@@ -256,9 +264,9 @@ impl<'c> Value<'c> {
             return;
         }
         if self.attributes_of_call() {
-            call!(LLVMRemoveCallSiteEnumAttribute(self.raw, index, number));
+            call!(LLVMRemoveCallSiteEnumAttribute(self.raw(), index, number));
         } else {
-            call!(LLVMRemoveEnumAttributeAtIndex(self.raw, index, number));
+            call!(LLVMRemoveEnumAttributeAtIndex(self.raw(), index, number));
         }
     }
 
@@ -267,14 +275,14 @@ impl<'c> Value<'c> {
         let index = place.number();
         if self.attributes_of_call() {
             call!(LLVMRemoveCallSiteStringAttribute(
-                self.raw,
+                self.raw(),
                 index,
                 text(key),
                 key.len() as u32
             ));
         } else {
             call!(LLVMRemoveStringAttributeAtIndex(
-                self.raw,
+                self.raw(),
                 index,
                 text(key),
                 key.len() as u32

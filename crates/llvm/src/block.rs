@@ -3,16 +3,17 @@
 use std::fmt;
 
 use crate::context::{Context, Of, copy_terminated, terminated};
+use crate::handle::Handle;
 use crate::module::chain;
 use crate::opcode::Opcode;
-use crate::sys::{BlockRef, call};
+use crate::sys::{BlockRef, OpaqueBasicBlock, call};
 use crate::value::{Value, ValueKind};
 
 /// A basic block.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Block<'c> {
-    pub(crate) raw: BlockRef,
-    pub(crate) context: Of<'c>,
+    handle: Handle<OpaqueBasicBlock>,
+    context: Of<'c>,
 }
 
 impl Context {
@@ -26,7 +27,7 @@ impl Context {
         let name = terminated(name);
         Block::new(call!(LLVMAppendBasicBlockInContext(
             self.raw,
-            function.raw,
+            function.raw(),
             name.as_ptr()
         )))
     }
@@ -36,7 +37,7 @@ impl Context {
         let name = terminated(name);
         Block::new(call!(LLVMInsertBasicBlockInContext(
             self.raw,
-            before.raw,
+            before.raw(),
             name.as_ptr()
         )))
     }
@@ -44,36 +45,41 @@ impl Context {
 
 impl<'c> Block<'c> {
     pub(crate) fn new(raw: BlockRef) -> Block<'c> {
-        debug_assert!(!raw.is_null());
         Block {
-            raw,
+            handle: Handle::new(raw),
             context: Of::default(),
         }
     }
 
+    /// Its address, if it is still there.
+    #[track_caller]
+    pub(crate) fn raw(self) -> BlockRef {
+        self.handle.get()
+    }
+
     /// A number that is the same for equal handles.
     pub fn address(self) -> usize {
-        self.raw as usize
+        self.handle.number()
     }
 
     /// The block as an operand.
     pub fn as_value(self) -> Value<'c> {
-        Value::new(call!(LLVMBasicBlockAsValue(self.raw)))
+        Value::new(call!(LLVMBasicBlockAsValue(self.raw())))
     }
 
     /// The function that holds it.
     pub fn function(self) -> Value<'c> {
-        Value::new(call!(LLVMGetBasicBlockParent(self.raw)))
+        Value::new(call!(LLVMGetBasicBlockParent(self.raw())))
     }
 
     /// Its name; empty if it has none.
     pub fn name(self) -> String {
-        copy_terminated(call!(LLVMGetBasicBlockName(self.raw)))
+        copy_terminated(call!(LLVMGetBasicBlockName(self.raw())))
     }
 
     /// The instruction at its end. None while it is being built.
     pub fn terminator(self) -> Option<Value<'c>> {
-        Value::maybe(call!(LLVMGetBasicBlockTerminator(self.raw)))
+        Value::maybe(call!(LLVMGetBasicBlockTerminator(self.raw())))
     }
 
     /// The blocks that control may go to from here.
@@ -93,14 +99,14 @@ impl<'c> Block<'c> {
 
     /// The instructions. The current one may be erased while walking.
     pub fn instructions(self) -> impl Iterator<Item = Value<'c>> + use<'c> {
-        chain(call!(LLVMGetFirstInstruction(self.raw)), |instruction| {
+        chain(call!(LLVMGetFirstInstruction(self.raw())), |instruction| {
             call!(LLVMGetNextInstruction(instruction))
         })
     }
 
     /// The first instruction.
     pub fn first_instruction(self) -> Option<Value<'c>> {
-        Value::maybe(call!(LLVMGetFirstInstruction(self.raw)))
+        Value::maybe(call!(LLVMGetFirstInstruction(self.raw())))
     }
 
     /// The first instruction that is not a phi.
@@ -111,12 +117,7 @@ impl<'c> Block<'c> {
 
     /// Moves it behind another block of the same function.
     pub fn move_after(self, other: Block<'c>) {
-        call!(LLVMMoveBasicBlockAfter(self.raw, other.raw));
-    }
-
-    /// Deletes it with its instructions. Nobody may use it or them any more, and no handle of it may be used afterwards.
-    pub fn erase(self) {
-        call!(LLVMDeleteBasicBlock(self.raw));
+        call!(LLVMMoveBasicBlockAfter(self.raw(), other.raw()));
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! LLVM folds operations on constants while building, so what comes back need not be an instruction; the setters of flags do nothing then.
 
+use std::cell::Cell;
+
 use crate::OperandBundle;
 use crate::block::Block;
 use crate::context::{Context, text};
@@ -15,6 +17,14 @@ use crate::value::Value;
 pub struct Builder<'c> {
     raw: BuilderRef,
     context: &'c Context,
+    place: Cell<Option<Place<'c>>>,
+}
+
+/// Where a builder goes on.
+#[derive(Clone, Copy)]
+enum Place<'c> {
+    End(Block<'c>),
+    Before(Value<'c>),
 }
 
 impl Drop for Builder<'_> {
@@ -31,12 +41,13 @@ impl Context {
         Builder {
             raw: call!(LLVMCreateBuilderInContext(self.raw)),
             context: self,
+            place: Cell::default(),
         }
     }
 }
 
 fn raw_of(values: &[Value<'_>]) -> Vec<ValueRef> {
-    values.iter().map(|value| value.raw).collect()
+    values.iter().map(|value| value.raw()).collect()
 }
 
 impl<'c> Builder<'c> {
@@ -45,9 +56,21 @@ impl<'c> Builder<'c> {
         self.context
     }
 
+    /// Its address, if the place where it goes on is still there.
+    #[track_caller]
+    fn raw(&self) -> BuilderRef {
+        match self.place.get() {
+            Some(Place::End(block)) => drop(block.raw()),
+            Some(Place::Before(instruction)) => drop(instruction.raw()),
+            None => {}
+        }
+        self.raw
+    }
+
     /// Goes on at the end of a block.
     pub fn at_end(&self, block: Block<'c>) {
-        call!(LLVMPositionBuilderAtEnd(self.raw, block.raw));
+        call!(LLVMPositionBuilderAtEnd(self.raw, block.raw()));
+        self.place.set(Some(Place::End(block)));
     }
 
     /// Goes on before an instruction.
@@ -58,32 +81,33 @@ impl<'c> Builder<'c> {
         );
         // What takes the place of a terminator takes over its debug records: there can be none behind the end of a block.
         match instruction.is_terminator() {
-            true => call!(LLVMPositionBuilderBefore(self.raw, instruction.raw)),
+            true => call!(LLVMPositionBuilderBefore(self.raw, instruction.raw())),
             false => call!(LLVMPositionBuilderBeforeInstrAndDbgRecords(
                 self.raw,
-                instruction.raw
+                instruction.raw()
             )),
         }
+        self.place.set(Some(Place::Before(instruction)));
     }
 
     /// The block that is being built.
     pub fn block(&self) -> Block<'c> {
-        Block::new(call!(LLVMGetInsertBlock(self.raw)))
+        Block::new(call!(LLVMGetInsertBlock(self.raw())))
     }
 
     /// The debug location of what is built from now on.
     pub fn set_location(&self, location: Option<Metadata<'c>>) {
         call!(LLVMSetCurrentDebugLocation2(
-            self.raw,
-            location.map_or(std::ptr::null_mut(), |metadata| metadata.raw)
+            self.raw(),
+            location.map_or(std::ptr::null_mut(), |metadata| metadata.raw())
         ));
     }
 
     /// Inserts an instruction that has no place.
     pub fn insert(&self, instruction: Value<'c>) -> Value<'c> {
         call!(LLVMInsertIntoBuilderWithName(
-            self.raw,
-            instruction.raw,
+            self.raw(),
+            instruction.raw(),
             UNNAMED
         ));
         instruction
@@ -91,17 +115,17 @@ impl<'c> Builder<'c> {
 
     /// `ret void`.
     pub fn return_nothing(&self) -> Value<'c> {
-        Value::new(call!(LLVMBuildRetVoid(self.raw)))
+        Value::new(call!(LLVMBuildRetVoid(self.raw())))
     }
 
     /// `ret`.
     pub fn return_value(&self, value: Value<'c>) -> Value<'c> {
-        Value::new(call!(LLVMBuildRet(self.raw, value.raw)))
+        Value::new(call!(LLVMBuildRet(self.raw(), value.raw())))
     }
 
     /// `br`.
     pub fn branch(&self, to: Block<'c>) -> Value<'c> {
-        Value::new(call!(LLVMBuildBr(self.raw, to.raw)))
+        Value::new(call!(LLVMBuildBr(self.raw(), to.raw())))
     }
 
     /// `br` on a condition.
@@ -112,10 +136,10 @@ impl<'c> Builder<'c> {
         otherwise: Block<'c>,
     ) -> Value<'c> {
         Value::new(call!(LLVMBuildCondBr(
-            self.raw,
-            condition.raw,
-            then.raw,
-            otherwise.raw
+            self.raw(),
+            condition.raw(),
+            then.raw(),
+            otherwise.raw()
         )))
     }
 
@@ -127,31 +151,31 @@ impl<'c> Builder<'c> {
         cases: &[(Value<'c>, Block<'c>)],
     ) -> Value<'c> {
         let switch = Value::new(call!(LLVMBuildSwitch(
-            self.raw,
-            on.raw,
-            default.raw,
+            self.raw(),
+            on.raw(),
+            default.raw(),
             cases.len() as u32
         )));
         for (constant, block) in cases {
-            call!(LLVMAddCase(switch.raw, constant.raw, block.raw));
+            call!(LLVMAddCase(switch.raw(), constant.raw(), block.raw()));
         }
         switch
     }
 
     /// `unreachable`.
     pub fn unreachable(&self) -> Value<'c> {
-        Value::new(call!(LLVMBuildUnreachable(self.raw)))
+        Value::new(call!(LLVMBuildUnreachable(self.raw())))
     }
 
     /// `resume`.
     pub fn resume(&self, value: Value<'c>) -> Value<'c> {
-        Value::new(call!(LLVMBuildResume(self.raw, value.raw)))
+        Value::new(call!(LLVMBuildResume(self.raw(), value.raw())))
     }
 
     /// `landingpad`, without clauses.
     pub fn landing_pad(&self, of: Type<'c>) -> Value<'c> {
         Value::new(call!(LLVMBuildLandingPad(
-            self.raw,
+            self.raw(),
             of.raw,
             std::ptr::null_mut(),
             0,
@@ -168,9 +192,9 @@ impl<'c> Builder<'c> {
     ) -> Value<'c> {
         let mut raw = raw_of(arguments);
         Value::new(call!(LLVMBuildCall2(
-            self.raw,
+            self.raw(),
             function_type.raw,
-            called.raw,
+            called.raw(),
             raw.as_mut_ptr(),
             raw.len() as u32,
             UNNAMED
@@ -204,9 +228,9 @@ impl<'c> Builder<'c> {
             })
             .collect();
         let built = call!(LLVMBuildCallWithOperandBundles(
-            self.raw,
+            self.raw(),
             function_type.raw,
-            called.raw,
+            called.raw(),
             raw.as_mut_ptr(),
             raw.len() as u32,
             raw_bundles.as_mut_ptr(),
@@ -230,13 +254,13 @@ impl<'c> Builder<'c> {
     ) -> Value<'c> {
         let mut raw = raw_of(arguments);
         Value::new(call!(LLVMBuildInvoke2(
-            self.raw,
+            self.raw(),
             function_type.raw,
-            called.raw,
+            called.raw(),
             raw.as_mut_ptr(),
             raw.len() as u32,
-            normal.raw,
-            unwind.raw,
+            normal.raw(),
+            unwind.raw(),
             UNNAMED
         )))
     }
@@ -244,35 +268,35 @@ impl<'c> Builder<'c> {
     /// An operation with two operands: `Opcode::Add`, `Opcode::FMul`, ….
     pub fn binary(&self, opcode: Opcode, left: Value<'c>, right: Value<'c>) -> Value<'c> {
         Value::new(call!(LLVMBuildBinOp(
-            self.raw,
+            self.raw(),
             opcode as i32,
-            left.raw,
-            right.raw,
+            left.raw(),
+            right.raw(),
             UNNAMED
         )))
     }
 
     /// `fneg`.
     pub fn negate_float(&self, value: Value<'c>) -> Value<'c> {
-        Value::new(call!(LLVMBuildFNeg(self.raw, value.raw, UNNAMED)))
+        Value::new(call!(LLVMBuildFNeg(self.raw(), value.raw(), UNNAMED)))
     }
 
     /// `sub 0, value`.
     pub fn negate(&self, value: Value<'c>) -> Value<'c> {
-        Value::new(call!(LLVMBuildNeg(self.raw, value.raw, UNNAMED)))
+        Value::new(call!(LLVMBuildNeg(self.raw(), value.raw(), UNNAMED)))
     }
 
     /// `xor value, -1`.
     pub fn not(&self, value: Value<'c>) -> Value<'c> {
-        Value::new(call!(LLVMBuildNot(self.raw, value.raw, UNNAMED)))
+        Value::new(call!(LLVMBuildNot(self.raw(), value.raw(), UNNAMED)))
     }
 
     /// A conversion: `Opcode::ZExt`, `Opcode::FPTrunc`, `Opcode::BitCast`, ….
     pub fn cast(&self, opcode: Opcode, value: Value<'c>, to: Type<'c>) -> Value<'c> {
         Value::new(call!(LLVMBuildCast(
-            self.raw,
+            self.raw(),
             opcode as i32,
-            value.raw,
+            value.raw(),
             to.raw,
             UNNAMED
         )))
@@ -286,10 +310,10 @@ impl<'c> Builder<'c> {
         right: Value<'c>,
     ) -> Value<'c> {
         Value::new(call!(LLVMBuildICmp(
-            self.raw,
+            self.raw(),
             predicate as i32,
-            left.raw,
-            right.raw,
+            left.raw(),
+            right.raw(),
             UNNAMED
         )))
     }
@@ -302,55 +326,63 @@ impl<'c> Builder<'c> {
         right: Value<'c>,
     ) -> Value<'c> {
         Value::new(call!(LLVMBuildFCmp(
-            self.raw,
+            self.raw(),
             predicate as i32,
-            left.raw,
-            right.raw,
+            left.raw(),
+            right.raw(),
             UNNAMED
         )))
     }
 
     /// `phi`, without incoming values.
     pub fn phi(&self, of: Type<'c>) -> Value<'c> {
-        Value::new(call!(LLVMBuildPhi(self.raw, of.raw, UNNAMED)))
+        Value::new(call!(LLVMBuildPhi(self.raw(), of.raw, UNNAMED)))
     }
 
     /// `select`.
     pub fn select(&self, condition: Value<'c>, then: Value<'c>, otherwise: Value<'c>) -> Value<'c> {
         Value::new(call!(LLVMBuildSelect(
-            self.raw,
-            condition.raw,
-            then.raw,
-            otherwise.raw,
+            self.raw(),
+            condition.raw(),
+            then.raw(),
+            otherwise.raw(),
             UNNAMED
         )))
     }
 
     /// `freeze`.
     pub fn freeze(&self, value: Value<'c>) -> Value<'c> {
-        Value::new(call!(LLVMBuildFreeze(self.raw, value.raw, UNNAMED)))
+        Value::new(call!(LLVMBuildFreeze(self.raw(), value.raw(), UNNAMED)))
     }
 
     /// `alloca`.
     pub fn alloca(&self, of: Type<'c>) -> Value<'c> {
-        Value::new(call!(LLVMBuildAlloca(self.raw, of.raw, UNNAMED)))
+        Value::new(call!(LLVMBuildAlloca(self.raw(), of.raw, UNNAMED)))
     }
 
     /// `alloca` of several.
     pub fn alloca_array(&self, of: Type<'c>, count: Value<'c>) -> Value<'c> {
         Value::new(call!(LLVMBuildArrayAlloca(
-            self.raw, of.raw, count.raw, UNNAMED
+            self.raw(),
+            of.raw,
+            count.raw(),
+            UNNAMED
         )))
     }
 
     /// `load`, with the alignment of the type.
     pub fn load(&self, of: Type<'c>, from: Value<'c>) -> Value<'c> {
-        Value::new(call!(LLVMBuildLoad2(self.raw, of.raw, from.raw, UNNAMED)))
+        Value::new(call!(LLVMBuildLoad2(
+            self.raw(),
+            of.raw,
+            from.raw(),
+            UNNAMED
+        )))
     }
 
     /// `store`, with the alignment of the type.
     pub fn store(&self, value: Value<'c>, to: Value<'c>) -> Value<'c> {
-        Value::new(call!(LLVMBuildStore(self.raw, value.raw, to.raw)))
+        Value::new(call!(LLVMBuildStore(self.raw(), value.raw(), to.raw())))
     }
 
     /// `getelementptr`.
@@ -363,9 +395,9 @@ impl<'c> Builder<'c> {
     ) -> Value<'c> {
         let mut raw = raw_of(indices);
         Value::new(call!(LLVMBuildGEPWithNoWrapFlags(
-            self.raw,
+            self.raw(),
             source.raw,
-            base.raw,
+            base.raw(),
             raw.as_mut_ptr(),
             raw.len() as u32,
             UNNAMED,
@@ -387,7 +419,11 @@ impl<'c> Builder<'c> {
         alignment: u32,
     ) -> Value<'c> {
         Value::new(call!(LLVMBuildMemSet(
-            self.raw, to.raw, byte.raw, length.raw, alignment
+            self.raw(),
+            to.raw(),
+            byte.raw(),
+            length.raw(),
+            alignment
         )))
     }
 
@@ -401,12 +437,12 @@ impl<'c> Builder<'c> {
         length: Value<'c>,
     ) -> Value<'c> {
         Value::new(call!(LLVMBuildMemCpy(
-            self.raw,
-            to.raw,
+            self.raw(),
+            to.raw(),
             to_alignment,
-            from.raw,
+            from.raw(),
             from_alignment,
-            length.raw
+            length.raw()
         )))
     }
 
@@ -420,19 +456,22 @@ impl<'c> Builder<'c> {
         length: Value<'c>,
     ) -> Value<'c> {
         Value::new(call!(LLVMBuildMemMove(
-            self.raw,
-            to.raw,
+            self.raw(),
+            to.raw(),
             to_alignment,
-            from.raw,
+            from.raw(),
             from_alignment,
-            length.raw
+            length.raw()
         )))
     }
 
     /// `extractelement`.
     pub fn extract_element(&self, vector: Value<'c>, index: Value<'c>) -> Value<'c> {
         Value::new(call!(LLVMBuildExtractElement(
-            self.raw, vector.raw, index.raw, UNNAMED
+            self.raw(),
+            vector.raw(),
+            index.raw(),
+            UNNAMED
         )))
     }
 
@@ -444,10 +483,10 @@ impl<'c> Builder<'c> {
         index: Value<'c>,
     ) -> Value<'c> {
         Value::new(call!(LLVMBuildInsertElement(
-            self.raw,
-            vector.raw,
-            element.raw,
-            index.raw,
+            self.raw(),
+            vector.raw(),
+            element.raw(),
+            index.raw(),
             UNNAMED
         )))
     }
@@ -455,15 +494,19 @@ impl<'c> Builder<'c> {
     /// `shufflevector`; the mask is a constant vector of `i32`.
     pub fn shuffle(&self, left: Value<'c>, right: Value<'c>, mask: Value<'c>) -> Value<'c> {
         Value::new(call!(LLVMBuildShuffleVector(
-            self.raw, left.raw, right.raw, mask.raw, UNNAMED
+            self.raw(),
+            left.raw(),
+            right.raw(),
+            mask.raw(),
+            UNNAMED
         )))
     }
 
     /// `extractvalue`.
     pub fn extract_value(&self, aggregate: Value<'c>, index: u32) -> Value<'c> {
         Value::new(call!(LLVMBuildExtractValue(
-            self.raw,
-            aggregate.raw,
+            self.raw(),
+            aggregate.raw(),
             index,
             UNNAMED
         )))
@@ -472,9 +515,9 @@ impl<'c> Builder<'c> {
     /// `insertvalue`.
     pub fn insert_value(&self, aggregate: Value<'c>, element: Value<'c>, index: u32) -> Value<'c> {
         Value::new(call!(LLVMBuildInsertValue(
-            self.raw,
-            aggregate.raw,
-            element.raw,
+            self.raw(),
+            aggregate.raw(),
+            element.raw(),
             index,
             UNNAMED
         )))
@@ -482,7 +525,12 @@ impl<'c> Builder<'c> {
 
     /// `fence`.
     pub fn fence(&self, ordering: Ordering) -> Value<'c> {
-        Value::new(call!(LLVMBuildFence(self.raw, ordering as i32, 0, UNNAMED)))
+        Value::new(call!(LLVMBuildFence(
+            self.raw(),
+            ordering as i32,
+            0,
+            UNNAMED
+        )))
     }
 
     /// `atomicrmw`.
@@ -494,10 +542,10 @@ impl<'c> Builder<'c> {
         ordering: Ordering,
     ) -> Value<'c> {
         Value::new(call!(LLVMBuildAtomicRMW(
-            self.raw,
+            self.raw(),
             operation as i32,
-            to.raw,
-            value.raw,
+            to.raw(),
+            value.raw(),
             ordering as i32,
             0
         )))

@@ -70,7 +70,7 @@ impl<'c> Type<'c> {
 }
 
 fn raw_of(values: &[Value<'_>]) -> Vec<ValueRef> {
-    values.iter().map(|value| value.raw).collect()
+    values.iter().map(|value| value.raw()).collect()
 }
 
 impl Context {
@@ -112,7 +112,7 @@ impl<'c> Value<'c> {
     pub fn as_signed(self) -> Option<i128> {
         let width = self.constant_width()?;
         if width <= 64 {
-            return Some(i128::from(call!(LLVMConstIntGetSExtValue(self.raw))));
+            return Some(i128::from(call!(LLVMConstIntGetSExtValue(self.raw()))));
         }
         let bits = self.wide_bits(width)?;
         Some((bits << (128 - width)) as i128 >> (128 - width))
@@ -122,7 +122,7 @@ impl<'c> Value<'c> {
     pub fn as_unsigned(self) -> Option<u64> {
         let width = self.constant_width()?;
         if width <= 64 {
-            return Some(call!(LLVMConstIntGetZExtValue(self.raw)));
+            return Some(call!(LLVMConstIntGetZExtValue(self.raw())));
         }
         u64::try_from(self.wide_bits(width)?).ok()
     }
@@ -131,7 +131,7 @@ impl<'c> Value<'c> {
     pub fn as_bits(self) -> Option<u128> {
         let width = self.constant_width()?;
         if width <= 64 {
-            Some(u128::from(call!(LLVMConstIntGetZExtValue(self.raw))))
+            Some(u128::from(call!(LLVMConstIntGetZExtValue(self.raw()))))
         } else {
             self.wide_bits(width)
         }
@@ -185,13 +185,13 @@ impl<'c> Value<'c> {
             return None;
         }
         let mut loses = 0;
-        let value = call!(LLVMConstRealGetDouble(self.raw, &mut loses));
+        let value = call!(LLVMConstRealGetDouble(self.raw(), &mut loses));
         (loses == 0 || value.is_nan()).then_some(value)
     }
 
     /// Whether it is zero, null, or an aggregate of them.
     pub fn is_zero(self) -> bool {
-        call!(LLVMIsNull(self.raw)) != 0
+        call!(LLVMIsNull(self.raw())) != 0
     }
 
     /// Whether it is `undef` or `poison`.
@@ -208,7 +208,7 @@ impl<'c> Value<'c> {
             return None;
         }
         let mut length = 0;
-        let start = call!(LLVMGetRawDataValues(self.raw, &mut length));
+        let start = call!(LLVMGetRawDataValues(self.raw(), &mut length));
         Some(copy_bytes(start, length))
     }
 
@@ -217,7 +217,7 @@ impl<'c> Value<'c> {
         if !self.is_constant() || self.is_global() {
             return None;
         }
-        Value::maybe(call!(LLVMGetAggregateElement(self.raw, index)))
+        Value::maybe(call!(LLVMGetAggregateElement(self.raw(), index)))
     }
 
     /// `getelementptr` on constants.
@@ -230,7 +230,7 @@ impl<'c> Value<'c> {
         let mut raw = raw_of(indices);
         Value::new(call!(LLVMConstGEPWithNoWrapFlags(
             source.raw,
-            self.raw,
+            self.raw(),
             raw.as_mut_ptr(),
             raw.len() as u32,
             flags.0
@@ -239,11 +239,11 @@ impl<'c> Value<'c> {
 
     /// `ptrtoint` on constants.
     pub fn constant_to_integer(self, integer: Type<'c>) -> Value<'c> {
-        Value::new(call!(LLVMConstPtrToInt(self.raw, integer.raw)))
+        Value::new(call!(LLVMConstPtrToInt(self.raw(), integer.raw)))
     }
 
     /// `inttoptr` on constants.
     pub fn constant_to_pointer(self, pointer: Type<'c>) -> Value<'c> {
-        Value::new(call!(LLVMConstIntToPtr(self.raw, pointer.raw)))
+        Value::new(call!(LLVMConstIntToPtr(self.raw(), pointer.raw)))
     }
 }

@@ -1,17 +1,17 @@
 //! A context: the owner of types, constants, metadata and modules.
 //!
 //! Every other handle (`Module<'c>`, `Type<'c>`, `Value<'c>`, …) is a copyable pointer whose lifetime is that of the context. Modules belong to the context and are
-//! freed with it, so a handle never outlives what it points to, *except* through the functions that destroy something on purpose: `Module::dispose`, `Module::link`
-//! (of its source), `Value::erase`, `Block::erase`. After these no handle of what was destroyed may be used; that rule is the caller's.
+//! freed with it, so a handle never outlives what it points to, unless that is deleted on purpose: then using it panics (`handle.rs`).
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::marker::PhantomData;
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
+use crate::examine::find_difference;
 use crate::metadata::ForeignLines;
-use crate::sys::{self, ContextRef, DiagnosticInfoRef, ModuleRef, OwnedText, Text, call};
+use crate::sys::{self, Api, ContextRef, DiagnosticInfoRef, ModuleRef, OwnedText, Text, call};
 use crate::toolchain::{LoadError, Toolchain};
 
 /// See the file's head.
@@ -34,8 +34,24 @@ pub struct Diagnostic {
 }
 
 /// Loads LLVM from the toolchain with this sysroot (what `rustc --print sysroot` says). Does nothing if LLVM is loaded already.
+///
+/// # Errors
+/// If there is none, or one that this binding does not fit.
 pub fn load(sysroot: &Path) -> Result<(), LoadError> {
-    sys::load(Toolchain::at(sysroot)?).map(drop)
+    examined(sys::load(Toolchain::at(sysroot)?)?)
+}
+
+/// Looks once at an LLVM that is newer than this binding.
+fn examined(api: &'static Api) -> Result<(), LoadError> {
+    static DIFFERENCE: OnceLock<Option<String>> = OnceLock::new();
+    if api.is_known {
+        return Ok(());
+    }
+    crate::target::initialise()?;
+    match DIFFERENCE.get_or_init(|| find_difference(&Context::create())) {
+        None => Ok(()),
+        found => Err(api.version.too_new(&api.toolchain, found.clone())),
+    }
 }
 
 /// The toolchain whose LLVM is loaded.
@@ -46,10 +62,16 @@ pub fn loaded_toolchain() -> Option<&'static Toolchain> {
 impl Context {
     /// A new context. Loads LLVM from the toolchain of the environment unless [`load`] was called before.
     pub fn new() -> Result<Context, LoadError> {
-        if sys::loaded().is_none() {
-            sys::load(Toolchain::of_environment()?)?;
-        }
+        let api = match sys::loaded() {
+            Some(api) => api,
+            None => sys::load(Toolchain::of_environment()?)?,
+        };
+        examined(api)?;
         crate::target::initialise()?;
+        Ok(Context::create())
+    }
+
+    fn create() -> Context {
         let raw = call!(LLVMContextCreate());
         let diagnostics = Box::new(Mutex::new(Vec::new()));
         let place: *const Mutex<Vec<Diagnostic>> = &*diagnostics;
@@ -58,12 +80,12 @@ impl Context {
             Some(collect),
             place.cast_mut().cast()
         ));
-        Ok(Context {
+        Context {
             raw,
             modules: RefCell::default(),
             diagnostics,
             foreign_lines: RefCell::default(),
-        })
+        }
     }
 
     /// Takes the messages that LLVM has reported since the last call.

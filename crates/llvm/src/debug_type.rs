@@ -40,7 +40,7 @@ const NAMESPACE: u32 = 20;
 const TEMPLATE_TYPE: u32 = 22;
 
 fn kind_of(metadata: Metadata<'_>) -> u32 {
-    call!(LLVMGetMetadataKind(metadata.raw))
+    call!(LLVMGetMetadataKind(metadata.raw()))
 }
 
 impl<'c> DebugType<'c> {
@@ -52,7 +52,7 @@ impl<'c> DebugType<'c> {
 
     /// What it is.
     pub fn kind(self) -> DebugKind {
-        match (kind_of(self.0), call!(LLVMGetDINodeTag(self.0.raw))) {
+        match (kind_of(self.0), call!(LLVMGetDINodeTag(self.0.raw()))) {
             (BASIC, _) => DebugKind::Basic,
             (COMPOSITE, 0x01) => DebugKind::Array,
             (COMPOSITE, 0x13) => DebugKind::Structure,
@@ -67,23 +67,23 @@ impl<'c> DebugType<'c> {
     /// Its name, without the modules that it is in.
     pub fn name(self) -> String {
         let mut length = 0;
-        let start = call!(LLVMDITypeGetName(self.0.raw, &mut length));
+        let start = call!(LLVMDITypeGetName(self.0.raw(), &mut length));
         copy_text(start, length)
     }
 
     /// Its size in bytes.
     pub fn size(self) -> u64 {
-        call!(LLVMDITypeGetSizeInBits(self.0.raw)) / 8
+        call!(LLVMDITypeGetSizeInBits(self.0.raw())) / 8
     }
 
     /// Its alignment in bytes; 0 if it is not told.
     pub fn alignment(self) -> u64 {
-        u64::from(call!(LLVMDITypeGetAlignInBits(self.0.raw))) / 8
+        u64::from(call!(LLVMDITypeGetAlignInBits(self.0.raw()))) / 8
     }
 
     /// Where a member is, in bytes.
     pub fn offset(self) -> u64 {
-        call!(LLVMDITypeGetOffsetInBits(self.0.raw)) / 8
+        call!(LLVMDITypeGetOffsetInBits(self.0.raw())) / 8
     }
 
     /// The modules that it is in, outermost first.

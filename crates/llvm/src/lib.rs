@@ -3,8 +3,8 @@
 //! # The binding in one page
 //!
 //! LLVM is loaded once per process: `load(sysroot)?`, or by the first `Context::new()?` from `RUSTC`/`rustc`. A [`Context`] owns everything. All other handles are `Copy`, carry its
-//! lifetime `'c`, compare by identity and hash: [`Module`], [`Type`], [`Value`], [`Block`], [`Metadata`], [`Attribute`]. What destroys (`Module::dispose`, the source of
-//! `Module::link`, `Value::erase`, `Block::erase`, passes that delete) leaves handles that must not be used again; nothing else can dangle. An accessor asked of the wrong kind of value panics.
+//! lifetime `'c`, compare by identity and hash: [`Module`], [`Type`], [`Value`], [`Block`], [`Metadata`], [`Attribute`]. A handle of something that was deleted (`Module::dispose`, the source of
+//! `Module::link`, `Value::erase`, `Value::erase_blocks`, passes) panics when it is used; `handle.rs` says how that is known. An accessor asked of the wrong kind of value panics, too.
 //!
 //! | wanted | call |
 //! |---|---|
@@ -35,7 +35,9 @@ pub mod compile;
 mod constant;
 mod context;
 mod debug_type;
+mod examine;
 mod global;
+mod handle;
 mod instruction;
 pub mod jit;
 mod metadata;
@@ -65,6 +67,6 @@ pub use target::{
     CodeModel, CodegenLevel, DataLayout, RelocationModel, TargetDescription, TargetMachine,
     host_triple,
 };
-pub use toolchain::{LoadError, Toolchain};
+pub use toolchain::{KNOWN_MAJOR, LoadError, Toolchain, Version};
 pub use types::{Type, TypeKind};
 pub use value::{Value, ValueKind};

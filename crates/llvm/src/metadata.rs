@@ -6,13 +6,15 @@ use std::fmt;
 use crate::context::{Context, copy_text, take_text, text};
 use crate::module::Module;
 use crate::sys::{MetadataRef, ValueRef, call};
-use crate::value::{Value, ValueKind};
+use crate::value::Value;
 
 /// A node, a string, or a constant wrapped as metadata.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Metadata<'c> {
-    pub(crate) raw: MetadataRef,
+    raw: MetadataRef,
     pub(crate) owner: &'c Context,
+    /// What it wraps, which it goes with.
+    constant: Option<Value<'c>>,
 }
 
 /// A place in the source.
@@ -59,7 +61,36 @@ pub(crate) type ForeignLines = HashMap<LineOfFunction, Option<(String, String)>>
 
 impl<'c> Metadata<'c> {
     pub(crate) fn of(owner: &'c Context, raw: MetadataRef) -> Option<Metadata<'c>> {
-        (!raw.is_null()).then_some(Metadata { raw, owner })
+        const CONSTANT: u32 = 1;
+        if raw.is_null() {
+            return None;
+        }
+        let found = Metadata::node_at(owner, raw);
+        if call!(LLVMGetMetadataKind(raw)) != CONSTANT {
+            return Some(found);
+        }
+        // The C interface unwraps constants only as operands of a node.
+        let wrapper = Metadata::node(owner, &[Some(found)]);
+        Some(Metadata {
+            constant: wrapper.operand_values().pop().flatten(),
+            ..found
+        })
+    }
+
+    /// A node or a string, which belongs to the context.
+    fn node_at(owner: &'c Context, raw: MetadataRef) -> Metadata<'c> {
+        Metadata {
+            raw,
+            owner,
+            constant: None,
+        }
+    }
+
+    /// Its address, if what it wraps is still there.
+    #[track_caller]
+    pub(crate) fn raw(self) -> MetadataRef {
+        self.constant.map(Value::raw);
+        self.raw
     }
 
     pub(crate) fn of_value(owner: &'c Context, value: ValueRef) -> Option<Metadata<'c>> {
@@ -78,22 +109,13 @@ impl<'c> Metadata<'c> {
     pub fn as_text(self) -> Option<String> {
         let value = self.to_value();
         let mut length = 0;
-        let start = call!(LLVMGetMDString(value.raw, &mut length));
+        let start = call!(LLVMGetMDString(value.raw(), &mut length));
         (!start.is_null()).then(|| copy_text(start, length as usize))
     }
 
     /// The constant, if it wraps one.
     pub fn as_value(self) -> Option<Value<'c>> {
-        const CONSTANT: u32 = 1;
-        if call!(LLVMGetMetadataKind(self.raw)) != CONSTANT {
-            return None;
-        }
-        // The C interface unwraps constants only as operands of a node.
-        Metadata::node(self.owner, &[Some(self)])
-            .operand_values()
-            .into_iter()
-            .next()
-            .flatten()
+        self.constant
     }
 
     /// A node with these operands.
@@ -102,29 +124,26 @@ impl<'c> Metadata<'c> {
             .iter()
             .map(|operand| operand.map_or(std::ptr::null_mut(), |metadata| metadata.raw))
             .collect();
-        Metadata {
-            raw: call!(LLVMMDNodeInContext2(owner.raw, raw.as_mut_ptr(), raw.len())),
-            owner,
-        }
+        let node = call!(LLVMMDNodeInContext2(owner.raw, raw.as_mut_ptr(), raw.len()));
+        Metadata::node_at(owner, node)
     }
 
     /// A string.
     pub fn text(owner: &'c Context, string: &str) -> Metadata<'c> {
-        Metadata {
-            raw: call!(LLVMMDStringInContext2(
-                owner.raw,
-                text(string),
-                string.len()
-            )),
-            owner,
-        }
+        let raw = call!(LLVMMDStringInContext2(
+            owner.raw,
+            text(string),
+            string.len()
+        ));
+        Metadata::node_at(owner, raw)
     }
 
     /// A constant as metadata.
     pub fn constant(owner: &'c Context, value: Value<'c>) -> Metadata<'c> {
         Metadata {
-            raw: call!(LLVMValueAsMetadata(value.raw)),
+            raw: call!(LLVMValueAsMetadata(value.raw())),
             owner,
+            constant: Some(value),
         }
     }
 
@@ -132,10 +151,7 @@ impl<'c> Metadata<'c> {
     pub fn distinct_node(owner: &'c Context, operands: &[Option<Metadata<'c>>]) -> Metadata<'c> {
         // A uniqued node that holds itself is distinct from every other, because no other holds it.
         let temporary = call!(LLVMTemporaryMDNode(owner.raw, std::ptr::null_mut(), 0));
-        let mut all = vec![Some(Metadata {
-            raw: temporary,
-            owner,
-        })];
+        let mut all = vec![Some(Metadata::node_at(owner, temporary))];
         all.extend_from_slice(operands);
         let node = Metadata::node(owner, &all);
         // This also frees the temporary node.
@@ -153,7 +169,7 @@ impl<'c> Metadata<'c> {
 
     /// Whether it is a node with operands.
     pub fn is_node(self) -> bool {
-        !call!(LLVMIsAMDNode(self.to_value().raw)).is_null()
+        !call!(LLVMIsAMDNode(self.to_value().raw())).is_null()
     }
 
     /// The operands of a node as values: constants come as themselves, other metadata wrapped, absent ones as `None`.
@@ -162,9 +178,9 @@ impl<'c> Metadata<'c> {
             return Vec::new();
         }
         let value = self.to_value();
-        let count = call!(LLVMGetMDNodeNumOperands(value.raw)) as usize;
+        let count = call!(LLVMGetMDNodeNumOperands(value.raw())) as usize;
         let mut raw = vec![std::ptr::null_mut(); count];
-        call!(LLVMGetMDNodeOperands(value.raw, raw.as_mut_ptr()));
+        call!(LLVMGetMDNodeOperands(value.raw(), raw.as_mut_ptr()));
         raw.into_iter().map(Value::maybe).collect()
     }
 
@@ -172,7 +188,7 @@ impl<'c> Metadata<'c> {
     pub fn operands(self) -> Vec<Option<Metadata<'c>>> {
         self.operand_values()
             .into_iter()
-            .map(|operand| Metadata::of_value(self.owner, operand?.raw))
+            .map(|operand| Metadata::of_value(self.owner, operand?.raw()))
             .collect()
     }
 
@@ -281,12 +297,12 @@ const LEXICAL_BLOCK_FILE: u32 = 19;
 impl<'c> Value<'c> {
     /// Metadata of an instruction by kind (see `Context::metadata_kind`): `range`, `nonnull`, `noundef`, `alias.scope`, `noalias`, `tbaa`, `llvm.loop`, ….
     pub fn metadata(self, context: &'c Context, kind: &str) -> Option<Metadata<'c>> {
-        if !self.is_instruction() || call!(LLVMHasMetadata(self.raw)) == 0 {
+        if !self.is_instruction() || call!(LLVMHasMetadata(self.raw())) == 0 {
             return None;
         }
         Metadata::of_value(
             context,
-            call!(LLVMGetMetadata(self.raw, context.metadata_kind(kind))),
+            call!(LLVMGetMetadata(self.raw(), context.metadata_kind(kind))),
         )
     }
 
@@ -294,9 +310,9 @@ impl<'c> Value<'c> {
     pub fn set_metadata(self, kind: &str, metadata: Metadata<'c>) -> Value<'c> {
         if self.is_instruction() {
             call!(LLVMSetMetadata(
-                self.raw,
+                self.raw(),
                 metadata.owner.metadata_kind(kind),
-                metadata.to_value().raw
+                metadata.to_value().raw()
             ));
         }
         self
@@ -309,7 +325,8 @@ impl<'c> Value<'c> {
         }
         let mut count = 0;
         let entries = call!(LLVMInstructionGetAllMetadataOtherThanDebugLoc(
-            self.raw, &mut count
+            self.raw(),
+            &mut count
         ));
         let all = (0..count as u32)
             .filter_map(|index| {
@@ -346,14 +363,14 @@ impl<'c> Value<'c> {
         if !self.is_instruction() {
             return None;
         }
-        Metadata::of(context, call!(LLVMInstructionGetDebugLoc(self.raw)))
+        Metadata::of(context, call!(LLVMInstructionGetDebugLoc(self.raw())))
     }
 
     /// Sets or removes it.
     pub fn set_debug_location(self, location: Option<Metadata<'c>>) {
         if self.is_instruction() {
             call!(LLVMInstructionSetDebugLoc(
-                self.raw,
+                self.raw(),
                 location.map_or(std::ptr::null_mut(), |metadata| metadata.raw)
             ));
         }
@@ -374,26 +391,7 @@ impl<'c> Value<'c> {
     pub fn function_place(self, context: &'c Context) -> Option<SourcePlace> {
         let subprogram = self.subprogram(context)?;
         let line = call!(LLVMDISubprogramGetLine(subprogram.raw));
-        let location = Metadata {
-            raw: call!(LLVMDIBuilderCreateDebugLocation(
-                context.raw,
-                line,
-                0,
-                subprogram.raw,
-                std::ptr::null_mut()
-            )),
-            owner: context,
-        };
-        Some(location.place())
-    }
-
-    /// The metadata that an operand of an intrinsic wraps.
-    pub fn as_metadata(self, context: &'c Context) -> Option<Metadata<'c>> {
-        if self.kind() == ValueKind::Metadata {
-            Metadata::of_value(context, self.raw)
-        } else {
-            None
-        }
+        Some(context.debug_location(line, 0, subprogram).place())
     }
 }
 
@@ -432,23 +430,21 @@ impl Context {
         column: u32,
         scope: Metadata<'c>,
     ) -> Metadata<'c> {
-        Metadata {
-            raw: call!(LLVMDIBuilderCreateDebugLocation(
-                self.raw,
-                line,
-                column,
-                scope.raw,
-                std::ptr::null_mut()
-            )),
-            owner: self,
-        }
+        let raw = call!(LLVMDIBuilderCreateDebugLocation(
+            self.raw,
+            line,
+            column,
+            scope.raw,
+            std::ptr::null_mut()
+        ));
+        Metadata::node_at(self, raw)
     }
 }
 
 impl fmt::Debug for Metadata<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&take_text(call!(LLVMPrintValueToString(
-            self.to_value().raw
+            self.to_value().raw()
         ))))
     }
 }

@@ -7,16 +7,17 @@ use thiserror::Error;
 use crate::context::{
     Context, copy_bytes, copy_terminated, copy_text, take_text, terminated, text,
 };
+use crate::handle::{Addresses, Handle};
 use crate::metadata::Metadata;
 use crate::passes::PassOptions;
-use crate::sys::{MemoryBufferRef, ModuleRef, ValueRef, call};
+use crate::sys::{MemoryBufferRef, ModuleRef, OpaqueModule, ValueRef, call};
 use crate::types::Type;
 use crate::value::Value;
 
 /// A module. The context owns it; see there.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Module<'c> {
-    pub(crate) raw: ModuleRef,
+    handle: Handle<OpaqueModule>,
     pub(crate) owner: &'c Context,
 }
 
@@ -132,10 +133,7 @@ impl Context {
 
     fn adopt(&self, module: ModuleRef) -> Module<'_> {
         self.modules.borrow_mut().push(module);
-        Module {
-            raw: module,
-            owner: self,
-        }
+        Module::new(self, module)
     }
 
     fn forget(&self, module: ModuleRef) {
@@ -163,6 +161,27 @@ pub(crate) fn take_buffer(buffer: MemoryBufferRef) -> Vec<u8> {
 }
 
 impl<'c> Module<'c> {
+    pub(crate) fn new(owner: &'c Context, raw: ModuleRef) -> Module<'c> {
+        Module {
+            handle: Handle::new(raw),
+            owner,
+        }
+    }
+
+    /// Its address, if it is still there.
+    #[track_caller]
+    pub(crate) fn raw(self) -> ModuleRef {
+        self.handle.get()
+    }
+
+    /// Does something to it that may delete what is in it.
+    pub(crate) fn changing<R>(self, change: impl FnOnce(ModuleRef) -> R) -> R {
+        let before = Addresses::of_module(self.raw());
+        let result = change(self.raw());
+        before.free_but_for(&Addresses::of_module(self.raw()));
+        result
+    }
+
     /// The context that owns it.
     pub fn context(self) -> &'c Context {
         self.owner
@@ -171,39 +190,54 @@ impl<'c> Module<'c> {
     /// Its name.
     pub fn name(self) -> String {
         let mut length = 0;
-        let start = call!(LLVMGetModuleIdentifier(self.raw, &mut length));
+        let start = call!(LLVMGetModuleIdentifier(self.raw(), &mut length));
         copy_text(start, length)
     }
 
     /// The source file that it was compiled from.
     pub fn source_file(self) -> String {
         let mut length = 0;
-        let start = call!(LLVMGetSourceFileName(self.raw, &mut length));
+        let start = call!(LLVMGetSourceFileName(self.raw(), &mut length));
         copy_text(start, length)
     }
 
     fn named(self, name: &str) -> Module<'c> {
-        call!(LLVMSetModuleIdentifier(self.raw, text(name), name.len()));
+        call!(LLVMSetModuleIdentifier(self.raw(), text(name), name.len()));
         self
     }
 
-    /// Frees it. No handle of it or of anything in it may be used afterwards.
+    /// Frees it, with all that is in it.
     pub fn dispose(self) {
-        self.owner.forget(self.raw);
-        call!(LLVMDisposeModule(self.raw));
+        let (raw, freed) = (self.raw(), Addresses::of_module(self.raw()));
+        self.owner.forget(raw);
+        call!(LLVMDisposeModule(raw));
+        freed.free();
     }
 
     /// A copy in the same context. LLVM's `CloneModule`: names and everything else are the same.
     pub fn duplicate(self) -> Module<'c> {
-        self.owner.adopt(call!(LLVMCloneModule(self.raw)))
+        self.owner.adopt(call!(LLVMCloneModule(self.raw())))
     }
 
     /// Links `source` into this module. The source is gone afterwards, also if this fails.
     /// What is `available_externally` or `linkonce` in the source comes along only if it is referenced.
     pub fn link(self, source: Module<'c>) -> Result<(), LlvmError> {
+        assert!(self != source, "a module is not linked into itself");
         let source_name = source.name();
-        self.owner.forget(source.raw);
-        if call!(LLVMLinkModules2(self.raw, source.raw)) != 0 {
+        let (raw, freed) = (source.raw(), Addresses::of_module(source.raw()));
+        // What both declare or define is one afterwards: one of the two, or a third.
+        let globals = source.functions().chain(source.globals());
+        let names: Vec<String> = globals.chain(source.aliases()).map(Value::name).collect();
+        let shared = || {
+            let symbols = names.iter().filter_map(|name| self.symbol(name));
+            Addresses::of_globals(symbols.map(Value::raw))
+        };
+        let before = shared();
+        self.owner.forget(raw);
+        let failed = call!(LLVMLinkModules2(self.raw(), raw)) != 0;
+        before.free_but_for(&shared());
+        freed.free();
+        if failed {
             return Err(LlvmError::Link {
                 source_name,
                 into: self.name(),
@@ -215,7 +249,7 @@ impl<'c> Module<'c> {
 
     /// Its bitcode.
     pub fn to_bitcode(self) -> Vec<u8> {
-        take_buffer(call!(LLVMWriteBitcodeToMemoryBuffer(self.raw)))
+        take_buffer(call!(LLVMWriteBitcodeToMemoryBuffer(self.raw())))
     }
 
     /// Its bitcode with a summary for ThinLTO, so that a linker optimises it together with other modules that have one: functions are inlined from one into the other.
@@ -241,7 +275,7 @@ impl<'c> Module<'c> {
     pub fn verify(self) -> Result<(), LlvmError> {
         const RETURN_STATUS: i32 = 2;
         let mut message = std::ptr::null_mut();
-        let broken = call!(LLVMVerifyModule(self.raw, RETURN_STATUS, &mut message)) != 0;
+        let broken = call!(LLVMVerifyModule(self.raw(), RETURN_STATUS, &mut message)) != 0;
         let reason = take_text(message);
         if broken {
             Err(LlvmError::Malformed {
@@ -255,37 +289,37 @@ impl<'c> Module<'c> {
 
     /// The data layout, as text.
     pub fn data_layout(self) -> String {
-        copy_terminated(call!(LLVMGetDataLayoutStr(self.raw)))
+        copy_terminated(call!(LLVMGetDataLayoutStr(self.raw())))
     }
 
     /// Sets the data layout.
     pub fn set_data_layout(self, layout: &str) {
         let layout = terminated(layout);
-        call!(LLVMSetDataLayout(self.raw, layout.as_ptr()));
+        call!(LLVMSetDataLayout(self.raw(), layout.as_ptr()));
     }
 
     /// The target triple.
     pub fn triple(self) -> String {
-        copy_terminated(call!(LLVMGetTarget(self.raw)))
+        copy_terminated(call!(LLVMGetTarget(self.raw())))
     }
 
     /// Sets the target triple.
     pub fn set_triple(self, triple: &str) {
         let triple = terminated(triple);
-        call!(LLVMSetTarget(self.raw, triple.as_ptr()));
+        call!(LLVMSetTarget(self.raw(), triple.as_ptr()));
     }
 
     /// The inline assembly at file level.
     pub fn inline_assembly(self) -> String {
         let mut length = 0;
-        let start = call!(LLVMGetModuleInlineAsm(self.raw, &mut length));
+        let start = call!(LLVMGetModuleInlineAsm(self.raw(), &mut length));
         copy_text(start, length)
     }
 
     /// Sets the inline assembly at file level.
     pub fn set_inline_assembly(self, source: &str) {
         call!(LLVMSetModuleInlineAsm2(
-            self.raw,
+            self.raw(),
             text(source),
             source.len()
         ));
@@ -293,7 +327,7 @@ impl<'c> Module<'c> {
 
     /// A module flag, for instance `PIC Level`.
     pub fn flag(self, key: &str) -> Option<Metadata<'c>> {
-        let raw = call!(LLVMGetModuleFlag(self.raw, text(key), key.len()));
+        let raw = call!(LLVMGetModuleFlag(self.raw(), text(key), key.len()));
         Metadata::of(self.owner, raw)
     }
 
@@ -305,9 +339,9 @@ impl<'c> Module<'c> {
     /// Adds a module flag with an integer of 32 bits.
     pub fn add_integer_flag(self, behaviour: FlagBehaviour, key: &str, value: u32) {
         let constant = self.owner.integer(32).constant(value.into());
-        let metadata = call!(LLVMValueAsMetadata(constant.raw));
+        let metadata = call!(LLVMValueAsMetadata(constant.raw()));
         call!(LLVMAddModuleFlag(
-            self.raw,
+            self.raw(),
             behaviour as u32,
             text(key),
             key.len(),
@@ -318,7 +352,7 @@ impl<'c> Module<'c> {
     /// All module flags: behaviour (LLVM's number), key, value.
     pub fn flags(self) -> Vec<(u32, String, Metadata<'c>)> {
         let mut count = 0;
-        let entries = call!(LLVMCopyModuleFlagsMetadata(self.raw, &mut count));
+        let entries = call!(LLVMCopyModuleFlagsMetadata(self.raw(), &mut count));
         let flags = (0..count as u32)
             .filter_map(|index| {
                 let mut length = 0;
@@ -340,16 +374,16 @@ impl<'c> Module<'c> {
 
     /// Removes all debug information.
     pub fn strip_debug_information(self) {
-        call!(LLVMStripModuleDebugInfo(self.raw));
+        self.changing(|module| call!(LLVMStripModuleDebugInfo(module)));
     }
 
     /// The operands of named metadata, for instance `llvm.dbg.cu`.
     pub fn named_metadata(self, name: &str) -> Vec<Metadata<'c>> {
         let name = terminated(name);
-        let count = call!(LLVMGetNamedMetadataNumOperands(self.raw, name.as_ptr())) as usize;
+        let count = call!(LLVMGetNamedMetadataNumOperands(self.raw(), name.as_ptr())) as usize;
         let mut raw = vec![std::ptr::null_mut(); count];
         call!(LLVMGetNamedMetadataOperands(
-            self.raw,
+            self.raw(),
             name.as_ptr(),
             raw.as_mut_ptr()
         ));
@@ -360,21 +394,21 @@ impl<'c> Module<'c> {
 
     /// The functions, declared and defined.
     pub fn functions(self) -> impl Iterator<Item = Value<'c>> + use<'c> {
-        chain(call!(LLVMGetFirstFunction(self.raw)), |function| {
+        chain(call!(LLVMGetFirstFunction(self.raw())), |function| {
             call!(LLVMGetNextFunction(function))
         })
     }
 
     /// The global variables, declared and defined.
     pub fn globals(self) -> impl Iterator<Item = Value<'c>> + use<'c> {
-        chain(call!(LLVMGetFirstGlobal(self.raw)), |global| {
+        chain(call!(LLVMGetFirstGlobal(self.raw())), |global| {
             call!(LLVMGetNextGlobal(global))
         })
     }
 
     /// The aliases.
     pub fn aliases(self) -> impl Iterator<Item = Value<'c>> + use<'c> {
-        chain(call!(LLVMGetFirstGlobalAlias(self.raw)), |alias| {
+        chain(call!(LLVMGetFirstGlobalAlias(self.raw())), |alias| {
             call!(LLVMGetNextGlobalAlias(alias))
         })
     }
@@ -382,7 +416,7 @@ impl<'c> Module<'c> {
     /// The function of this name.
     pub fn function(self, name: &str) -> Option<Value<'c>> {
         Value::maybe(call!(LLVMGetNamedFunctionWithLength(
-            self.raw,
+            self.raw(),
             text(name),
             name.len()
         )))
@@ -391,7 +425,7 @@ impl<'c> Module<'c> {
     /// The global variable of this name.
     pub fn global(self, name: &str) -> Option<Value<'c>> {
         Value::maybe(call!(LLVMGetNamedGlobalWithLength(
-            self.raw,
+            self.raw(),
             text(name),
             name.len()
         )))
@@ -400,7 +434,7 @@ impl<'c> Module<'c> {
     /// The alias of this name.
     pub fn alias(self, name: &str) -> Option<Value<'c>> {
         Value::maybe(call!(LLVMGetNamedGlobalAlias(
-            self.raw,
+            self.raw(),
             text(name),
             name.len()
         )))
@@ -417,7 +451,7 @@ impl<'c> Module<'c> {
     pub fn add_function(self, name: &str, function_type: Type<'c>) -> Value<'c> {
         let name = terminated(name);
         Value::new(call!(LLVMAddFunction(
-            self.raw,
+            self.raw(),
             name.as_ptr(),
             function_type.raw
         )))
@@ -433,7 +467,7 @@ impl<'c> Module<'c> {
     pub fn add_global(self, name: &str, value_type: Type<'c>) -> Value<'c> {
         let name = terminated(name);
         Value::new(call!(LLVMAddGlobal(
-            self.raw,
+            self.raw(),
             value_type.raw,
             name.as_ptr()
         )))
@@ -447,7 +481,7 @@ impl<'c> Module<'c> {
         }
         let mut raw: Vec<_> = types.iter().map(|of| of.raw).collect();
         Value::maybe(call!(LLVMGetIntrinsicDeclaration(
-            self.raw,
+            self.raw(),
             number,
             raw.as_mut_ptr(),
             raw.len()
@@ -474,17 +508,17 @@ pub(crate) fn chain<'c>(
     first: ValueRef,
     next: impl Fn(ValueRef) -> ValueRef,
 ) -> impl Iterator<Item = Value<'c>> {
-    let mut current = first;
+    let mut current = Value::maybe(first);
     std::iter::from_fn(move || {
-        let value = Value::maybe(current)?;
-        current = next(current);
+        let value = current?;
+        current = Value::maybe(next(value.raw()));
         Some(value)
     })
 }
 
 impl fmt::Display for Module<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&take_text(call!(LLVMPrintModuleToString(self.raw))))
+        f.write_str(&take_text(call!(LLVMPrintModuleToString(self.raw()))))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::context::copy_terminated;
 use crate::context::terminated;
+use crate::handle::Addresses;
 use crate::module::{LlvmError, Module};
 use crate::sys::{ErrorRef, PassBuilderOptionsRef, call};
 use crate::target::TargetMachine;
@@ -108,7 +109,7 @@ impl<'c> Module<'c> {
         let (text, options) = (terminated(passes), options.raw());
         let machine = machine.map_or(std::ptr::null_mut(), |machine| machine.raw);
         check(
-            call!(LLVMRunPasses(self.raw, text.as_ptr(), machine, options.0)),
+            self.changing(|module| call!(LLVMRunPasses(module, text.as_ptr(), machine, options.0))),
             |reason| LlvmError::Passes {
                 passes: passes.to_owned(),
                 reason,
@@ -131,18 +132,18 @@ impl<'c> Value<'c> {
         );
         let (text, options) = (terminated(passes), options.raw());
         let machine = machine.map_or(std::ptr::null_mut(), |machine| machine.raw);
-        check(
-            call!(LLVMRunPassesOnFunction(
-                self.raw,
-                text.as_ptr(),
-                machine,
-                options.0
-            )),
-            |reason| LlvmError::Passes {
-                passes: passes.to_owned(),
-                reason,
-            },
-        )
+        let before = Addresses::of_function(self.raw());
+        let error = call!(LLVMRunPassesOnFunction(
+            self.raw(),
+            text.as_ptr(),
+            machine,
+            options.0
+        ));
+        before.free_but_for(&Addresses::of_function(self.raw()));
+        check(error, |reason| LlvmError::Passes {
+            passes: passes.to_owned(),
+            reason,
+        })
     }
 }
 

@@ -23,7 +23,7 @@
 use std::ffi::{c_char, c_double, c_int, c_longlong, c_uint, c_ulonglong, c_void};
 use std::sync::OnceLock;
 
-use crate::toolchain::{LoadError, Toolchain};
+use crate::toolchain::{LoadError, Toolchain, Version};
 
 macro_rules! opaque {
     ($($name:ident $reference:ident;)*) => {$(
@@ -84,21 +84,28 @@ macro_rules! table {
             /// Kept so that the functions stay loaded.
             _library: libloading::Library,
             pub(crate) toolchain: Toolchain,
+            pub(crate) version: Version,
+            /// Whether the binding was written for this release; the next one is examined before it is used.
+            pub(crate) is_known: bool,
         }
 
         impl Api {
-            fn resolve(library: libloading::Library, toolchain: Toolchain) -> Result<Api, LoadError> {
+            fn resolve(library: libloading::Library, toolchain: Toolchain, version: Version, is_known: bool) -> Result<Api, LoadError> {
                 $(
-                    // SAFETY: the type is the prototype of LLVM 22's headers, and the library is LLVM 22 (checked by the caller).
+                    // SAFETY: the type is the prototype of LLVM 22's headers, and the library is LLVM 22 or the next release (checked by the caller); functions of LLVM's C interface are
+                    // removed, not changed.
                     let $name = unsafe { library.get(concat!(stringify!($name), "\0").as_bytes()) }
                         .map(|symbol| *symbol)
-                        .map_err(|_| LoadError::MissingSymbol {
-                            toolchain: toolchain.describe(),
-                            library: toolchain.library.clone(),
-                            symbol: stringify!($name),
+                        .map_err(|_| match is_known {
+                            true => LoadError::MissingSymbol {
+                                toolchain: toolchain.describe(),
+                                library: toolchain.library.clone(),
+                                symbol: stringify!($name),
+                            },
+                            false => version.too_new(&toolchain, Some(concat!("no ", stringify!($name)).to_owned())),
                         })?;
                 )*
-                Ok(Api { $($name,)* _library: library, toolchain })
+                Ok(Api { $($name,)* _library: library, toolchain, version, is_known })
             }
         }
     };
@@ -161,6 +168,8 @@ table! {
     fn LLVMGetNextGlobal(ValueRef) -> ValueRef;
     fn LLVMGetFirstGlobalAlias(ModuleRef) -> ValueRef;
     fn LLVMGetNextGlobalAlias(ValueRef) -> ValueRef;
+    fn LLVMGetFirstGlobalIFunc(ModuleRef) -> ValueRef;
+    fn LLVMGetNextGlobalIFunc(ValueRef) -> ValueRef;
     fn LLVMGetNamedFunctionWithLength(ModuleRef, Text, usize) -> ValueRef;
     fn LLVMGetNamedGlobalWithLength(ModuleRef, Text, usize) -> ValueRef;
     fn LLVMGetNamedGlobalAlias(ModuleRef, Text, usize) -> ValueRef;
@@ -214,6 +223,8 @@ table! {
     fn LLVMSetOperand(ValueRef, c_uint, ValueRef);
     fn LLVMGetNumOperands(ValueRef) -> c_int;
     fn LLVMIsATerminatorInst(ValueRef) -> ValueRef;
+    fn LLVMIsAFunction(ValueRef) -> ValueRef;
+    fn LLVMIsAGlobalValue(ValueRef) -> ValueRef;
     fn LLVMValueIsBasicBlock(ValueRef) -> Bool;
     fn LLVMValueAsBasicBlock(ValueRef) -> BlockRef;
     fn LLVMGetParamParent(ValueRef) -> ValueRef;
@@ -547,8 +558,9 @@ pub(crate) fn load(toolchain: Toolchain) -> Result<&'static Api, LoadError> {
             reason: error.to_string(),
         }
     })?;
-    check_version(&library, &toolchain)?;
-    let api = Api::resolve(library, toolchain)?;
+    let version = version_of(&library, &toolchain)?;
+    let is_known = version.check(&toolchain)?;
+    let api = Api::resolve(library, toolchain, version, is_known)?;
     Ok(API.get_or_init(|| {
         // LLVM's own handler prints a stack trace and asks to report a bug to LLVM's authors.
         // SAFETY: the handler is a function of this program, which outlives the library.
@@ -592,7 +604,7 @@ pub(crate) fn api() -> &'static Api {
         .expect("LLVM is loaded before the first context is made")
 }
 
-fn check_version(library: &libloading::Library, toolchain: &Toolchain) -> Result<(), LoadError> {
+fn version_of(library: &libloading::Library, toolchain: &Toolchain) -> Result<Version, LoadError> {
     let missing = |_| LoadError::MissingSymbol {
         toolchain: toolchain.describe(),
         library: toolchain.library.clone(),
@@ -606,19 +618,12 @@ fn check_version(library: &libloading::Library, toolchain: &Toolchain) -> Result
     let (mut major, mut minor, mut patch) = (0, 0, 0);
     // SAFETY: the three pointers are to integers of the right type.
     unsafe { get_version(&mut major, &mut minor, &mut patch) };
-    if major != SUPPORTED_MAJOR {
-        return Err(LoadError::WrongVersion {
-            toolchain: toolchain.describe(),
-            library: toolchain.library.clone(),
-            found: format!("{major}.{minor}.{patch}"),
-            supported: SUPPORTED_MAJOR,
-        });
-    }
-    Ok(())
+    Ok(Version {
+        major,
+        minor,
+        patch,
+    })
 }
-
-/// The release of LLVM whose C interface the table describes.
-pub(crate) const SUPPORTED_MAJOR: c_uint = 22;
 
 unsafe extern "C" fn fatal_error(reason: Text) {
     // SAFETY: LLVM passes a string that ends in zero.

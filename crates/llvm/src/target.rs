@@ -212,13 +212,16 @@ impl TargetMachine {
     fn emit(&self, module: Module<'_>, kind: i32) -> Result<Vec<u8>, LlvmError> {
         let mut message = std::ptr::null_mut();
         let mut buffer = std::ptr::null_mut();
-        let failed = call!(LLVMTargetMachineEmitToMemoryBuffer(
-            self.raw,
-            module.raw,
-            kind,
-            &mut message,
-            &mut buffer
-        )) != 0;
+        // The code generator changes the module before it makes code of it.
+        let failed = module.changing(|module| {
+            call!(LLVMTargetMachineEmitToMemoryBuffer(
+                self.raw,
+                module,
+                kind,
+                &mut message,
+                &mut buffer
+            ))
+        }) != 0;
         let reason = take_text(message);
         let errors: Vec<_> = module
             .owner

@@ -3,6 +3,7 @@
 //! rustc ships LLVM as a shared library in `<sysroot>/lib`. Which toolchain: the one whose sysroot the caller names, else the one of the compiler in the environment
 //! variable `RUSTC`, else that of `rustc` on the path.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -15,6 +16,52 @@ pub struct Toolchain {
     pub sysroot: PathBuf,
     /// The shared library.
     pub library: PathBuf,
+}
+
+/// The release of LLVM whose C interface the binding was written for.
+pub const KNOWN_MAJOR: u32 = 22;
+
+/// A version of LLVM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// Counts releases with changes of interfaces.
+    pub major: u32,
+    /// Counts releases within one of those.
+    pub minor: u32,
+    /// Counts corrections.
+    pub patch: u32,
+}
+
+impl Version {
+    /// Whether the binding may be used with it; gives whether the release is known. The next one is not, and has to be examined first.
+    pub(crate) fn check(self, toolchain: &Toolchain) -> Result<bool, LoadError> {
+        match self.major {
+            KNOWN_MAJOR => Ok(true),
+            major if major == KNOWN_MAJOR + 1 => Ok(false),
+            major if major < KNOWN_MAJOR => Err(LoadError::TooOld {
+                toolchain: toolchain.describe(),
+                library: toolchain.library.clone(),
+                found: self,
+            }),
+            _ => Err(self.too_new(toolchain, None)),
+        }
+    }
+
+    /// Says that the binding does not know it.
+    pub(crate) fn too_new(self, toolchain: &Toolchain, difference: Option<String>) -> LoadError {
+        LoadError::TooNew {
+            toolchain: toolchain.describe(),
+            library: toolchain.library.clone(),
+            found: self,
+            difference,
+        }
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
+    }
 }
 
 /// Why LLVM could not be loaded.
@@ -38,14 +85,25 @@ pub enum LoadError {
         reason: String,
     },
     #[error(
-        "{toolchain} has LLVM {found} ({}), but this Ferrozyme knows LLVM {supported}",
+        "{toolchain} has LLVM {found} ({}), which is older than LLVM {KNOWN_MAJOR}, the first that this Ferrozyme works with",
         library.display()
     )]
-    WrongVersion {
+    TooOld {
         toolchain: String,
         library: PathBuf,
-        found: String,
-        supported: u32,
+        found: Version,
+    },
+    #[error(
+        "{toolchain} has LLVM {found} ({}), which is newer than this Ferrozyme: it was made for LLVM {KNOWN_MAJOR}{}",
+        library.display(),
+        difference.as_ref().map(|found| format!(", and LLVM's C interface has changed ({found})")).unwrap_or_default()
+    )]
+    TooNew {
+        toolchain: String,
+        library: PathBuf,
+        found: Version,
+        /// What the binding found to be otherwise, if it looked.
+        difference: Option<String>,
     },
     #[error(
         "LLVM of {toolchain} ({}) lacks the function {symbol}",
@@ -66,7 +124,8 @@ impl LoadError {
         match self {
             LoadError::NoCompiler { .. } => "put rustc on the path or name it in the environment variable RUSTC".to_owned(),
             LoadError::NoLibrary { .. } => "Ferrozyme uses the LLVM of the user's own rustc; install a toolchain from rustup, or name its rustc in RUSTC".to_owned(),
-            LoadError::WrongVersion { supported, .. } => format!("use a Rust toolchain with LLVM {supported} (1.95 to 1.97), or a newer Ferrozyme"),
+            LoadError::TooOld { .. } => "use a newer Rust toolchain: 1.95 or later".to_owned(),
+            LoadError::TooNew { .. } => format!("use a Rust toolchain with LLVM {KNOWN_MAJOR}, which is that of Rust 1.95 to 1.97 (`rustup toolchain install 1.95`, then `cargo +1.95 ferrozyme …`), or a newer Ferrozyme"),
             LoadError::CannotOpen { .. } | LoadError::MissingSymbol { .. } => "use a toolchain from rustup; Rust 1.95 to 1.97 are known to work".to_owned(),
             LoadError::Platform(_) => "compile on x86_64".to_owned(),
         }
@@ -128,5 +187,41 @@ impl Toolchain {
             |name| name.to_string_lossy(),
         );
         format!("the Rust toolchain {name}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(major: u32) -> Result<bool, LoadError> {
+        let toolchain = Toolchain {
+            sysroot: PathBuf::from("/toolchains/1.99"),
+            library: PathBuf::from("/toolchains/1.99/lib/libLLVM.so"),
+        };
+        let version = Version {
+            major,
+            minor: 1,
+            patch: 0,
+        };
+        version.check(&toolchain)
+    }
+
+    #[test]
+    fn this_release_and_the_next_are_tried() {
+        assert!(check(KNOWN_MAJOR).unwrap());
+        assert!(!check(KNOWN_MAJOR + 1).unwrap());
+    }
+
+    #[test]
+    fn others_are_refused_with_what_to_do() {
+        let error = check(KNOWN_MAJOR + 2).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the Rust toolchain 1.99 has LLVM 24.1.0 (/toolchains/1.99/lib/libLLVM.so), which is newer than this Ferrozyme: it was made for LLVM 22"
+        );
+        assert!(error.remedy().contains("rustup toolchain install 1.95"));
+        let error = check(KNOWN_MAJOR - 1).unwrap_err();
+        assert!(error.to_string().contains("LLVM 21.1.0") && error.remedy().contains("1.95"));
     }
 }

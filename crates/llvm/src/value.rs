@@ -7,15 +7,16 @@ use std::fmt;
 
 use crate::block::Block;
 use crate::context::{Of, copy_text, take_text, text};
+use crate::handle::{Addresses, Handle};
 use crate::opcode::Opcode;
-use crate::sys::{ValueRef, call};
+use crate::sys::{OpaqueValue, ValueRef, call};
 use crate::types::Type;
 
 /// See the file's head.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Value<'c> {
-    pub(crate) raw: ValueRef,
-    pub(crate) context: Of<'c>,
+    handle: Handle<OpaqueValue>,
+    context: Of<'c>,
 }
 
 /// What a value is.
@@ -50,11 +51,16 @@ pub enum ValueKind {
 
 impl<'c> Value<'c> {
     pub(crate) fn new(raw: ValueRef) -> Value<'c> {
-        debug_assert!(!raw.is_null());
         Value {
-            raw,
+            handle: Handle::new(raw),
             context: Of::default(),
         }
+    }
+
+    /// Its address, if it is still there.
+    #[track_caller]
+    pub(crate) fn raw(self) -> ValueRef {
+        self.handle.get()
     }
 
     pub(crate) fn maybe(raw: ValueRef) -> Option<Value<'c>> {
@@ -63,7 +69,7 @@ impl<'c> Value<'c> {
 
     /// What it is.
     pub fn kind(self) -> ValueKind {
-        match call!(LLVMGetValueKind(self.raw)) {
+        match call!(LLVMGetValueKind(self.raw())) {
             0 => ValueKind::Argument,
             1 => ValueKind::Block,
             5 => ValueKind::Function,
@@ -93,29 +99,29 @@ impl<'c> Value<'c> {
 
     /// A number that is the same for equal handles, for maps and messages.
     pub fn address(self) -> usize {
-        self.raw as usize
+        self.handle.number()
     }
 
     /// Its type. Of globals and functions that is `ptr`; see `value_type`.
     pub fn ty(self) -> Type<'c> {
-        Type::new(call!(LLVMTypeOf(self.raw)))
+        Type::new(call!(LLVMTypeOf(self.raw())))
     }
 
     /// Its name; empty if it has none.
     pub fn name(self) -> String {
         let mut length = 0;
-        let start = call!(LLVMGetValueName2(self.raw, &mut length));
+        let start = call!(LLVMGetValueName2(self.raw(), &mut length));
         copy_text(start, length)
     }
 
     /// Names it. Global names that are taken get a number.
     pub fn set_name(self, name: &str) {
-        call!(LLVMSetValueName2(self.raw, text(name), name.len()));
+        call!(LLVMSetValueName2(self.raw(), text(name), name.len()));
     }
 
     /// Whether it is a constant; globals and functions are.
     pub fn is_constant(self) -> bool {
-        call!(LLVMIsConstant(self.raw)) != 0
+        call!(LLVMIsConstant(self.raw())) != 0
     }
 
     /// Whether it is an instruction.
@@ -148,7 +154,7 @@ impl<'c> Value<'c> {
     /// The number of operands: of instructions, constants and globals; of others, none.
     pub fn operand_count(self) -> u32 {
         if self.is_user() {
-            call!(LLVMGetNumOperands(self.raw)) as u32
+            call!(LLVMGetNumOperands(self.raw())) as u32
         } else {
             0
         }
@@ -160,29 +166,29 @@ impl<'c> Value<'c> {
             index < self.operand_count(),
             "{self} has no operand {index}"
         );
-        Value::new(call!(LLVMGetOperand(self.raw, index)))
+        Value::new(call!(LLVMGetOperand(self.raw(), index)))
     }
 
     /// All operands.
     pub fn operands(self) -> Vec<Value<'c>> {
         (0..self.operand_count())
-            .map(|index| Value::new(call!(LLVMGetOperand(self.raw, index))))
+            .map(|index| Value::new(call!(LLVMGetOperand(self.raw(), index))))
             .collect()
     }
 
     /// Replaces an operand.
     pub fn set_operand(self, index: u32, value: Value<'c>) {
         assert!(
-            index < self.operand_count(),
-            "{self} has no operand {index}"
+            index < self.operand_count() && (self.is_instruction() || self.is_global()),
+            "{self} has no operand {index} that can be set"
         );
-        call!(LLVMSetOperand(self.raw, index, value.raw));
+        call!(LLVMSetOperand(self.raw(), index, value.raw()));
     }
 
     /// Who uses it: once per use, so a user with two uses comes twice. Users are instructions, constants and globals.
     pub fn users(self) -> Vec<Value<'c>> {
         let mut users = Vec::new();
-        let mut current = call!(LLVMGetFirstUse(self.raw));
+        let mut current = call!(LLVMGetFirstUse(self.raw()));
         while !current.is_null() {
             users.push(Value::new(call!(LLVMGetUser(current))));
             current = call!(LLVMGetNextUse(current));
@@ -192,39 +198,48 @@ impl<'c> Value<'c> {
 
     /// Whether anybody uses it.
     pub fn is_used(self) -> bool {
-        !call!(LLVMGetFirstUse(self.raw)).is_null()
+        !call!(LLVMGetFirstUse(self.raw())).is_null()
     }
 
     /// Replaces all its uses.
     pub fn replace_uses_with(self, other: Value<'c>) {
         assert!(self != other, "a value is not replaced by itself: {self}");
-        call!(LLVMReplaceAllUsesWith(self.raw, other.raw));
+        let remade = match self.is_constant() {
+            true => Addresses::of_constants_with(self.raw()),
+            false => Addresses::default(),
+        };
+        call!(LLVMReplaceAllUsesWith(self.raw(), other.raw()));
+        remade.free();
     }
 
     /// The block that it is, if it is one (as an operand of a terminator).
     pub fn as_block(self) -> Option<Block<'c>> {
-        (call!(LLVMValueIsBasicBlock(self.raw)) != 0)
-            .then(|| Block::new(call!(LLVMValueAsBasicBlock(self.raw))))
+        (call!(LLVMValueIsBasicBlock(self.raw())) != 0)
+            .then(|| Block::new(call!(LLVMValueAsBasicBlock(self.raw()))))
     }
 
     /// The function that has it as a parameter.
     pub fn argument_of(self) -> Option<Value<'c>> {
         (self.kind() == ValueKind::Argument)
-            .then(|| Value::new(call!(LLVMGetParamParent(self.raw))))
+            .then(|| Value::new(call!(LLVMGetParamParent(self.raw()))))
     }
 
     /// The opcode, if it is an instruction or a constant expression.
     pub fn opcode(self) -> Option<Opcode> {
         match self.kind() {
-            ValueKind::Instruction => Opcode::of_number(call!(LLVMGetInstructionOpcode(self.raw))),
-            ValueKind::ConstantExpression => Opcode::of_number(call!(LLVMGetConstOpcode(self.raw))),
+            ValueKind::Instruction => {
+                Opcode::of_number(call!(LLVMGetInstructionOpcode(self.raw())))
+            }
+            ValueKind::ConstantExpression => {
+                Opcode::of_number(call!(LLVMGetConstOpcode(self.raw())))
+            }
             _ => None,
         }
     }
 
     /// The text of a function or variable with all that belongs to it, as it stands in its module.
     pub fn definition_text(self) -> String {
-        take_text(call!(LLVMPrintValueToString(self.raw)))
+        take_text(call!(LLVMPrintValueToString(self.raw())))
     }
 
     /// Whether it is inline assembly as a callee.
@@ -238,9 +253,9 @@ impl<'c> Value<'c> {
             return None;
         }
         let mut length = 0;
-        let template = call!(LLVMGetInlineAsmAsmString(self.raw, &mut length));
+        let template = call!(LLVMGetInlineAsmAsmString(self.raw(), &mut length));
         let template = copy_text(template, length);
-        let constraints = call!(LLVMGetInlineAsmConstraintString(self.raw, &mut length));
+        let constraints = call!(LLVMGetInlineAsmConstraintString(self.raw(), &mut length));
         Some((template, copy_text(constraints, length)))
     }
 }
@@ -251,7 +266,7 @@ impl fmt::Display for Value<'_> {
         if self.is_global() {
             return write!(f, "@{}", self.name());
         }
-        f.write_str(take_text(call!(LLVMPrintValueToString(self.raw))).trim())
+        f.write_str(take_text(call!(LLVMPrintValueToString(self.raw()))).trim())
     }
 }
 

@@ -214,3 +214,141 @@ end:
     module.verify().unwrap();
     assert!(module.to_string().contains("#dbg_value"));
 }
+
+/// What was deleted is not used any more: each handle of it panics.
+mod deleted {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    const TEXT: &str = r#"
+@slot = global i64 0
+@table = constant [2 x ptr] [ptr @slot, ptr @f]
+define i64 @f(i64 %n) {
+entry:
+  %a = add i64 %n, 0
+  %b = mul i64 %a, 3
+  br label %out
+out:
+  ret i64 %b
+}
+define internal void @unused() {
+  ret void
+}
+"#;
+
+    fn is_refused<R>(use_it: impl FnOnce() -> R) -> bool {
+        let Err(panic) = catch_unwind(AssertUnwindSafe(use_it)) else {
+            return false;
+        };
+        let message = panic.downcast_ref::<&str>().copied().map(str::to_owned);
+        let message = message.or_else(|| panic.downcast_ref::<String>().cloned());
+        assert!(message.unwrap().contains("used after it was deleted"));
+        true
+    }
+
+    #[test]
+    fn instructions_and_blocks() {
+        let context = Context::new().unwrap();
+        let module = context.parse_text("test", TEXT).unwrap();
+        let f = module.function("f").unwrap();
+        let [entry, out] = f.blocks()[..] else {
+            panic!("two blocks")
+        };
+        let [a, b, branch] = entry.instructions().collect::<Vec<_>>()[..] else {
+            panic!("three instructions")
+        };
+        let builder = context.builder();
+        builder.before(a);
+        a.replace_uses_with(f.parameter(0));
+        a.erase();
+        assert!(is_refused(|| a.kind()));
+        assert!(is_refused(|| b.set_operand(0, a)));
+        assert!(is_refused(|| builder.unreachable()));
+        assert_eq!(b.operand(0), f.parameter(0));
+        assert_ne!(a, b, "handles may be compared at any time");
+        f.delete_body();
+        for gone in [b, branch] {
+            assert!(is_refused(|| gone.opcode()));
+        }
+        assert!(is_refused(|| entry.name()) && is_refused(|| out.name()));
+        builder.at_end(context.append_block(f, "again"));
+        builder.return_value(f.parameter(0));
+        module.verify().unwrap();
+    }
+
+    #[test]
+    fn a_block_that_is_named_is_not_erased() {
+        let context = Context::new().unwrap();
+        let module = context.parse_text("test", TEXT).unwrap();
+        let f = module.function("f").unwrap();
+        let last = f.blocks()[1];
+        let erased = catch_unwind(AssertUnwindSafe(|| f.erase_blocks(&[last])));
+        assert!(erased.is_err());
+        module.verify().unwrap();
+    }
+
+    #[test]
+    fn by_passes() {
+        let context = Context::new().unwrap();
+        let module = context.parse_text("test", TEXT).unwrap();
+        let (f, unused) = (
+            module.function("f").unwrap(),
+            module.function("unused").unwrap(),
+        );
+        let (entry, first) = (f.blocks()[0], f.instructions().next().unwrap());
+        let passes = "globaldce,function(instcombine,simplifycfg)";
+        module
+            .run_passes(passes, None, PassOptions::default())
+            .unwrap();
+        assert!(is_refused(|| unused.name()) && is_refused(|| first.name()));
+        assert_eq!((f.name().as_str(), entry.function()), ("f", f));
+        let kept = f.instructions().next().unwrap();
+        f.run_passes("instcombine", None, PassOptions::default())
+            .unwrap();
+        assert!(kept.is(Opcode::Mul));
+    }
+
+    #[test]
+    fn modules_and_what_is_in_them() {
+        let context = Context::new().unwrap();
+        let module = context.parse_text("test", TEXT).unwrap();
+        let copy = module.duplicate();
+        let (f, table) = (copy.function("f").unwrap(), copy.global("table").unwrap());
+        let contents = table.initialiser().unwrap();
+        let number = context.integer(64).constant(3);
+        copy.dispose();
+        assert!(is_refused(|| copy.name()) && is_refused(|| f.name()));
+        assert!(is_refused(|| table.name()) && is_refused(|| contents.kind()));
+        assert_eq!(number.as_signed(), Some(3));
+        assert_eq!(module.function("f").unwrap().block_count(), 2);
+    }
+
+    #[test]
+    fn what_linking_replaces() {
+        let context = Context::new().unwrap();
+        let source = context.parse_text("source", TEXT).unwrap();
+        let text =
+            "declare i64 @f(i64)\ndefine i64 @g() {\n  %r = call i64 @f(i64 1)\n  ret i64 %r\n}\n";
+        let module = context.parse_text("test", text).unwrap();
+        let (f, g) = (module.function("f").unwrap(), module.function("g").unwrap());
+        let theirs = source.function("f").unwrap();
+        module.link(source).unwrap();
+        assert!(is_refused(|| source.name()) && is_refused(|| theirs.name()));
+        let linked = module.function("f").unwrap();
+        assert!(linked == f || is_refused(|| f.name()));
+        assert_eq!(g.instructions().next().unwrap().called(), linked);
+    }
+
+    #[test]
+    fn constants_that_are_made_anew() {
+        let context = Context::new().unwrap();
+        let module = context.parse_text("test", TEXT).unwrap();
+        let slot = module.global("slot").unwrap();
+        let contents = module.global("table").unwrap().initialiser().unwrap();
+        slot.replace_uses_with(context.pointer().zero());
+        assert!(is_refused(|| contents.kind()));
+        slot.erase();
+        assert!(is_refused(|| slot.name()));
+        module.verify().unwrap();
+    }
+}

@@ -119,7 +119,7 @@ fn take_list<'c>(context: &'c Context, module: Module<'c>, function: Value<'c>) 
         block.move_after(last);
         last = block;
     }
-    before.erase();
+    listed.erase_blocks(&[before]);
 
     copy_lists(context, listed, Some(listed.parameter(fixed)));
     listed
