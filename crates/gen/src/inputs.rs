@@ -34,6 +34,10 @@ pub enum Argument {
 /// The inputs of a program.
 #[derive(Clone, Debug)]
 pub struct Inputs {
+    /// The function.
+    pub main: FunctionId,
+    /// The types of its results.
+    pub results: Vec<Type>,
     /// The arguments, in order.
     pub arguments: Vec<Argument>,
     /// Which of them have derivatives.
@@ -72,6 +76,8 @@ impl Inputs {
         };
         let aliased = may_alias && shared_length > 0;
         let mut inputs = Inputs {
+            main,
+            results: function.results.clone(),
             arguments: Vec::new(),
             active: Vec::new(),
             active_results: Vec::new(),
@@ -171,6 +177,22 @@ impl Inputs {
         }
     }
 
+    /// The arguments as the machine takes them, from a state and the places of its memory.
+    pub(crate) fn data(&self, state: &State, blocks: &[Pointer]) -> Vec<Datum> {
+        let arguments = self.arguments.iter();
+        arguments
+            .map(|argument| match *argument {
+                Argument::Array { block, offset } => {
+                    Datum::ptr(blocks[block].offset(8 * offset as i64))
+                }
+                Argument::Int(bits, value) => Datum::int(bits, i128::from(value)),
+                Argument::Float(scalar, position) => {
+                    Datum::float(scalar, state.floats[position]).expect("the type is a float type")
+                }
+            })
+            .collect()
+    }
+
     /// Runs the function itself on these arguments at a point.
     pub fn run(
         &self,
@@ -180,10 +202,7 @@ impl Inputs {
     ) -> Result<Outputs, Fault> {
         let mut machine = new_machine(module);
         let blocks = place(&mut machine, &point.blocks);
-        let arguments: Vec<Datum> = (self.arguments.iter())
-            .map(|argument| datum(argument, point, &blocks))
-            .collect();
-        let results = machine.call(function, &arguments)?;
+        let results = machine.call(function, &self.data(point, &blocks))?;
         machine.check_leaks()?;
         Ok(Outputs {
             state: State {
@@ -224,17 +243,6 @@ pub(crate) fn read(
         blocks.push(machine.read_f64s(pointer, block.len())?);
     }
     Ok(blocks)
-}
-
-/// An argument as the machine takes it, from a state and the places of its memory.
-pub(crate) fn datum(argument: &Argument, state: &State, blocks: &[Pointer]) -> Datum {
-    match *argument {
-        Argument::Array { block, offset } => Datum::ptr(blocks[block].offset(8 * offset as i64)),
-        Argument::Int(bits, value) => Datum::int(bits, i128::from(value)),
-        Argument::Float(scalar, position) => {
-            Datum::float(scalar, state.floats[position]).expect("the type is a float type")
-        }
-    }
 }
 
 /// The floats among results; undefined ones count as NaN.

@@ -5,6 +5,7 @@
 //! Forward mode then is `J·v`, reverse mode `Jᵀ·u`, where tangents and seeds of memory are in its shadow.
 
 use super::shadow::{Shadow, find_shadowed, place_shadow};
+use super::sweep::{call_augmented, call_forward, call_reverse, reverse_arguments};
 use super::variable::{Place, Variable, epsilon, zero};
 use crate::arguments::{Arguments, Target, place_arguments};
 use crate::value::Written;
@@ -15,7 +16,8 @@ use ferrozyme_ir::{FunctionId, Module, Type};
 /// A function, a request for its derivative, and arguments.
 pub struct Experiment<'a> {
     module: &'a Module,
-    request: &'a Request,
+    /// As derivatives are made for it: with the function's results.
+    request: Request,
     written: &'a [Written],
     /// The places of the inputs.
     pub inputs: Vec<Variable>,
@@ -57,7 +59,10 @@ impl<'a> Experiment<'a> {
         }
         let mut experiment = Experiment {
             module,
-            request,
+            request: Request {
+                primal: true,
+                ..request.clone()
+            },
             written,
             inputs: Vec::new(),
             point: Vec::new(),
@@ -97,53 +102,43 @@ impl<'a> Experiment<'a> {
         directions: &[Vec<f64>],
     ) -> Result<Vec<Vec<f64>>, String> {
         let (mut machine, arguments) = self.start(module, &self.point)?;
-        let mut shadows = Vec::new();
+        let (mut shadows, mut tangents) = (Vec::new(), Vec::new());
         for direction in directions {
             let shadow = place_shadow(&mut machine, &arguments, &self.request.args)?;
             for (input, &tangent) in self.inputs.iter().zip(direction) {
                 input.write_to_memory(&mut machine, &shadow, tangent)?;
             }
+            let data = arguments.data.iter().enumerate();
+            let tangent = data.map(|(index, datum)| match datum.ty.is_float() {
+                true => self.gather(&self.inputs, direction, Place::Argument(index), datum.ty),
+                false => shadow.of_argument(&arguments, index),
+            });
+            tangents.push(tangent.collect());
             shadows.push(shadow);
         }
-        let mut data = Vec::new();
-        for (index, datum) in arguments.data.iter().enumerate() {
-            data.push(datum.clone());
-            if self.request.args[index] == Activity::Const {
-                continue;
-            }
-            for (shadow, direction) in shadows.iter().zip(directions) {
-                data.push(if datum.ty.is_ptr() {
-                    shadow.of_argument(&arguments, index)
-                } else {
-                    self.gather(&self.inputs, direction, Place::Argument(index), datum.ty)
-                });
-            }
-        }
-        let finished = call(machine, derivative, &data)?;
-        self.check_leaks(&finished)?;
-        let function = &self.module.functions[self.request.function];
-        let (primal, mut tangents) = finished
-            .results
-            .split_at_checked(function.results.len())
-            .ok_or("the derivative gives too few results")?;
-        self.check_primal(primal, &finished.machine, &arguments)?;
+        let request = &self.request;
+        let swept = call_forward(
+            &mut machine,
+            derivative,
+            request,
+            &arguments.data,
+            &tangents,
+        )
+        .map_err(|fault| fault.to_string())?;
+        self.check_leaks(&machine)?;
+        self.check_primal(&swept.primal, &machine, &arguments)?;
         let mut columns = vec![vec![0.0; self.outputs.len()]; directions.len()];
-        for (index, activity) in self.request.results.iter().enumerate() {
-            if *activity == Activity::Const {
-                continue;
-            }
-            let (own, rest) = tangents
-                .split_at_checked(directions.len())
-                .ok_or("the derivative gives too few tangents")?;
-            tangents = rest;
-            for (column, tangent) in columns.iter_mut().zip(own) {
-                self.scatter(Place::Result(index), tangent, column);
+        let active = request.results.iter().enumerate();
+        let active = active.filter(|(_, activity)| **activity != Activity::Const);
+        for (at, (index, _)) in active.enumerate() {
+            for (column, tangents) in columns.iter_mut().zip(&swept.tangents) {
+                self.scatter(Place::Result(index), &tangents[at], column);
             }
         }
         for (column, shadow) in columns.iter_mut().zip(&shadows) {
             for (output, number) in self.outputs.iter().zip(column) {
                 if let Place::Memory(_) = output.place {
-                    *number = output.read(&[], &finished.machine, |target| shadow.at(target))?;
+                    *number = output.read(&[], &machine, |target| shadow.at(target))?;
                 }
             }
         }
@@ -158,12 +153,13 @@ impl<'a> Experiment<'a> {
         seeds: &[f64],
     ) -> Result<Vec<f64>, String> {
         let (mut machine, arguments) = self.start(module, &self.point)?;
-        let shadow = self.place_seeds(&mut machine, &arguments, seeds)?;
-        let mut data = self.with_shadows(&arguments, &shadow);
-        self.push_seeds(&mut data, seeds);
-        let finished = call(machine, derivative, &data)?;
-        self.check_leaks(&finished)?;
-        self.read_gradient(&finished.results, &finished.machine, &shadow)
+        let shadow = place_shadow(&mut machine, &arguments, &self.request.args)?;
+        let given = self.reverse_arguments(&arguments, &shadow, seeds);
+        self.write_seeds(&mut machine, &shadow, seeds)?;
+        let (_, gradients) = call_reverse(&mut machine, derivative, &self.request, &given)
+            .map_err(|fault| fault.to_string())?;
+        self.check_leaks(&machine)?;
+        self.read_gradient(&gradients, &machine, &shadow)
     }
 
     /// `Jᵀ·u`, by the two sweeps of a split derivative.
@@ -171,29 +167,22 @@ impl<'a> Experiment<'a> {
         let (mut machine, arguments) = self.start(module, &self.point)?;
         // Seeds are put into the shadow between the sweeps, as a caller would: the first must not depend on them.
         let shadow = place_shadow(&mut machine, &arguments, &self.request.args)?;
-        let data = self.with_shadows(&arguments, &shadow);
-        let mut finished =
-            call(machine, split.augmented, &data).map_err(|error| format!("augmented: {error}"))?;
-        let (tape, primal) = finished
-            .results
-            .split_last()
-            .ok_or("the augmented function gives no tape")?;
-        let count = self.module.functions[self.request.function].results.len();
-        self.check_primal(
-            &primal[..count.min(primal.len())],
-            &finished.machine,
-            &arguments,
-        )?;
-        let mut data = data;
-        for (output, &seed) in self.outputs.iter().zip(seeds) {
-            output.write_to_memory(&mut finished.machine, &shadow, seed)?;
-        }
-        self.push_seeds(&mut data, seeds);
-        data.push(tape.clone());
-        let finished = call(finished.machine, split.reverse, &data)
-            .map_err(|error| format!("reverse: {error}"))?;
-        self.check_leaks(&finished)?;
-        self.read_gradient(&finished.results, &finished.machine, &shadow)
+        let mut given = self.reverse_arguments(&arguments, &shadow, seeds);
+        let params = module.functions[split.augmented].params.len();
+        let (primal, tape) = call_augmented(
+            &mut machine,
+            split.augmented,
+            &self.request,
+            &given[..params],
+        )
+        .map_err(|fault| format!("augmented: {fault}"))?;
+        self.check_primal(&primal, &machine, &arguments)?;
+        self.write_seeds(&mut machine, &shadow, seeds)?;
+        given.push(tape);
+        let (_, gradients) = call_reverse(&mut machine, split.reverse, &self.request, &given)
+            .map_err(|fault| format!("reverse: {fault}"))?;
+        self.check_leaks(&machine)?;
+        self.read_gradient(&gradients, &machine, &shadow)
     }
 
     /// Reads seeds: a value for each active result, then memory for each duplicated argument.
@@ -323,37 +312,32 @@ impl<'a> Experiment<'a> {
         Ok((machine, arguments))
     }
 
-    fn place_seeds(
+    fn write_seeds(
         &self,
         machine: &mut Machine,
-        arguments: &Arguments,
+        shadow: &Shadow,
         seeds: &[f64],
-    ) -> Result<Shadow, String> {
-        let shadow = place_shadow(machine, arguments, &self.request.args)?;
-        for (output, &seed) in self.outputs.iter().zip(seeds) {
-            output.write_to_memory(machine, &shadow, seed)?;
-        }
-        Ok(shadow)
+    ) -> Result<(), String> {
+        let mut seeded = self.outputs.iter().zip(seeds);
+        seeded.try_for_each(|(output, &seed)| output.write_to_memory(machine, shadow, seed))
     }
 
-    fn with_shadows(&self, arguments: &Arguments, shadow: &Shadow) -> Vec<Datum> {
-        let mut data = Vec::new();
-        for (index, datum) in arguments.data.iter().enumerate() {
-            data.push(datum.clone());
-            if self.request.args[index] == Activity::Duplicated {
-                data.push(shadow.of_argument(arguments, index));
-            }
-        }
-        data
-    }
-
-    fn push_seeds(&self, data: &mut Vec<Datum>, seeds: &[f64]) {
+    fn reverse_arguments(
+        &self,
+        arguments: &Arguments,
+        shadow: &Shadow,
+        seeds: &[f64],
+    ) -> Vec<Datum> {
+        let shadows: Vec<Datum> = (0..arguments.data.len())
+            .map(|index| shadow.of_argument(arguments, index))
+            .collect();
         let results = &self.module.functions[self.request.function].results;
-        for (index, (&ty, activity)) in results.iter().zip(&self.request.results).enumerate() {
-            if *activity == Activity::Active {
-                data.push(self.gather(&self.outputs, seeds, Place::Result(index), ty));
-            }
-        }
+        let active = results.iter().zip(&self.request.results).enumerate();
+        let seeds: Vec<Datum> = active
+            .filter(|(_, (_, activity))| **activity == Activity::Active)
+            .map(|(index, (&ty, _))| self.gather(&self.outputs, seeds, Place::Result(index), ty))
+            .collect();
+        reverse_arguments(&self.request, &arguments.data, &shadows, &seeds)
     }
 
     /// The numbers of one place as a value.
@@ -448,19 +432,13 @@ impl<'a> Experiment<'a> {
 
     fn read_gradient(
         &self,
-        results: &[Datum],
+        gradients: &[Datum],
         machine: &Machine,
         shadow: &Shadow,
     ) -> Result<Vec<f64>, String> {
-        // The gradients of active arguments are the last results, in order.
         let active: Vec<usize> = (0..self.request.args.len())
             .filter(|&index| self.request.args[index] == Activity::Active)
             .collect();
-        let gradients = results
-            .len()
-            .checked_sub(active.len())
-            .map(|first| &results[first..])
-            .ok_or("the derivative gives too few results")?;
         self.inputs
             .iter()
             .map(|input| match input.place {
@@ -478,8 +456,8 @@ impl<'a> Experiment<'a> {
     }
 
     /// A derivative must leave no more memory behind than the function; a tape that is not released shows here.
-    fn check_leaks(&self, finished: &Finished) -> Result<(), String> {
-        let (pieces, bytes) = finished.machine.live_heap();
+    fn check_leaks(&self, machine: &Machine) -> Result<(), String> {
+        let (pieces, bytes) = machine.live_heap();
         if self.kept == 0 && pieces > 0 {
             return Err(format!(
                 "{bytes} bytes in {pieces} pieces of memory were never freed"

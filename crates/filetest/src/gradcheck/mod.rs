@@ -10,6 +10,7 @@
 mod agreement;
 mod experiment;
 mod shadow;
+pub mod sweep;
 mod variable;
 
 pub use agreement::{Differences, Estimate, Precision, Verdict};

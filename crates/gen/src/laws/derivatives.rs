@@ -201,7 +201,7 @@ pub fn check(
 
 /// Whether either mode refuses the program because of memory that is declared constant.
 fn refuses_constant_memory(subject: &Subject, inputs: &Inputs) -> bool {
-    let request = request(inputs, &subject.module, subject.main, 1);
+    let request = request(inputs, subject.main, 1);
     let forward = differentiate_forward(&mut subject.module.clone(), &request);
     let reverse = differentiate_reverse(&mut subject.module.clone(), &request);
     [forward.err(), reverse.err()]
@@ -246,7 +246,7 @@ impl Experiment<'_> {
     /// The forward derivative of some version of the program.
     fn forward(&self, law: Law, module: &Module, main: FunctionId) -> Result<Forward, Violation> {
         let mut module = module.clone();
-        let request = request(self.inputs, &module, main, 1);
+        let request = request(self.inputs, main, 1);
         let derivative = differentiate_forward(&mut module, &request)
             .map_err(|error| refused(law, "forward mode", &error))?;
         verified(law, self.module, &module, derivative)?;
@@ -274,7 +274,7 @@ impl Experiment<'_> {
         let mut module = module.clone();
         let request = Request {
             choices,
-            ..request(self.inputs, &module, main, 1)
+            ..request(self.inputs, main, 1)
         };
         let derivative = differentiate_reverse(&mut module, &request)
             .map_err(|error| refused(law, "reverse mode", &error))?;
@@ -368,7 +368,7 @@ impl Experiment<'_> {
     fn widths_agree(&self, forward: &Forward, more: &[State]) -> Result<(), Violation> {
         let law = Law::Width;
         let mut module = forward.module.clone();
-        let request = request(self.inputs, &module, self.main, WIDTH);
+        let request = request(self.inputs, self.main, WIDTH);
         let derivative = differentiate_forward(&mut module, &request)
             .map_err(|error| refused(law, "forward mode of several tangents", &error))?;
         verified(law, self.module, &module, derivative)?;
@@ -399,21 +399,14 @@ impl Experiment<'_> {
     fn split_agrees(&self, gradient: &State) -> Result<(), Violation> {
         let law = Law::Split;
         let mut module = self.module.clone();
-        let request = request(self.inputs, &module, self.main, 1);
+        let request = request(self.inputs, self.main, 1);
         let split = differentiate_split(&mut module, &request)
             .map_err(|error| refused(law, "split reverse mode", &error))?;
         verified(law, self.module, &module, split.augmented)?;
         let point = &self.inputs.state;
-        let sweep = split_sweep(
-            &module,
-            split.augmented,
-            split.reverse,
-            self.inputs,
-            point,
-            &self.u,
-        )
-        .map_err(|fault| Violation::fault(law, "the split derivative fails", &fault))?;
-        self.primal_kept(law, "the augmented function", &sweep.primal)?;
+        let (primal, gradient_of_split) = split_sweep(&module, split, self.inputs, point, &self.u)
+            .map_err(|fault| Violation::fault(law, "the split derivative fails", &fault))?;
+        self.primal_kept(law, "the augmented function", &primal)?;
         let request = Request {
             keep_order: true,
             ..request
@@ -423,8 +416,8 @@ impl Experiment<'_> {
         verified(law, self.module, &module, combined)?;
         let what = "the derivative that keeps the order of sums";
         let in_order = self.gradient(law, what, &module, combined)?;
-        if !sweep.gradient.same_bits(&in_order) {
-            let difference = in_order.difference(&sweep.gradient, 0.0);
+        if !gradient_of_split.same_bits(&in_order) {
+            let difference = in_order.difference(&gradient_of_split, 0.0);
             let difference = difference.unwrap_or_default();
             let detail = format!("split and combined gradients differ: {difference}");
             return Err(Violation::new(law, Kind::Wrong, detail));
@@ -473,7 +466,7 @@ impl Experiment<'_> {
     fn discarded(&self, expected: &State) -> Result<(), Violation> {
         let law = Law::Discarded;
         let mut module = self.module.clone();
-        let mut request = request(self.inputs, &module, self.main, 1);
+        let mut request = request(self.inputs, self.main, 1);
         let memory = request.args.iter().map(|&a| a == Activity::Duplicated);
         request.discarded = memory.collect();
         let derivative = differentiate_reverse(&mut module, &request)

@@ -5,12 +5,15 @@
 //! it), and reverse over reverse (the gradient of the gradient, weighted with it). They must give the same.
 
 use super::super::{Law, Violation};
-use super::sweeps::{reverse_sweep, seeds, spread};
+use super::sweeps::{among, first_seeds, request, reverse_sweep, seeds, spread};
 use super::{Experiment, Forward, Reverse, finite, refused, verified};
-use crate::inputs::{Argument, Inputs, datum, floats_of, new_machine, place, read};
+use crate::inputs::{Argument, floats_of, new_machine, place, read};
 use crate::state::State;
 use ferrozyme_diff::{Activity, Choices, Request, differentiate_forward, differentiate_reverse};
-use ferrozyme_ir::interpret::{Datum, Fault, Pointer};
+use ferrozyme_filetest::gradcheck::sweep::{
+    call_forward, call_reverse, forward_arguments, reverse_arguments,
+};
+use ferrozyme_ir::interpret::{Datum, Fault, Machine, Pointer};
 use ferrozyme_ir::{FunctionId, Module};
 
 impl Experiment<'_> {
@@ -28,7 +31,7 @@ impl Experiment<'_> {
             .map_err(|error| refused(law, "forward over reverse mode", &error))?;
         verified(law, self.module, &module, derivative)?;
         let product = |direction: &State| {
-            self.sweep_forward_over_reverse(&module, derivative, direction)
+            self.sweep_forward_over_reverse(&module, derivative, &request, direction)
                 .map_err(|fault| Violation::fault(law, "forward over reverse fails", &fault))
         };
         let (of_v, of_w) = (product(&self.v)?, product(w)?);
@@ -57,7 +60,7 @@ impl Experiment<'_> {
             .map_err(|error| refused(law, "reverse over forward mode", &error))?;
         verified(law, self.module, &module, derivative)?;
         let product = self
-            .sweep_reverse_over_forward(&module, derivative)
+            .sweep_reverse_over_forward(&module, derivative, &request)
             .map_err(|fault| Violation::fault(law, "reverse over forward fails", &fault))?;
         self.close(law, "H·v", of_v, &product)
     }
@@ -76,7 +79,7 @@ impl Experiment<'_> {
             .map_err(|error| refused(law, "reverse over reverse mode", &error))?;
         verified(law, self.module, &module, derivative)?;
         let product = self
-            .sweep_reverse_over_reverse(&module, derivative, w)
+            .sweep_reverse_over_reverse(&module, derivative, &request, w)
             .map_err(|fault| Violation::fault(law, "reverse over reverse fails", &fault))?;
         self.close(law, "H·w", of_w, &product)
     }
@@ -118,30 +121,27 @@ impl Experiment<'_> {
         &self,
         module: &Module,
         derivative: FunctionId,
+        second: &Request,
         direction: &State,
     ) -> Result<State, Fault> {
         let (inputs, point) = (self.inputs, &self.inputs.state);
+        let first = request(inputs, self.main, 1);
         let mut machine = new_machine(module);
         let blocks = place(&mut machine, &point.blocks);
         let tangents = place(&mut machine, &direction.blocks);
         let shadows = place(&mut machine, &self.u.blocks);
         let shadow_tangents = place(&mut machine, &point.zero_like().blocks);
-        let mut arguments = Vec::new();
-        for (argument, active) in arguments_of(inputs) {
-            arguments.push(datum(argument, point, &blocks));
-            if active {
-                arguments.push(datum(argument, direction, &tangents));
-                if let Argument::Array { .. } = argument {
-                    arguments.push(datum(argument, point, &shadows));
-                    arguments.push(datum(argument, point, &shadow_tangents));
-                }
-            }
-        }
-        arguments.extend(seeds(module, derivative, &arguments, inputs, &self.u));
-        let results = machine.call(derivative, &arguments)?;
+        let seeds = first_seeds(inputs, &first, &self.u);
+        let given = |state, at: &[Pointer], shadows: &[Pointer]| {
+            let (data, shadows) = (inputs.data(state, at), inputs.data(point, shadows));
+            reverse_arguments(&first, &data, &shadows, &seeds)
+        };
+        let arguments = given(point, &blocks, &shadows);
+        let along = given(direction, &tangents, &shadow_tangents);
+        let swept = call_forward(&mut machine, derivative, second, &arguments, &[along])?;
         machine.check_leaks()?;
         // The tangents of the program's own results come first, those of the gradient behind them.
-        let changes = floats_of(&results).split_off(inputs.active_results.len());
+        let changes = floats_of(&swept.tangents[0]).split_off(inputs.active_results.len());
         Ok(State {
             floats: spread(&inputs.active_floats(), changes),
             blocks: read(&machine, &shadow_tangents, &point.blocks)?,
@@ -153,34 +153,27 @@ impl Experiment<'_> {
         &self,
         module: &Module,
         derivative: FunctionId,
+        second: &Request,
     ) -> Result<State, Fault> {
         let (inputs, point) = (self.inputs, &self.inputs.state);
+        let first = request(inputs, self.main, 1);
         let mut machine = new_machine(module);
         let blocks = place(&mut machine, &point.blocks);
         let gradients = place(&mut machine, &point.zero_like().blocks);
         let tangents = place(&mut machine, &self.v.blocks);
         let weights = place(&mut machine, &self.u.blocks);
-        let mut arguments = Vec::new();
-        for (argument, active) in arguments_of(inputs) {
-            match argument {
-                Argument::Array { .. } if active => {
-                    for place in [&blocks, &gradients, &tangents, &weights] {
-                        arguments.push(datum(argument, point, place));
-                    }
-                }
-                _ => {
-                    arguments.push(datum(argument, point, &blocks));
-                    if active {
-                        arguments.push(datum(argument, &self.v, &blocks));
-                    }
-                }
-            }
-        }
-        arguments.extend(no_seeds(module, derivative, &arguments, inputs));
-        arguments.extend(seeds(module, derivative, &arguments, inputs, &self.u));
-        let results = machine.call(derivative, &arguments)?;
-        machine.check_leaks()?;
-        second_gradient(&machine, inputs, &results, &gradients)
+        let given = |at: &[Pointer], tangents: &[Pointer]| {
+            let tangents = inputs.data(&self.v, tangents);
+            forward_arguments(&first, &inputs.data(point, at), &[tangents])
+        };
+        let of_tangent = among(&inputs.active_results, &self.u);
+        let arguments = reverse_arguments(
+            second,
+            &given(&blocks, &tangents),
+            &given(&gradients, &weights),
+            &self.second_seeds(module, second, of_tangent),
+        );
+        self.second_gradient(&mut machine, derivative, second, &arguments, &gradients)
     }
 
     /// The gradient of ⟨w, gradient⟩.
@@ -188,65 +181,57 @@ impl Experiment<'_> {
         &self,
         module: &Module,
         derivative: FunctionId,
+        second: &Request,
         w: &State,
     ) -> Result<State, Fault> {
         let (inputs, point) = (self.inputs, &self.inputs.state);
+        let first = request(inputs, self.main, 1);
         let mut machine = new_machine(module);
         let blocks = place(&mut machine, &point.blocks);
         let gradients = place(&mut machine, &point.zero_like().blocks);
         let shadows = place(&mut machine, &self.u.blocks);
         let weights = place(&mut machine, &w.blocks);
-        let mut arguments = Vec::new();
-        for (argument, active) in arguments_of(inputs) {
-            match argument {
-                Argument::Array { .. } if active => {
-                    for place in [&blocks, &gradients, &shadows, &weights] {
-                        arguments.push(datum(argument, point, place));
-                    }
-                }
-                _ => arguments.push(datum(argument, point, &blocks)),
-            }
-        }
-        arguments.extend(seeds(module, derivative, &arguments, inputs, &self.u));
-        arguments.extend(no_seeds(module, derivative, &arguments, inputs));
-        let params = module.functions[derivative].params.iter();
-        let params = params.skip(arguments.len());
-        let floats = w.floats.iter().zip(inputs.active_floats());
-        let floats = floats.filter(|(_, active)| *active);
-        let of_gradient: Vec<Datum> = params
-            .zip(floats)
-            .filter_map(|(param, (&weight, _))| Datum::float(param.ty.scalar(), weight))
-            .collect();
-        arguments.extend(of_gradient);
-        let results = machine.call(derivative, &arguments)?;
-        machine.check_leaks()?;
-        second_gradient(&machine, inputs, &results, &gradients)
+        let seeds = first_seeds(inputs, &first, &self.u);
+        let given = |at: &[Pointer], shadows: &[Pointer]| {
+            let data = [at, shadows].map(|at| inputs.data(point, at));
+            reverse_arguments(&first, &data[0], &data[1], &seeds)
+        };
+        let active = inputs.active_floats();
+        let arguments = reverse_arguments(
+            second,
+            &given(&blocks, &shadows),
+            &given(&gradients, &weights),
+            &self.second_seeds(module, second, among(&active, w)),
+        );
+        self.second_gradient(&mut machine, derivative, second, &arguments, &gradients)
     }
-}
 
-/// Each argument, and whether it is active.
-fn arguments_of(inputs: &Inputs) -> impl Iterator<Item = (&Argument, bool)> {
-    inputs.arguments.iter().zip(inputs.active.iter().copied())
-}
+    /// Seeds of zero for the program's own results, which a first derivative gives before anything else, and these for the rest.
+    fn second_seeds(
+        &self,
+        module: &Module,
+        second: &Request,
+        rest: impl Iterator<Item = f64>,
+    ) -> Vec<Datum> {
+        let own = self.inputs.active_results.iter().map(|_| 0.0);
+        let results = &module.functions[second.function].results;
+        seeds(results, second, own.chain(rest))
+    }
 
-/// Seeds of zero for the program's own results, which a first derivative returns before anything else.
-fn no_seeds(module: &Module, function: FunctionId, given: &[Datum], inputs: &Inputs) -> Vec<Datum> {
-    let params = module.functions[function].params.iter().skip(given.len());
-    params
-        .take(inputs.active_results.len())
-        .filter_map(|param| Datum::float(param.ty.scalar(), 0.0))
-        .collect()
-}
-
-/// The gradient that a reverse derivative of a first derivative computes.
-fn second_gradient(
-    machine: &ferrozyme_ir::interpret::Machine<'_>,
-    inputs: &Inputs,
-    results: &[Datum],
-    gradients: &[Pointer],
-) -> Result<State, Fault> {
-    Ok(State {
-        floats: spread(&inputs.active_floats(), floats_of(results)),
-        blocks: read(machine, gradients, &inputs.state.blocks)?,
-    })
+    /// The gradient that a reverse derivative of a first derivative gives.
+    fn second_gradient(
+        &self,
+        machine: &mut Machine<'_>,
+        derivative: FunctionId,
+        second: &Request,
+        arguments: &[Datum],
+        gradients: &[Pointer],
+    ) -> Result<State, Fault> {
+        let (_, floats) = call_reverse(machine, derivative, second, arguments)?;
+        machine.check_leaks()?;
+        Ok(State {
+            floats: spread(&self.inputs.active_floats(), floats_of(&floats)),
+            blocks: read(machine, gradients, &self.inputs.state.blocks)?,
+        })
+    }
 }

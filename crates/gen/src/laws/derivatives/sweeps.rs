@@ -1,13 +1,16 @@
 //! Runs derivatives: lays out shadows, seeds and tangents as the signatures of derivatives ask for them.
 
-use crate::inputs::{Argument, Inputs, datum, floats_of, new_machine, place, read};
+use crate::inputs::{Argument, Inputs, floats_of, new_machine, place, read};
 use crate::state::State;
-use ferrozyme_diff::{Activity, Choices, Request};
+use ferrozyme_diff::{Activity, Choices, Request, Split};
+use ferrozyme_filetest::gradcheck::sweep::{
+    call_augmented, call_forward, call_reverse, reverse_arguments,
+};
 use ferrozyme_ir::interpret::{Datum, Fault, Pointer};
-use ferrozyme_ir::{FunctionId, Module};
+use ferrozyme_ir::{FunctionId, Module, Type};
 
 /// The request for a derivative with respect to everything active.
-pub(super) fn request(inputs: &Inputs, module: &Module, main: FunctionId, width: u32) -> Request {
+pub(super) fn request(inputs: &Inputs, main: FunctionId, width: u32) -> Request {
     let args = inputs.arguments.iter().zip(&inputs.active);
     Request {
         function: main,
@@ -19,7 +22,7 @@ pub(super) fn request(inputs: &Inputs, module: &Module, main: FunctionId, width:
                 Argument::Int(..) => Activity::Const,
             })
             .collect(),
-        results: result_activities(module, main, inputs),
+        results: result_activities(inputs),
         primal: true,
         width,
         discarded: Vec::new(),
@@ -29,11 +32,10 @@ pub(super) fn request(inputs: &Inputs, module: &Module, main: FunctionId, width:
     }
 }
 
-fn result_activities(module: &Module, main: FunctionId, inputs: &Inputs) -> Vec<Activity> {
+fn result_activities(inputs: &Inputs) -> Vec<Activity> {
     let mut active = inputs.active_results.iter();
-    let results = &module.functions[main].results;
+    let results = inputs.results.iter();
     results
-        .iter()
         .map(|ty| match ty.is_float() && active.next() == Some(&true) {
             true => Activity::Active,
             false => Activity::Const,
@@ -55,28 +57,20 @@ pub(super) fn forward_sweep(
         .iter()
         .map(|direction| place(&mut machine, &direction.blocks))
         .collect();
-    let mut arguments = Vec::new();
-    for (argument, &active) in inputs.arguments.iter().zip(&inputs.active) {
-        arguments.push(datum(argument, point, &blocks));
-        if active {
-            for (direction, shadow) in directions.iter().zip(&shadows) {
-                arguments.push(datum(argument, direction, shadow));
-            }
-        }
-    }
-    let results = machine.call(derivative, &arguments)?;
+    let arguments = inputs.data(point, &blocks);
+    let tangents = directions.iter().zip(&shadows);
+    let tangents: Vec<Vec<Datum>> = tangents.map(|(v, at)| inputs.data(v, at)).collect();
+    let request = request(inputs, inputs.main, directions.len() as u32);
+    let swept = call_forward(&mut machine, derivative, &request, &arguments, &tangents)?;
     machine.check_leaks()?;
-    let mut floats = floats_of(&results);
-    let changes = floats.split_off(inputs.active_results.len());
     let primal = State {
-        floats,
+        floats: floats_of(&swept.primal),
         blocks: read(&machine, &blocks, &point.blocks)?,
     };
     let mut tangents = Vec::new();
-    for (number, shadow) in shadows.iter().enumerate() {
-        let of_this = changes.iter().copied().skip(number).step_by(shadows.len());
+    for (shadow, changes) in shadows.iter().zip(&swept.tangents) {
         tangents.push(State {
-            floats: spread(&inputs.active_results, of_this),
+            floats: spread(&inputs.active_results, floats_of(changes)),
             blocks: read(&machine, shadow, &point.blocks)?,
         });
     }
@@ -94,96 +88,88 @@ pub(super) fn reverse_sweep(
     let mut machine = new_machine(module);
     let blocks = place(&mut machine, &point.blocks);
     let shadows = place(&mut machine, &weights.blocks);
-    let mut arguments = duplicated(inputs, point, &blocks, &shadows);
-    arguments.extend(seeds(module, derivative, &arguments, inputs, weights));
-    let results = machine.call(derivative, &arguments)?;
+    let request = request(inputs, inputs.main, 1);
+    let arguments = reverse_arguments(
+        &request,
+        &inputs.data(point, &blocks),
+        &inputs.data(point, &shadows),
+        &first_seeds(inputs, &request, weights),
+    );
+    let (primal, gradients) = call_reverse(&mut machine, derivative, &request, &arguments)?;
     machine.check_leaks()?;
-    let mut floats = floats_of(&results);
-    let gradients = floats.split_off(inputs.active_results.len());
     let primal = State {
-        floats,
+        floats: floats_of(&primal),
         blocks: read(&machine, &blocks, &point.blocks)?,
     };
     let gradient = State {
-        floats: spread(&inputs.active_floats(), gradients),
+        floats: spread(&inputs.active_floats(), floats_of(&gradients)),
         blocks: read(&machine, &shadows, &point.blocks)?,
     };
     Ok((primal, gradient))
 }
 
-/// The results of a split derivative.
-pub(super) struct SplitSweep {
-    /// The program's outputs, as the augmented function returns them.
-    pub(super) primal: State,
-    /// The gradient.
-    pub(super) gradient: State,
-}
-
-/// Runs a split reverse derivative.
+/// Runs a split reverse derivative: the program's outputs, as the augmented function gives them, and the gradient.
 pub(super) fn split_sweep(
     module: &Module,
-    augmented: FunctionId,
-    reverse: FunctionId,
+    split: Split,
     inputs: &Inputs,
     point: &State,
     weights: &State,
-) -> Result<SplitSweep, Fault> {
+) -> Result<(State, State), Fault> {
     let mut machine = new_machine(module);
     let blocks = place(&mut machine, &point.blocks);
     // The weights of the memory come into being between the two sweeps, as they do in a program.
     let shadows = place(&mut machine, &weights.zero_like().blocks);
-    let mut arguments = duplicated(inputs, point, &blocks, &shadows);
-    let mut results = machine.call(augmented, &arguments)?;
-    let tape = results.pop();
+    let request = request(inputs, inputs.main, 1);
+    let data = [&blocks, &shadows].map(|at| inputs.data(point, at));
+    let mut arguments = reverse_arguments(&request, &data[0], &data[1], &[]);
+    let (primal, tape) = call_augmented(&mut machine, split.augmented, &request, &arguments)?;
     let primal = State {
-        floats: floats_of(&results),
+        floats: floats_of(&primal),
         blocks: read(&machine, &blocks, &point.blocks)?,
     };
     for (&shadow, block) in shadows.iter().zip(&weights.blocks) {
         machine.write_f64s(shadow, block)?;
     }
-    arguments.extend(seeds(module, reverse, &arguments, inputs, weights));
-    arguments.extend(tape);
-    let gradients = machine.call(reverse, &arguments)?;
+    arguments.extend(first_seeds(inputs, &request, weights));
+    arguments.push(tape);
+    let (_, gradients) = call_reverse(&mut machine, split.reverse, &request, &arguments)?;
     machine.check_leaks()?;
     let gradient = State {
         floats: spread(&inputs.active_floats(), floats_of(&gradients)),
         blocks: read(&machine, &shadows, &point.blocks)?,
     };
-    Ok(SplitSweep { primal, gradient })
+    Ok((primal, gradient))
 }
 
-/// The arguments, those with memory followed by their shadow.
-pub(super) fn duplicated(
-    inputs: &Inputs,
-    point: &State,
-    blocks: &[Pointer],
-    shadows: &[Pointer],
-) -> Vec<Datum> {
-    let mut arguments = Vec::new();
-    for (argument, &active) in inputs.arguments.iter().zip(&inputs.active) {
-        arguments.push(datum(argument, point, blocks));
-        if let (Argument::Array { .. }, true) = (argument, active) {
-            arguments.push(datum(argument, point, shadows));
-        }
-    }
-    arguments
+/// Weights of the program's active results, in their types.
+pub(super) fn first_seeds(inputs: &Inputs, request: &Request, weights: &State) -> Vec<Datum> {
+    seeds(
+        &inputs.results,
+        request,
+        among(&inputs.active_results, weights),
+    )
 }
 
-/// The weights of the active results, in the types of the parameters that follow those already given.
+/// The floats of a state that are active.
+pub(super) fn among(active: &[bool], state: &State) -> impl Iterator<Item = f64> {
+    let floats = state.floats.iter().zip(active);
+    floats
+        .filter(|(_, active)| **active)
+        .map(|(float, _)| *float)
+}
+
+/// Weights of the active results, in their types.
 pub(super) fn seeds(
-    module: &Module,
-    function: FunctionId,
-    given: &[Datum],
-    inputs: &Inputs,
-    weights: &State,
+    results: &[Type],
+    request: &Request,
+    weights: impl IntoIterator<Item = f64>,
 ) -> Vec<Datum> {
-    let params = module.functions[function].params.iter().skip(given.len());
-    let active = weights.floats.iter().zip(&inputs.active_results);
-    let active = active.filter(|&(_, &active)| active);
-    params
-        .zip(active)
-        .filter_map(|(param, (&weight, _))| Datum::float(param.ty.scalar(), weight))
+    let results = results.iter().zip(&request.results);
+    let active = results.filter(|(_, activity)| **activity == Activity::Active);
+    let weighted = active.zip(weights);
+    weighted
+        .filter_map(|((ty, _), weight)| Datum::float(ty.scalar(), weight))
         .collect()
 }
 
