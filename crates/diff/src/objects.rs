@@ -36,8 +36,6 @@
 mod freeze;
 mod gather;
 mod graph;
-mod guard;
-mod interval;
 mod kinds;
 mod print;
 mod span;

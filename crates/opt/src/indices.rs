@@ -147,8 +147,7 @@ impl<'f> Indices<'f> {
                 let factor = interval(variable);
                 let repeated = term.monomial.get(position + 1) == Some(&variable);
                 if repeated {
-                    let square = factor * factor;
-                    product = product * Interval::new(square.min.max(0), square.max);
+                    product = product * (factor * factor).at_least_zero();
                     position += 2;
                 } else {
                     product = product * factor;
@@ -409,22 +408,9 @@ impl<'f> Indices<'f> {
 
     fn counter_interval(&self, data: &OpData, counter: Value) -> Option<Interval> {
         let &[from, to, step] = data.operands.first_chunk()?;
-        let (from, to) = (self.interval_of_value(from), self.interval_of_value(to));
-        let step = self.interval_of_value(step);
-        let interval = if step.min > 0 {
-            Interval::new(from.min, to.max.saturating_sub(1))
-        } else if step.max < 0 {
-            Interval::new(to.min.saturating_add(1), from.max)
-        } else {
-            from.union(to)
-        };
-        // The counter of a loop that never runs has no value to speak of.
-        let default = default_interval(self.function, counter);
-        Some(default.intersect(if interval.min <= interval.max {
-            interval
-        } else {
-            default
-        }))
+        let [from, to, step] = [from, to, step].map(|value| self.interval_of_value(value));
+        let interval = Interval::of_counter(from, to, step);
+        Some(interval.intersect(default_interval(self.function, counter)))
     }
 
     /// A carried value that grows by the same amount in each iteration, in terms of the counter.

@@ -338,19 +338,9 @@ impl<'a, 'f> Inequalities<'a, 'f> {
             let Some(bounds) = self.bounds.get(&variable) else {
                 return own;
             };
-            let min = bounds
-                .lower
-                .number
-                .map_or(own.min, |least| own.min.max(least.into()));
-            let max = bounds
-                .upper
-                .number
-                .map_or(own.max, |most| own.max.min(most.into()));
-            match min <= max {
-                true => Interval::new(min, max),
-                // Code that does not run.
-                false => own,
-            }
+            let least = bounds.lower.number.map_or(own.min, i128::from);
+            let most = bounds.upper.number.map_or(own.max, i128::from);
+            own.cut(least, most).unwrap_or(own)
         })
     }
 

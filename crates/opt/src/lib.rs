@@ -96,5 +96,6 @@ pub mod hull;
 pub mod indices;
 pub mod inequalities;
 pub mod interval;
+pub mod intervals;
 pub mod pointers;
 pub mod symbolic;

@@ -21,8 +21,6 @@ mod memory;
 mod numbers;
 
 use super::graph::{CellId, Graph, Integer, Target};
-use super::guard::{checked_words, guarded_indices};
-use super::interval::{Interval, Intervals};
 use super::span::Span;
 use super::{Known, Objects, Source, freeze};
 use counted::counted_params;
@@ -31,6 +29,8 @@ use ferrozyme_ir::{
     Constant, Function, FunctionId, GlobalId, Module, Op, OpView, Opcode, Region, Type, Value,
     ValueDef,
 };
+use ferrozyme_opt::interval::Interval;
+use ferrozyme_opt::intervals::Intervals;
 use instance::Instance;
 use memory::part_of;
 use numbers::Packing;
@@ -187,9 +187,6 @@ pub(super) struct Body<'a> {
     /// Pointers that are made of numbers in which an address may be hidden.
     pub(super) forged: EntitySet<Value>,
     intervals: Intervals,
-    guarded: FxHashMap<Op, Interval>,
-    /// Words that are known not to have overflown, and the wider numbers that they are.
-    checked: FxHashMap<Value, Value>,
     packing: Packing,
     steps: Vec<Step>,
 }
@@ -233,7 +230,6 @@ impl<'a> Body<'a> {
         if let Some(body) = function.body {
             collect_steps(function, body, &mut steps);
         }
-        let intervals = Intervals::of(function);
         Body {
             id,
             function,
@@ -243,9 +239,7 @@ impl<'a> Body<'a> {
             numbers: EntitySet::new(),
             counted: Vec::new(),
             forged: EntitySet::new(),
-            guarded: guarded_indices(function, &intervals),
-            checked: checked_words(function),
-            intervals,
+            intervals: Intervals::of(function),
             packing: Packing::of(function),
             steps,
         }
@@ -655,14 +649,8 @@ impl Gather<'_> {
             Difference::Pending if scale == 1 => return None,
             _ => {}
         }
-        let index = data.index();
-        let index = match self.bodies[b].guarded.get(&op) {
-            Some(&guarded) => guarded,
-            None => match self.bodies[b].checked.get(&index) {
-                Some(&wide) => self.interval(b, wide),
-                None => self.interval(b, index),
-            },
-        };
+        let body = &self.bodies[b];
+        let index = body.intervals.index(body.function, op);
         // Without unsigned overflow an index is not negative.
         let index = if data.flags.contains(ferrozyme_ir::Flags::NUW) {
             index.at_least_zero()

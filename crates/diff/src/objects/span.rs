@@ -6,7 +6,7 @@
 //!
 //! Every operation gives a set that contains the exact result; none ever loses an offset.
 
-use super::interval::Interval;
+use ferrozyme_opt::interval::{self, Interval};
 use std::fmt;
 
 /// A set of offsets in bytes.
@@ -80,8 +80,8 @@ impl Span {
         }
         let scale = i128::from(scale);
         let (a, b) = (
-            index.lo.saturating_mul(scale),
-            index.hi.saturating_mul(scale),
+            index.min.saturating_mul(scale),
+            index.max.saturating_mul(scale),
         );
         let (lo, hi) = (a.min(b), a.max(b));
         let step = index.step.saturating_mul(scale.unsigned_abs());
@@ -230,11 +230,8 @@ impl fmt::Display for Span {
 }
 
 /// The greatest common divisor; 0 is divided by everything.
-pub(super) fn gcd(mut a: u64, mut b: u64) -> u64 {
-    while b > 0 {
-        (a, b) = (b, a % b);
-    }
-    a
+pub(super) fn gcd(a: u64, b: u64) -> u64 {
+    interval::gcd(a.into(), b.into()) as u64
 }
 
 /// A period as a divisor of signed offsets.
@@ -255,20 +252,12 @@ mod tests {
 
     #[test]
     fn sums_keep_inner_arrays_apart_from_outer_ones() {
-        let counter = Interval {
-            lo: 0,
-            hi: 1 << 50,
-            step: 1,
-        };
-        let inner = Interval {
-            lo: 0,
-            hi: 2,
-            step: 1,
-        };
+        let counter = Interval::new(0, 1 << 50);
+        let inner = Interval::new(0, 2);
         let span = Span::exact(0).plus(counter, 32).plus(inner, 8);
         assert_eq!(span.to_string(), "0..=16 by 8 + 32k");
         assert_eq!(span.shifted(-8).to_string(), "-8..=8 by 8 + 32k");
-        let all = Interval::full(64);
+        let all = Interval::of_bits(64);
         assert_eq!(span.plus(all, 8).to_string(), "0 + 8z");
     }
 

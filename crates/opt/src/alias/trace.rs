@@ -1,11 +1,13 @@
 //! Runs a function step by step and writes down every byte it touches: what the answers are checked against.
 //!
 //! Objects have no size and all offsets are allowed, since only places matter here. While it runs, each integer is
-//! compared with its expression and interval, and each pointer with its root and offset.
+//! compared with its expression and intervals, and each pointer with its root and offset.
 
 use super::*;
 use crate::hull::Hull;
 use crate::indices::Counted;
+use crate::interval::Interval;
+use crate::intervals::Intervals;
 use ferrozyme_ir::{IntPredicate, OpView, Opcode, Scalar, ValueDef, sign_extend};
 
 /// One touch of memory.
@@ -44,6 +46,7 @@ pub(super) struct Invalid;
 
 pub(super) struct Tracer<'a, 'm> {
     aliases: &'a Aliases<'m>,
+    intervals: Intervals,
     values: FxHashMap<Value, Datum>,
     memory: FxHashMap<(u32, i128), Datum>,
     freed: Vec<u32>,
@@ -65,6 +68,7 @@ impl<'a, 'm> Tracer<'a, 'm> {
     pub(super) fn new(aliases: &'a Aliases<'m>) -> Tracer<'a, 'm> {
         Tracer {
             aliases,
+            intervals: Intervals::of(aliases.function()),
             values: FxHashMap::default(),
             memory: FxHashMap::default(),
             freed: Vec::new(),
@@ -161,11 +165,18 @@ impl<'a, 'm> Tracer<'a, 'm> {
                 );
                 let exact = self.evaluate(&indices.exact_expression(value));
                 assert_eq!(number, exact, "exact expression of {value}");
-                let interval = indices.interval_of_value(value);
-                assert!(
-                    interval.min <= number && number <= interval.max,
-                    "{value} is {number}, its interval {interval:?}"
-                );
+                let intervals = [
+                    indices.interval_of_value(value),
+                    self.intervals.get(function, value),
+                ];
+                for interval in intervals {
+                    let expected = Some(Interval::point(number));
+                    assert_eq!(
+                        interval.cut(number, number),
+                        expected,
+                        "{value} is {number}, its interval {interval:?}"
+                    );
+                }
             }
             Datum::Pointer(object, offset) => {
                 let root = self.aliases.pointers().root(value);

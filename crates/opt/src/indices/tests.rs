@@ -98,7 +98,7 @@ fn intervals() {
     );
     assert_eq!(
         interval("for %r: i64 = 2 to %m step 3 { yield }"),
-        (Some(2), Some(9))
+        (Some(2), Some(8))
     );
     assert_eq!(
         interval("for %r: i64 = %m to 2 step -1 { yield }"),

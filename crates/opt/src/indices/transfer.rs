@@ -1,9 +1,10 @@
 //! What the result of one integer operation is in terms of its operands.
 
 use super::{Indices, is_index};
-use crate::interval::Interval;
+use crate::interval::{Interval, exact, transfer};
 use crate::symbolic::Symbolic;
 use ferrozyme_ir::{Flags, OpData, Opcode, Value};
+use smallvec::SmallVec;
 
 /// Larger factors are assumed to wrap around on purpose.
 const LARGE_FACTOR: u64 = 1 << 32;
@@ -19,7 +20,10 @@ impl Indices<'_> {
             return (None, None);
         }
         let bits = self.function.ty(result).scalar().bits();
-        let interval = self.transfer_interval(data, bits);
+        let operands: SmallVec<[Interval; 3]> = (data.operands.iter())
+            .map(|&operand| self.interval_of_value(operand))
+            .collect();
+        let interval = transfer(self.function, data, &operands);
         let expression = self.transfer_expression(data, result, bits);
         (expression, interval)
     }
@@ -122,112 +126,7 @@ impl Indices<'_> {
 
     /// Whether the exact result of an operation surely fits into its type.
     fn fits(&self, data: &OpData, bits: u32) -> bool {
-        self.exact_interval(data)
-            .is_some_and(|interval| interval.is_within(Interval::of_bits(bits)))
-    }
-
-    /// The interval of a sum, difference, product or shift as if integers had no limit.
-    fn exact_interval(&self, data: &OpData) -> Option<Interval> {
-        let &[a, b] = data.operands.first_chunk()?;
-        let (a, b) = (self.interval_of_value(a), self.interval_of_value(b));
-        Some(match data.opcode {
-            Opcode::Add => a + b,
-            Opcode::Sub => a + -b,
-            Opcode::Mul => a * b,
-            Opcode::Shl if b.min == b.max && (0..63).contains(&b.min) => {
-                a * Interval::point(1 << b.min)
-            }
-            _ => return None,
-        })
-    }
-
-    fn transfer_interval(&self, data: &OpData, bits: u32) -> Option<Interval> {
-        let of_type = Interval::of_bits(bits);
-        let operand = |index: usize| self.interval_of_value(data.operands[index]);
-        let interval = match data.opcode {
-            Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Shl => {
-                let exact = self.exact_interval(data)?;
-                // What is left of a number that is not negative.
-                let rest = data.opcode == Opcode::Sub
-                    && data.flags.contains(Flags::NUW)
-                    && operand(0).min >= 0;
-                if rest {
-                    exact.intersect(Interval::new(0, operand(0).max))
-                } else if data.flags.contains(Flags::NSW) {
-                    exact.intersect(of_type)
-                } else if exact.is_within(of_type) {
-                    exact
-                } else {
-                    return None;
-                }
-            }
-            Opcode::Select if data.operands.len() == 3 => operand(1).union(operand(2)),
-            Opcode::Sext => operand(0),
-            Opcode::Zext => {
-                let source = operand(0);
-                let width = self.function.ty(data.operands[0]).scalar().bits();
-                if source.min >= 0 {
-                    source
-                } else {
-                    Interval::new(0, (1i128 << width.min(64)) - 1)
-                }
-            }
-            Opcode::TruncInt if operand(0).is_within(of_type) => operand(0),
-            Opcode::Smin => {
-                let (a, b) = (operand(0), operand(1));
-                Interval::new(a.min.min(b.min), a.max.min(b.max))
-            }
-            Opcode::Smax => {
-                let (a, b) = (operand(0), operand(1));
-                Interval::new(a.min.max(b.min), a.max.max(b.max))
-            }
-            Opcode::Umin | Opcode::Umax if operand(0).min >= 0 && operand(1).min >= 0 => {
-                operand(0).union(operand(1))
-            }
-            Opcode::And if operand(0).min >= 0 || operand(1).min >= 0 => {
-                let limit = |interval: Interval| {
-                    if interval.min >= 0 {
-                        interval.max
-                    } else {
-                        i128::MAX
-                    }
-                };
-                Interval::new(0, limit(operand(0)).min(limit(operand(1))))
-            }
-            Opcode::Urem if operand(1).min > 0 => Interval::new(0, operand(1).max - 1),
-            Opcode::Srem if operand(1).min > 0 => {
-                let limit = operand(1).max - 1;
-                let lowest = if operand(0).min >= 0 { 0 } else { -limit };
-                Interval::new(lowest, limit)
-            }
-            Opcode::Udiv | Opcode::Sdiv if operand(0).min >= 0 && operand(1).min > 0 => {
-                Interval::new(
-                    operand(0).min / operand(1).max,
-                    operand(0).max / operand(1).min,
-                )
-            }
-            // Whatever the divisor is, unsigned.
-            Opcode::Udiv if operand(0).min >= 0 => Interval::new(0, operand(0).max),
-            Opcode::Lshr | Opcode::Ashr => {
-                let amount = operand(1);
-                let (a, known) = (operand(0), amount.min == amount.max);
-                if !known || !(0..i128::from(bits)).contains(&amount.min) {
-                    return None;
-                }
-                let amount = amount.min as u32;
-                if a.min >= 0 || data.opcode == Opcode::Ashr {
-                    Interval::new(a.min >> amount, a.max >> amount)
-                } else if amount > 0 {
-                    Interval::new(0, (1i128 << (bits - amount)) - 1)
-                } else {
-                    return None;
-                }
-            }
-            Opcode::Ctpop | Opcode::Ctlz | Opcode::Cttz if bits >= 8 => {
-                Interval::new(0, i128::from(bits))
-            }
-            _ => return None,
-        };
-        Some(interval.intersect(of_type))
+        let [a, b] = [0, 1].map(|index| self.interval_of_value(data.operands[index]));
+        exact(data.opcode, a, b).is_some_and(|sum| sum.is_within(Interval::of_bits(bits)))
     }
 }

@@ -1,10 +1,10 @@
 //! Which inequalities hold where code runs: what loops, branches and checks around and before it say.
 
-use crate::conditions::{Comparison, comparison, split_conjunction};
+use crate::conditions::{Comparison, comparison, meaning, split_conjunction};
 use crate::indices::{Counted, Indices};
 use crate::interval::Interval;
 use crate::symbolic::Symbolic;
-use ferrozyme_ir::{Function, IntPredicate, Op, Opcode, Region, Scalar, Value};
+use ferrozyme_ir::{Function, Op, Opcode, Region, Scalar, Value};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -135,13 +135,15 @@ fn comparison_inequalities(
     if !is_scalar_integer(function, left) {
         return inequalities;
     }
-    let is_size = |value: Value| {
+    let interval = |value: Value| {
+        let known = indices.interval_of_value(value);
         let compared = is_check && value == right && function.arguments().contains(&value);
-        trusting && (compared || indices.is_size(value))
+        match trusting && (compared || indices.is_size(value)) {
+            true => known.intersect(Interval::new(0, i128::from(i64::MAX))),
+            false => known,
+        }
     };
-    let Some(meaning) = signed_meaning(indices, (predicate, left, right), is_size) else {
-        return inequalities;
-    };
+    let meaning = meaning(predicate, interval(left), interval(right));
     // A test for overflow compares a wrapped sum, of which only the exact expression may be believed.
     let believed = |value: Value| {
         let expression = indices.expression(value);
@@ -154,24 +156,9 @@ fn comparison_inequalities(
     let below = |low: &Symbolic, high: &Symbolic, gap: i64| {
         high.sub(low).and_then(|distance| distance.plus(-gap))
     };
-    match meaning {
-        Meaning::Below => inequalities.extend(below(&a, &b, 1)),
-        Meaning::AtMost => inequalities.extend(below(&a, &b, 0)),
-        Meaning::Above => inequalities.extend(below(&b, &a, 1)),
-        Meaning::AtLeast => inequalities.extend(below(&b, &a, 0)),
-        Meaning::Equal => {
-            inequalities.extend(below(&a, &b, 0));
-            inequalities.extend(below(&b, &a, 0));
-        }
-        Meaning::Within => {
-            inequalities.extend(below(&a, &b, 1));
-            inequalities.push(a);
-        }
-        Meaning::WithinOrEqual => {
-            inequalities.extend(below(&a, &b, 0));
-            inequalities.push(a);
-        }
-    }
+    inequalities.extend(meaning.below.and_then(|gap| below(&a, &b, gap)));
+    inequalities.extend(meaning.above.and_then(|gap| below(&b, &a, gap)));
+    inequalities.extend(meaning.not_negative.then_some(a));
     inequalities
 }
 
@@ -181,52 +168,6 @@ fn is_product(expression: &Symbolic) -> bool {
         [term] => term.coefficient > 0 && expression.constant_part() == 0,
         _ => false,
     }
-}
-
-/// The implications of a comparison of two signed numbers.
-enum Meaning {
-    Below,
-    AtMost,
-    Above,
-    AtLeast,
-    Equal,
-    /// Between 0 and the right side, which is not negative: what an unsigned comparison says.
-    Within,
-    /// As before, or equal to the right side.
-    WithinOrEqual,
-}
-
-fn signed_meaning(
-    indices: &Indices,
-    (predicate, left, right): Comparison,
-    is_size: impl Fn(Value) -> bool,
-) -> Option<Meaning> {
-    let interval = |value: Value| {
-        let known = indices.interval_of_value(value);
-        match is_size(value) {
-            true => known.intersect(Interval::new(0, i128::from(i64::MAX))),
-            false => known,
-        }
-    };
-    let (own, limit) = (interval(left), interval(right));
-    let limited = limit.min >= 0;
-    // Of numbers that are not negative, an unsigned comparison is a signed one.
-    let plain = limited && own.min >= 0;
-    Some(match predicate {
-        IntPredicate::Slt => Meaning::Below,
-        IntPredicate::Sle => Meaning::AtMost,
-        IntPredicate::Sgt => Meaning::Above,
-        IntPredicate::Sge => Meaning::AtLeast,
-        IntPredicate::Eq => Meaning::Equal,
-        IntPredicate::Ult if limited => Meaning::Within,
-        IntPredicate::Ule if limited => Meaning::WithinOrEqual,
-        IntPredicate::Ugt if plain => Meaning::Above,
-        IntPredicate::Uge if plain => Meaning::AtLeast,
-        // What is not equal to its own limit is beyond it.
-        IntPredicate::Ne if own.min >= limit.max => Meaning::Above,
-        IntPredicate::Ne if own.max <= limit.min => Meaning::Below,
-        _ => return None,
-    })
 }
 
 fn is_scalar_integer(function: &Function, value: Value) -> bool {

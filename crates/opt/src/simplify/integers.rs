@@ -2,7 +2,9 @@
 
 use super::{Rewrite, matching, number};
 use crate::carried::yielded;
+use crate::conditions::decide;
 use crate::cse::is_commutative;
+use crate::interval::Interval;
 use ferrozyme_ir::{
     Constant, Flags, FloatPredicate, Form, Function, IntPredicate, Op, OpView, Opcode, Payload,
     Range, Scalar, Type, Value, ValueDef, ones, sign_extend,
@@ -175,13 +177,15 @@ fn with_constant(function: &mut Function, op: Op) -> Option<Rewrite> {
     }
 
     if let (Smin | Smax, Some(range)) = (opcode, range_of(function, a)) {
-        let (below, above) = (range.max <= c, range.min >= c);
-        match opcode {
-            Smin if below => return Some(Rewrite::To(a)),
-            Smin if above => return Some(Rewrite::To(b)),
-            Smax if above => return Some(Rewrite::To(a)),
-            Smax if below => return Some(Rewrite::To(b)),
-            _ => {}
+        for (chosen, predicate) in [(a, IntPredicate::Sle), (b, IntPredicate::Sge)] {
+            let predicate = if opcode == Smin {
+                predicate
+            } else {
+                predicate.swapped()
+            };
+            if decide(predicate, range, Interval::point(c)) == Some(true) {
+                return Some(Rewrite::To(chosen));
+            }
         }
     }
 
@@ -339,7 +343,7 @@ fn compare(function: &mut Function, op: Op) -> Option<Rewrite> {
         return Rewrite::binary(Opcode::Xor, a, all, Flags::NONE);
     }
     if let Some(range) = range_of(function, a)
-        && let Some(holds) = decide(predicate, range, c)
+        && let Some(holds) = decide(predicate, range, Interval::point(c))
     {
         return Some(Rewrite::To(function.int(truth, i128::from(holds))));
     }
@@ -383,47 +387,10 @@ fn smaller_or_larger(
     }
 }
 
-/// Whether a comparison with a constant holds for all of a range, or for none of it.
-fn decide(predicate: IntPredicate, range: Range, c: i128) -> Option<bool> {
-    use IntPredicate::*;
-    let choose = |always: bool, never: bool| {
-        if always {
-            Some(true)
-        } else if never {
-            Some(false)
-        } else {
-            None
-        }
-    };
-    match predicate {
-        Slt => choose(range.max < c, range.min >= c),
-        Sle => choose(range.max <= c, range.min > c),
-        Sgt => choose(range.min > c, range.max <= c),
-        Sge => choose(range.min >= c, range.max < c),
-        Eq => choose(
-            range.min == c && range.max == c,
-            c < range.min || c > range.max,
-        ),
-        Ne => choose(
-            c < range.min || c > range.max,
-            range.min == c && range.max == c,
-        ),
-        // Below zero the order of unsigned numbers is another one.
-        Ult | Ule | Ugt | Uge if range.min < 0 || c < 0 => None,
-        Ult => decide(Slt, range, c),
-        Ule => decide(Sle, range, c),
-        Ugt => decide(Sgt, range, c),
-        Uge => decide(Sge, range, c),
-    }
-}
-
 /// Between which limits a value lies, as far as that is plain to see.
-fn range_of(function: &Function, value: Value) -> Option<Range> {
+fn range_of(function: &Function, value: Value) -> Option<Interval> {
     let data = &function.values[value];
-    if data.range.is_some() {
-        return data.range;
-    }
-    match data.def {
+    let range = match data.def {
         ValueDef::Argument { region, index } if Some(region) == function.body => {
             function.params[index as usize].facts.range
         }
@@ -438,7 +405,8 @@ fn range_of(function: &Function, value: Value) -> Option<Range> {
             })
         }
         _ => None,
-    }
+    };
+    data.range.or(range).map(Interval::from)
 }
 
 fn select(function: &mut Function, op: Op) -> Option<Rewrite> {

@@ -20,8 +20,8 @@ impl Gather<'_> {
         };
         self.share_unions(to, from);
         let length = self.interval(b, bytes);
-        let exact = length.lo == length.hi;
-        let length = u64::try_from(length.hi.max(0)).unwrap_or(u64::MAX);
+        let exact = length.as_point().is_some();
+        let length = u64::try_from(length.max.max(0)).unwrap_or(u64::MAX);
         if length == 0 {
             return;
         }
@@ -121,9 +121,9 @@ impl Gather<'_> {
             self.writes(to);
             let length = self.interval(b, bytes);
             self.graph.settle(to);
-            if length.lo == length.hi {
+            if let Some(length) = length.as_point() {
                 // Where it ends, a field need not end.
-                let length = u64::try_from(length.lo).unwrap_or(0);
+                let length = u64::try_from(length).unwrap_or(0);
                 let word = Scalar::Ptr.bytes();
                 let length = if length > word {
                     length - length % word

@@ -359,12 +359,12 @@ impl Gather<'_> {
         };
         let distance = self.interval(b, other);
         // The low bits of an address are a number; all but the low bits are an address.
-        if data.opcode == Opcode::And && distance.lo >= 0 {
+        if data.opcode == Opcode::And && distance.min >= 0 {
             return;
         }
         let span = match data.opcode {
             Opcode::Add => base.span.plus(distance, 1),
-            Opcode::Sub => base.span.plus(distance.negated(), 1),
+            Opcode::Sub => base.span.plus(-distance, 1),
             _ => Span::ANY,
         };
         let class = base.class;
@@ -574,7 +574,7 @@ impl Gather<'_> {
         if byte == 0 {
             return;
         }
-        let length = u64::try_from(self.interval(b, length).hi.max(0)).unwrap_or(u64::MAX);
+        let length = u64::try_from(self.interval(b, length).max.max(0)).unwrap_or(u64::MAX);
         let place = self.graph.resolve(place);
         let mut fields = std::collections::BTreeSet::new();
         self.graph
