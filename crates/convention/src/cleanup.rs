@@ -1,6 +1,6 @@
-//! How cleanups are written in the Loop IR, which the importer makes of landing pads and the exporter makes landing pads of again.
+//! The form of cleanups in the Loop IR. The importer turns landing pads into cleanups, and the exporter turns cleanups into landing pads.
 //!
-//! A *cleanup* is a function with an attribute of ours. A call of it opens what is to be done if anything unwinds, a call of [`CLEANUP_END`] closes it.
+//! A *cleanup* is a function with an attribute of ours. A call of it opens a scope in which it runs if anything unwinds; a call of [`CLEANUP_END`] closes the scope.
 
 use ferrozyme_llvm::{Place, Value};
 

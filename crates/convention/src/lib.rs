@@ -1,10 +1,10 @@
-//! What importer and exporter agree on, so that what one brings into the Loop IR the other finds again in LLVM.
+//! Conventions of importer and exporter: how LLVM's constructs appear in the Loop IR.
 //!
-//! | file | what is agreed on |
+//! | file | convention |
 //! |---|---|
 //! | `signature.rs` | aggregates are lists of scalars |
-//! | `allocation.rs` | which functions allocate and release, by family |
-//! | `cleanup.rs` | what is done when a callee unwinds |
+//! | `allocation.rs` | which functions allocate and free, by family |
+//! | `cleanup.rs` | code that runs when a callee unwinds |
 //! | `stop.rs` | how a derivative stops a program with a message |
 
 pub mod allocation;

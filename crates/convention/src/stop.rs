@@ -1,4 +1,4 @@
-//! Stops a program with a text on its error stream: what a derivative does that finds out at run time that it cannot be had.
+//! Stops a program with a message on the standard error, for refusals that are known only at run time.
 
 use ferrozyme_llvm::{Builder, Context, Linkage, Module, Place, Value};
 

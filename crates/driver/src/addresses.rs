@@ -1,4 +1,4 @@
-//! Functions of C's mathematical library whose address is taken get a body, so that they have a derivative where they are called through a pointer:
+//! Gives functions of C's mathematical library a body if their address is taken, so that indirect calls of them have a derivative:
 //!
 //! ```text
 //! double (*table[])(double) = {sin, exp};

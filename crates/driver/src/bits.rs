@@ -1,4 +1,4 @@
-//! Floats whose bits are calculated with as integers, as in approximations of roots and powers.
+//! Integer arithmetic on the bits of floats, as in approximations of roots and powers.
 //!
 //! ```text
 //! %b = bitcast float %x to i32                  %x0 = call float @__ferrozyme_inactive_f32(float %x)
@@ -14,10 +14,10 @@
 //! dy/dx = c · 2^(⌊log₂|y|⌋ − ⌊log₂|x|⌋) · sign(x) · sign(y)
 //! ```
 //!
-//! which differentiators see in code that computes the same number: `%x − %x0` is zero, and `%x0` carries no derivative. Where integers are rounded, the slope is that of the line through the steps, which is what such code
-//! is after. Assumes code in which values no longer travel through memory.
+//! The code is rewritten so that the differentiator sees this slope and the value does not change: `%x − %x0` is zero, and `%x0` has no derivative. Where integers are rounded, the slope is that of the line through the steps, which is what such code
+//! approximates. Assumes that memory has been promoted to values.
 //!
-//! What is done to the sign alone is the operation on floats that it stands for: `bits & !sign` is |x|, `bits ^ sign` is −x, `bits | sign` is −|x|. Other things that are done to bits are left as they are.
+//! Operations on the sign bit become operations on floats: `bits & !sign` is |x|, `bits ^ sign` is −x, `bits | sign` is −|x|. Other operations on bits are left as they are.
 
 use crate::detach::detached;
 use ferrozyme_llvm::{

@@ -1,10 +1,10 @@
-//! Numbers that carry no derivative, whatever they were computed from: what a function gives that nobody defines, and of which only its name is known.
+//! Detached values, which have no derivative whatever they were computed from: the results of functions without a definition that are recognised by name.
 //!
 //! ```text
 //! %c = call double @__ferrozyme_inactive_f64(double %x)
 //! ```
 //!
-//! Such functions exist from before optimisation until derivatives are made; then each is its argument.
+//! Calls of these functions exist from before optimisation until derivatives are made; then each is replaced by its argument.
 
 use crate::opaque::INACTIVE_NAME;
 use ferrozyme_convention::signature::loop_type;

@@ -1,7 +1,7 @@
-//! Calls through pointers that come from outside the differentiated function: function pointers and trait objects that are arguments.
+//! Resolves indirect calls through pointers of the caller: function pointers and trait objects in arguments.
 //!
-//! Nobody gives a shadow for the address of a function, so the derivative has to find out which function it is. The whole program is at
-//! hand when it is linked: every function whose address is taken somewhere and whose type fits may be called, and no other.
+//! The address of a function in an argument has no shadow, so the derivative has to find the function itself. The whole program is
+//! available at link time: every function whose address is taken somewhere and whose type fits may be called, and no other.
 //!
 //! ```text
 //! %y = call double %f(double %x)       →       %y = call double @__ferrozyme_dispatch(ptr %f, double %x)
@@ -18,10 +18,10 @@
 //! }
 //! ```
 //!
-//! A choice that turns out to have no derivative is made to stop with its name where it is called ([`Choice`]); the others are of use without it.
+//! A candidate without a derivative stops the program, with its name, where it is called ([`Choice`]); the others work.
 //!
-//! This is done only for programs that cannot be differentiated without it: most pointers to functions are known once everything is inlined,
-//! and those of objects that the differentiated function makes have shadows.
+//! This is done only for programs that cannot be differentiated without it: most function pointers are known after inlining,
+//! and those in objects that the differentiated function makes have shadows.
 
 use crate::constants::{Constants, ModuleConstants};
 use crate::frontend::adopt_target;

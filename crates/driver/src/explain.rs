@@ -1,4 +1,4 @@
-//! What can be said of a derivative, for people: its arguments, the memory it works on, what it saves and why, with lines of the source.
+//! Describes a derivative: its arguments, its memory, what it saves and why, with source lines.
 
 use crate::refusal::is_of_toolchain;
 use crate::requests::{FoundRequest, Mode};

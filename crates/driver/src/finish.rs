@@ -1,4 +1,4 @@
-//! From the working module with the derivatives in it to an object file.
+//! Compiles the working module with the derivatives to an object file.
 
 use crate::options::Level;
 use crate::report::Diagnostic;

@@ -1,12 +1,12 @@
-//! The working module: everything with a body that the differentiated functions reach, and nothing else.
+//! Gathers the working module: all functions with a body that the differentiated functions reach, and nothing else.
 //!
-//! Modules are linked into it lazily: what is external in a source is made `available_externally` first, which LLVM's linker brings along only
-//! where something refers to it, and local functions come with those that use them. This goes on until nothing more is found:
-//! from the crate's codegen units, its dependencies, and the standard library's bitcode.
+//! Modules are linked into it lazily: external symbols of a source are made `available_externally` first, which LLVM's linker copies only
+//! if something refers to them, and local functions come with their users. This repeats until nothing more is found:
+//! in the crate's codegen units, its dependencies, and the standard library's bitcode.
 //!
-//! In the end all functions and constants in it are private copies. Memory that is written must not be copied: such globals stay symbols of the program. Where they are local to
-//! their module, they are made visible under a name of their own there too ([`Gathered::promoted`]); in the standard library, whose
-//! machine code is finished, functions that use such globals are left out.
+//! Finally all functions and constants in it are private copies. Mutable globals must not be copied: they stay symbols of the program. If they are local to
+//! their module, they get a visible name there ([`Gathered::promoted`]); in the standard library, which is already
+//! compiled, functions that use such globals are left out.
 
 use crate::frontend::FRONT_ENDS;
 use crate::inputs::{Inputs, Origin};

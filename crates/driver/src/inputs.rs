@@ -1,7 +1,7 @@
-//! The bitcode modules of a link, as the differentiation sees them: numbered, and read only when asked for.
+//! The bitcode modules of a link: numbered, and read only on demand.
 //!
-//! Who reads the link line (crates/cli) implements [`Inputs`]; what is asked through it is recorded there, so that an unchanged
-//! derivative is not computed again. A derivative must therefore depend on nothing but what came through this trait and the options.
+//! The linker (crates/cli) implements [`Inputs`] and records its queries, so that an unchanged
+//! derivative is not computed again. A derivative must therefore depend on nothing but the results of this trait and the options.
 
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

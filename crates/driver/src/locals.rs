@@ -1,4 +1,4 @@
-//! Symbols that are local to a file of the program, under names by which derivatives in another file can refer to them.
+//! Names for file-local symbols, by which derivatives in another file can refer to them.
 
 use ferrozyme_llvm::{Linkage, Module, Opcode, Value, Visibility};
 use std::hash::{DefaultHasher, Hash, Hasher};

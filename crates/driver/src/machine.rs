@@ -1,12 +1,12 @@
-//! Vector instructions of x86 as the operations that they are.
+//! Replaces x86 vector intrinsics by generic LLVM IR.
 //!
 //! ```text
 //! %m = call <2 x double> @llvm.x86.sse2.min.pd(%a, %b)    ⇒    %c = fcmp olt <2 x double> %a, %b
 //!                                                              %m = select <2 x i1> %c, <2 x double> %a, <2 x double> %b
 //! ```
 //!
-//! Each instruction gets a function with that body in its place, which LLVM inlines. Numbers that choose among variants of an instruction are constants at each call, so that the
-//! choice between them goes away. Approximations (`rcp`, `rsqrt`) and what only moves integers stay as they are.
+//! Each intrinsic is replaced by a function with that body, which LLVM inlines. Operands that select a variant of an instruction are constants at each call, so
+//! the selection is folded. Approximations (`rcp`, `rsqrt`) and instructions that only move integers stay.
 
 use ferrozyme_llvm::{Context, Linkage, Module};
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! Which functions stay outside: their bodies are of no interest to a derivative.
+//! Opaque functions: their bodies are not differentiated.
 //!
 //! Formatting, printing, panics and the machinery of the runtime neither compute with the user's numbers in a way that has a
 //! derivative nor are they small. They are called as they are; if a number that carries a derivative comes *out* of one, the differentiator refuses.

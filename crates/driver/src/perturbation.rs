@@ -1,10 +1,10 @@
-//! Choices on the way from bitcode to a derivative that must not change it, as one line of text: tests run programs under all of them.
+//! Perturbations: choices of the compiler that must not change a derivative, as one line of text. Tests run programs under all of them.
 //!
 //! ```text
 //! inline=none,prepare=O1,plan=save,at-once=off,outline=off,order=reverse,mode=split
 //! ```
 //!
-//! What is not named is as usual. A derivative under a perturbation is equal to the usual one up to rounding, or it is refused.
+//! Choices that are not named have their defaults. A derivative under a perturbation equals the default one up to rounding, or it is refused.
 
 use crate::opaque::demangle;
 use ferrozyme_diff::{Caching, Choices};

@@ -1,4 +1,4 @@
-//! The way from bitcode with requests to the object code of derivatives, stage by stage.
+//! The stages from bitcode with requests to the object code of derivatives.
 
 use crate::Output;
 use crate::addresses::wrap_library_addresses;

@@ -1,4 +1,4 @@
-//! Optimises the working module before it is imported: whatever the profile says, what is differentiated is optimised code.
+//! Optimises the working module before it is imported: differentiated code is optimised in every profile.
 //!
 //! Inlined, in SSA form, loops rotated and simplified; but neither vectorised nor unrolled, since the Loop IR wants to see the loops.
 

@@ -1,4 +1,4 @@
-//! Turns the reasons why a program cannot be differentiated into what its author reads: in terms of the source language, at a line of their own.
+//! Turns refusals into diagnostics for the author of the program: in terms of the source language, at a line of the author's own code.
 //!
 //! An error is found in code that was optimised and inlined, so its place is a chain: a line of the standard library, inlined to a line of some
 //! crate, inlined to a line of the user. The innermost line of the user is shown, the library's is a note.

@@ -1,6 +1,6 @@
-//! What the driver has to say: why something cannot be differentiated, what was done, and how long it took.
+//! The driver's output: diagnostics, reports on derivatives, and timings.
 //!
-//! All of it can be written to a file and read back, because it travels from the linker process to the one that the user sees.
+//! All of it can be serialised, because it passes from the linker process to the one that the user sees.
 
 use crate::options::Stage;
 use ferrozyme_llvm::SourcePlace;

@@ -1,4 +1,4 @@
-//! Numbers that become text, and text that becomes numbers, in one differentiated function.
+//! Refuses differentiated functions that both print and parse numbers.
 //!
 //! Writing text has no derivative, and what is read from text counts as constant. Each is right by itself: a program prints what it computes, or reads a table. Where a
 //! function does both, a number may come back from its own text, and would have lost its derivative on the way without a word. What text goes where is not followed, so both in one

@@ -1,7 +1,7 @@
-//! What is done when a call unwinds: landing pads.
+//! Landing pads: code that runs when a call unwinds.
 //!
-//! The Loop IR says it by two calls around those that may unwind (see `import/cleanup.rs`). Neither is written; between them, every call is an `invoke`, whose landing pad
-//! does the cleanups that are open there, the innermost first, and passes the exception on.
+//! In the Loop IR it is two calls around those that may unwind (see `import/cleanup.rs`). Neither is emitted; between them, every call is an `invoke`, whose landing pad
+//! runs the open cleanups, the innermost first, and resumes unwinding.
 
 use super::ExportError;
 use super::body::Body;

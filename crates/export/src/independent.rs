@@ -1,4 +1,4 @@
-//! Finds innermost loops whose iterations do not touch what others write, so that LLVM need not find out when the program runs.
+//! Finds innermost loops without dependences between iterations, so that LLVM needs no run-time check to vectorise them.
 //!
 //! ```text
 //! for %j: i64 = 0 to %width step 1 {

@@ -1,4 +1,4 @@
-//! Finds the loops that LLVM may vectorise: counted ones without loops, calls, releases and functions of one number inside.
+//! Finds the loops that LLVM may vectorise: counted loops without inner loops, calls, frees and scalar library functions.
 
 use super::math::keeps_scalar;
 use ferrozyme_ir::{Effect, Function, Op, Opcode, Structure, all_ops};

@@ -1,7 +1,7 @@
 //! Loop IR to LLVM IR.
 //!
-//! [`export`] defines functions of a Loop IR module in an LLVM module. Names of functions and globals resolve there first; what is missing is declared, or defined
-//! from the Loop IR if that has it (internal then, since nobody else knows it).
+//! [`export`] defines functions of a Loop IR module in an LLVM module. Names of functions and globals resolve there first; missing ones are declared, or defined
+//! from the Loop IR if it has them (with internal linkage).
 //!
 //! *Assumes* that the Loop IR module verifies. *Guarantees* that the LLVM module verifies, and that the functions compute what the interpreter computes, up to the
 //! accuracy of the C library's mathematical functions. `undef` becomes `poison`, which behaves the same: whatever is computed from it is poison, to branch on it is undefined.
@@ -15,7 +15,7 @@
 //! | `memory.rs` | loads, stores, allocation |
 //! | `sums.rs` | which additions may be reordered |
 //! | `innermost.rs` | which loops may be vectorised |
-//! | `independent.rs` | which loops have iterations that do not touch what others write |
+//! | `independent.rs` | loops without dependences between iterations |
 //! | `call.rs` | calls and traps |
 //! | `vectorisable.fz` | mathematical functions for loops that are vectorised, as Loop IR |
 //! | `polygamma.fz` | polygamma functions, which no library has, as Loop IR |

@@ -1,7 +1,7 @@
 //! Floating-point arithmetic and functions, as their rows in the table say: an instruction or an intrinsic where LLVM has one, a function of C's library otherwise.
 //!
 //! C's library knows single and double precision and no vectors: narrower floats go through single precision, vectors lane by lane. The library is linked anyway, by Rust's standard
-//! library. What is in no library, or not in all of them, comes along as a function of its own.
+//! library. A function that not all libraries have is emitted along with the program.
 
 use ferrozyme_ir::formula::{Formula, FormulaWriter};
 use ferrozyme_ir::{self as ir, Form, MathCost, MathFunction, MathValue, Opcode};

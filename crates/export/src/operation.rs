@@ -1,4 +1,4 @@
-//! Operations without memory, calls and control: integers, casts, comparisons, vectors. What is mathematics of floats stands in `math.rs`.
+//! Operations without memory, calls and control flow: integers, casts, comparisons, vectors. Float arithmetic is in `math.rs`.
 
 use ferrozyme_ir::{self as ir, Flags, Opcode, Payload};
 

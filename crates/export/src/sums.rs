@@ -1,8 +1,8 @@
 //! Finds sums whose order may change.
 //!
-//! A loop that adds up floats one after the other cannot be vectorised unless its additions may be reordered. Derivatives are allowed to (design decision D10; `strict` forbids it), but only where
-//! nothing else depends on the order: a *sum* is a value that is only ever added to, until it is complete. Tricks that live from rounding (compensated summation, rounding by adding and
-//! subtracting a large number) look at partial sums and are left alone.
+//! A loop that sums floats cannot be vectorised unless its additions may be reordered. Derivatives permit that (`--strict` forbids it), but only if
+//! nothing else depends on the order: a *sum* is a value that is only ever added to, until it is complete. Code that relies on rounding (compensated summation, rounding by adding and
+//! subtracting a large number) uses partial sums and is left alone.
 //!
 //! ```text
 //! %s = for %i: i64 = 0 to %n step 1 with (%a: f64 = 0.0) {      load f64 %p

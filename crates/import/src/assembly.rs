@@ -1,4 +1,4 @@
-//! Inline assembly whose meaning is known becomes that meaning, before anything is optimised: minima and maxima of packed floats, and assembly without a word of it around a value, as Eigen has them, and square roots, as the crate `libm` has them.
+//! Replaces inline assembly with a known meaning by LLVM IR, before optimisation: minima and maxima of packed floats and empty assembly around a value, as in Eigen, and square roots, as in the crate `libm`.
 //!
 //! ```text
 //! %r = call <2 x double> asm "minpd $1, $0", "=x,x,0"(%a, %b)     ⇒     %c = fcmp olt <2 x double> %b, %a
@@ -6,7 +6,7 @@
 //! call void asm "", "=*imr|x,0"(ptr %p, <2 x double> %a)          ⇒     store <2 x double> %a, ptr %p
 //! ```
 //!
-//! What is equal or not a number is the last operand of Intel's order, as in the processor.
+//! For equal operands and NaN the result is the last operand in Intel's order, as in the processor.
 
 use ferrozyme_llvm::{Context, FloatPredicate, Module, Opcode, TypeKind, Value};
 

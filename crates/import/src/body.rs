@@ -1,7 +1,7 @@
 //! One function: its values and blocks as a graph, and the translation of each block.
 //!
-//! Every parameter and instruction of LLVM's is given a run of names in the graph, one for each leaf of its type. Phis are parameters of
-//! their block. Constants have no names, but for expressions handed to phis, which the block before computes.
+//! Every LLVM parameter and instruction gets consecutive names in the graph, one for each leaf of its type. Phis are parameters of
+//! their block. Constants have no names, except for constant expressions in phis, which the preceding block computes.
 
 use super::Importer;
 use super::constant::{Leaf, unknown_type};

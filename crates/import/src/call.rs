@@ -1,4 +1,4 @@
-//! Calls: of functions, through pointers, and of functions that do not come back.
+//! Calls: direct, indirect, and of functions that do not return.
 
 use super::body::{At, Leaves};
 use super::constant::unknown_type;

@@ -6,9 +6,9 @@
 //!      … the handler, which goes on after the `try`               says why;  call void @std::terminate()
 //! ```
 //!
-//! What a handler does has no place in the reverse sweep: the forward sweep stopped in the middle of a callee, whose tape is not complete. So programs are differentiated as if
-//! nothing were thrown, and whoever throws all the same learns of it. Exceptions that pass through without being caught do as before.
-//! (The driver makes sure before that no handler comes back; here they leave the control flow, also those that throw on what they caught.)
+//! A handler cannot be reversed: the forward sweep stopped in the middle of a callee, whose tape is incomplete. So programs are differentiated as if
+//! nothing were thrown, and an exception that is caught ends the program with a message. Exceptions that are not caught pass through as before.
+//! (The driver has made handlers not return; here they are removed from the control flow, also those that rethrow.)
 
 use ferrozyme_convention::stop::show;
 use ferrozyme_llvm::{Block, Context, Module, Opcode, Place, Value};

@@ -1,6 +1,6 @@
 //! Calls that clean up when the callee unwinds.
 //!
-//! What a landing pad does is copied into a function of its own, a *cleanup*. In the Loop IR the call stands between two others, which do nothing themselves:
+//! The code of a landing pad is copied into a function, a *cleanup*. In the Loop IR the call is between two other calls, which have no effect themselves:
 //!
 //! ```text
 //! %b = invoke double @other(double %a)                 call @f.cleanup(%p)
@@ -8,7 +8,7 @@
 //!                                                      call @__ferrozyme_cleanup_end()
 //! ```
 //!
-//! The first says what is to be done if anything up to the second unwinds. The exporter makes landing pads of it again, also if the callee was replaced by its
+//! The first names the cleanup to run if anything before the second unwinds. The exporter turns it into landing pads again, also if the callee was replaced by its
 //! derivative or inlined in between. To the passes of the Loop IR the first only reads memory.
 
 use super::Importer;

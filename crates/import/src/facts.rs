@@ -1,4 +1,4 @@
-//! What attributes of functions and parameters say, in terms of the Loop IR.
+//! LLVM's attributes of functions and parameters as facts of the Loop IR.
 
 use super::Importer;
 use ferrozyme_ir::{Alignment, FunctionFacts, MemoryEffect, ParamFacts, Range, Type};

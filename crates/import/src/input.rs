@@ -1,4 +1,4 @@
-//! The functions of C's library that write what comes from outside the program into memory that they are given: the one list of them.
+//! The list of C's input functions, which write data from outside the program to memory of their arguments.
 
 /// What such a function writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

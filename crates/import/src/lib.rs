@@ -1,14 +1,14 @@
-//! Brings LLVM functions into the Loop IR.
+//! Imports LLVM functions into the Loop IR.
 //!
-//! [`import`] takes the roots and all functions with a body that they reach, but for those that are to stay outside: these, and
-//! what has no body, are declared with what their attributes say. Globals come along with their contents.
+//! [`import`] takes the roots and all functions with a body that they reach, except opaque ones: these, and
+//! functions without a body, are declared with their attributes. Globals are imported with their contents.
 //!
 //! It assumes that LLVM has optimised the module (no vectoriser, no unrolling), and that [cold code is outlined](crate::outline), so
-//! that a panic is a call and `unreachable`. Instructions that the Loop IR has no word for (fences, atomic exchanges, inline assembly)
-//! move into LLVM functions of their own, which are called like any other ([`opaque`]).
+//! that a panic is a call and `unreachable`. Instructions that the Loop IR lacks (fences, atomic exchanges, inline assembly)
+//! are outlined into LLVM functions, which are called like any other ([`opaque`]).
 //!
-//! It guarantees a module that verifies. A function that cannot be imported is declared only, with the reason noted in
-//! [`Imported::opaque`]: whether that matters is for the differentiator to find out.
+//! It guarantees a module that verifies. A function that cannot be imported is only declared, with the reason in
+//! [`Imported::opaque`]: the differentiator decides whether that matters.
 //!
 //! | file | what it does |
 //! |---|---|

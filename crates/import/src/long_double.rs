@@ -1,4 +1,4 @@
-//! Calculations in `long double`, as C++'s random numbers make them, move into functions of their own:
+//! Outlines computations in `long double`, as in C++'s random numbers, into functions:
 //!
 //! ```text
 //! %a = call x86_fp80 @logl(x86_fp80 2³²)                 define internal i64 @f.moved_long_double() { %a = …; %b = …; %k = …; ret i64 %k }
@@ -6,8 +6,8 @@
 //! %k = fptoui x86_fp80 %b to i64                         %k = call i64 @f.moved_long_double()
 //! ```
 //!
-//! What starts from constants and integers has no derivative. What starts from other floats is refused where these carry derivatives. Numbers that are kept as `long double` in memory, or from one turn of a loop to the next, are left
-//! where they are, and cannot be imported.
+//! Computations from constants and integers have no derivative. Computations from other floats are refused if these are active. Values of type `long double` that are in memory, or carried by a loop, are not
+//! outlined, and cannot be imported.
 
 use super::Importer;
 use super::opaque::MovedOut;

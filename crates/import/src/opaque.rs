@@ -1,4 +1,4 @@
-//! Instructions that the Loop IR has no word for move into LLVM functions of their own.
+//! Outlines instructions that the Loop IR lacks into LLVM functions.
 //!
 //! Fences, atomic accesses, volatile accesses to anything but floats that are computed with, inline assembly, calls with variable arguments and intrinsics of machines become calls
 //! of small functions that are declared in the Loop IR and stay what they are in LLVM. They keep their effect. Unless numbers that may

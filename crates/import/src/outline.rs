@@ -1,7 +1,7 @@
-//! Moves cold code out of functions before they are imported: what cannot return any more.
+//! Outlines cold code before import: code that cannot return.
 //!
-//! Blocks from which no `ret` can be reached (panics, landing pads, cleanups, `resume`) become functions of their own that do not return, with
-//! the values that they use as parameters. The importer then sees calls that do not return, and unwinding and drops stay what they were, in LLVM's own terms:
+//! Blocks from which no `ret` can be reached (panics, landing pads, cleanups, `resume`) become functions that do not return, with
+//! the values that they use as parameters. The importer then sees calls that do not return, and unwinding and drops stay LLVM IR:
 //!
 //! ```text
 //!   br i1 %bad, label %panic, label %good            br i1 %bad, label %cold, label %good
@@ -11,8 +11,8 @@
 //! cleanup: …drop %vector… resume
 //! ```
 //!
-//! An `invoke` that may return keeps its place, with the landing pad that it unwinds to. What is done there is copied into a function of its own ([`cleanup_of`])
-//! when it is imported, so that it can be done on the way out of the callee's derivative as well.
+//! An `invoke` that may return stays, with its landing pad. The code there is copied into a function ([`cleanup_of`])
+//! during import, so that it can also run when the callee's derivative unwinds.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! Integer arithmetic that notices overflow, or stops at the limits.
+//! Integer arithmetic with overflow detection or saturation.
 
 use super::body::{At, Leaves};
 use super::error::{Result, unknown};

@@ -1,7 +1,7 @@
-//! Addresses that take a detour through integers become pointers again.
+//! Removes round trips of pointers through integers.
 //!
-//! LLVM merges `ptrtoint ptr %new` with the constant 8, the address of nothing, and makes a pointer of the result: so looks the
-//! memory of a `Vec` that may be empty. As pointers all the way it is known where the address comes from.
+//! LLVM merges `ptrtoint ptr %new` with the constant 8, a dangling address, and casts the result back to a pointer: this happens for the
+//! memory of a `Vec` that may be empty. With pointers throughout, the underlying object is known.
 //!
 //! ```text
 //! %n = ptrtoint ptr %new to i64                          %q = phi ptr [ inttoptr (i64 8), … ], [ %new, … ]

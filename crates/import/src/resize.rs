@@ -1,7 +1,7 @@
-//! `realloc` becomes an allocation, a copy, and a release, where the size of the old memory can be told.
+//! Expands `realloc` to an allocation, a copy, and a free, if the old size can be determined.
 //!
-//! A call of `realloc` does not say how much there was. Where the pointer comes from is followed back: to the calls that gave the memory, through loops and
-//! choices, beside which the size then travels.
+//! A call of `realloc` does not give the old size. The pointer is followed back to its allocations, through phis and
+//! `select`s, which then carry the size beside it.
 //!
 //! ```text
 //! %p = phi ptr [ %first, … ], [ %q, … ]                  %p = phi ptr [ %first, … ], [ %q, … ]
@@ -11,7 +11,7 @@
 //!                                                        call void @free(ptr %p)
 //! ```
 //!
-//! Assumes that what LLVM promotes is promoted. A `realloc` of which the old size is not found stays, and is refused by who imports it.
+//! Assumes that LLVM has promoted memory to values. A `realloc` of unknown old size stays, and the importer refuses it.
 
 use super::Importer;
 use super::call::called_function;

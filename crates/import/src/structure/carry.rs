@@ -1,4 +1,4 @@
-//! Which values the structured form hands through regions.
+//! Which values the structured form passes through regions as results and carried values.
 //!
 //! In the graph, a value may be used wherever its definition dominates. In the structured form it is visible only inside the
 //! region that defines it, so that `if`, `switch` and `loop` must give it as a result where it is used behind them, and a

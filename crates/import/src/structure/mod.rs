@@ -1,4 +1,4 @@
-//! Brings control flow into structured form: a graph of blocks becomes `if`, `switch` and `loop` with regions.
+//! Restructures control flow: a control-flow graph becomes `if`, `switch` and `loop` with regions.
 //!
 //! ```text
 //! entry:                                       %c0 = …
@@ -12,7 +12,7 @@
 //!                                              return %r
 //! ```
 //!
-//! The way is that of Bahmann, Reissmann, Jahre and Meyer, "Perfect Reconstructability of Control Flow from Demand Dependence
+//! The algorithm is that of Bahmann, Reissmann, Jahre and Meyer, "Perfect Reconstructability of Control Flow from Demand Dependence
 //! Graphs" (2015): first loops, so that each is entered in one place and left in one place ([`flow`]), then branches,
 //! so that all arms of one end in the same place ([`level`], [`tree`]); where that takes it, a number or a truth value says where control
 //! is to go. Then it is found which values are handed through regions ([`carry`]), and all of it is written down ([`emit`]).

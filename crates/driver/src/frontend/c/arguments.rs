@@ -1,4 +1,4 @@
-//! Reads a call of an entry point: which function is meant, and what is given for each of its parameters.
+//! Reads a call of an entry point: the primal, and the argument, shadow and activity of each of its parameters.
 
 use super::entries::{Entry, Marker, marker};
 use super::thunk::plain_name;

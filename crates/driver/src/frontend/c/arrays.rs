@@ -1,4 +1,4 @@
-//! What C says of arrays, for the optimiser to keep: an index into an array is not negative, two elements are a whole number of elements apart, and allocated memory is aligned for everything.
+//! C's rules about arrays, made explicit before optimisation: an array index is not negative, the distance of two elements is a multiple of their size, and allocated memory has the largest alignment.
 //!
 //! ```text
 //! getelementptr inbounds [4 x double], ptr %a, i64 0, i64 %i     ⇒     getelementptr inbounds nuw [4 x double], ptr %a, i64 0, i64 %i
@@ -6,11 +6,11 @@
 //!                                                                      %n = sdiv exact i64 %all, 8
 //! ```
 //!
-//! An index out of the bounds of an array has no meaning in C, even where the array is a field of a larger struct. LLVM only takes it not to leave the struct: an `int` as the
-//! index of an array of doubles could then lead back to the integers that stand before it, and whether they carry derivatives could not be told. Assumes code as clang gives it, not
-//! optimised, in which indices into arrays still show as such; indices of pointers, which may be negative, look differently.
+//! In C an index out of the bounds of an array is undefined, even if the array is a field of a larger struct. LLVM only assumes that it stays inside the struct: an `int` as the
+//! index of an array of doubles could then reach the integers before it, and the types of the accessed bytes would be unknown. Assumes clang's unoptimised
+//! code, in which array indices are visible; indices of pointers, which may be negative, have another form.
 //!
-//! Of a distance in bytes that becomes a number of elements and bytes again, nothing but the bytes would be left, and with it any byte could be the start of an element.
+//! LLVM would fold a conversion of bytes to a number of elements and back, and then any byte could be the start of an element.
 
 use ferrozyme_llvm::{Context, GepFlags, Module, Opcode, Place, TypeKind, Value};
 

@@ -1,4 +1,4 @@
-//! Several calls of a function at once, without a derivative: `__enzyme_batch`.
+//! `__enzyme_batch`: several calls of the primal, without a derivative.
 //!
 //! ```text
 //! %r = call { double, double } @__enzyme_batch(ptr @f, i32 %width, i64 2, i32 %vector, double %x0, double %x1, i32 %scalar, double %y)
@@ -6,7 +6,7 @@
 //! %r = { f(%x0, %y), f(%x1, %y) }
 //! ```
 //!
-//! `enzyme_vector` stands before one value for each call, as does nothing at all; `enzyme_scalar` before a value that all calls share; `enzyme_buffer` before a distance in bytes and an address, to which that distance is added from
+//! `enzyme_vector`, or no marker, precedes one value for each call; `enzyme_scalar` a value for all calls; `enzyme_buffer` a stride in bytes and an address, which grows by the stride from
 //! call to call.
 
 use super::arguments::{Problem, memory_type, refuse};

@@ -1,10 +1,10 @@
-//! `dynamic_cast`, which asks the library what type an object has, and gets a pointer.
+//! `dynamic_cast`, a library call that returns a pointer to the same object or null.
 //!
 //! ```text
 //! %r = call ptr @__dynamic_cast(ptr %p, …)     ⇒     %r = call ptr @__ferrozyme_dynamic_cast(ptr %p, …)     ; null, or %p itself
 //! ```
 //!
-//! That the pointer leads into the same object is not to be seen from a call of the library. Where base and derived class start at the same place it is the same pointer. Where they do not, the derivative stops the program with a message.
+//! The call of the library does not show that the result points into the same object. If base and derived class start at the same offset, it is the same pointer. If they do not, the derivative stops the program with a message.
 
 use ferrozyme_convention::stop::call_stop;
 use ferrozyme_llvm::{Context, IntPredicate, Linkage, Module, Opcode, Place};

@@ -1,4 +1,4 @@
-//! Sets of shadows of a unit's global variables, which programs make, look into and give to derivatives.
+//! Contexts: sets of shadows of a unit's globals, which programs create, access and pass to derivatives.
 //!
 //! ```c
 //! void *context = __enzyme_context(1);                                for so many directions
@@ -7,10 +7,10 @@
 //! __enzyme_zero_shadows(context);
 //! ```
 //!
-//! A context is memory with a shadow of each variable behind the other, for one direction after the other. Floats start as zeros; addresses of variables are those of their shadows, and all other words are as in the variable. Variables
-//! that hold addresses which the program puts there while it runs have no shadow in a context: nobody knows one of what they lead to.
+//! A context is memory with the shadows of all globals in a row, for one direction after the other. Floats start as zeros; addresses of globals become those of their shadows, and all other words are as in the global. Globals
+//! to which the program stores addresses at run time have no shadow in a context: the shadows of their targets are not known.
 //!
-//! Contexts belong to the unit that makes them: another one has other variables. Whoever gets one that it did not make stops the program.
+//! A context belongs to the unit that makes it: another unit has other globals. A derivative that gets a context of another unit stops the program.
 
 use super::arguments::{Problem, refuse};
 use super::entries::Entry;

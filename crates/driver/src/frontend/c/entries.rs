@@ -1,4 +1,4 @@
-//! The names of the convention: entry points, which programs declare under any name that contains theirs, and markers.
+//! The names of Enzyme's convention: entry points (any symbol that contains such a name) and markers.
 
 use super::hints::is_hint;
 use crate::report::Diagnostic;

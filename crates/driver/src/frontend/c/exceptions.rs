@@ -1,7 +1,7 @@
-//! C++ exceptions that are caught within what is differentiated.
+//! C++ exceptions that are caught in differentiated code.
 //!
-//! Derivatives go through code that throws nothing. Where an exception is thrown all the same and would be caught by the differentiated code itself, the derivative ends the program as an uncaught exception
-//! does: `__cxa_begin_catch`, with which each handler starts, becomes a function that does not return. Exceptions that leave the differentiated code pass through its derivative.
+//! Code is differentiated as if it threw nothing. If an exception is thrown and would be caught by differentiated code, the derivative ends the program like an uncaught exception:
+//! `__cxa_begin_catch`, with which each handler starts, becomes a function that does not return. Exceptions that leave the differentiated code pass through its derivative.
 
 use ferrozyme_convention::stop::show;
 use ferrozyme_llvm::{Context, Linkage, Module, Place};

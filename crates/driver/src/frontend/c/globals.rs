@@ -1,11 +1,11 @@
-//! Global variables whose shadows the program declares.
+//! Globals with a declared shadow.
 //!
 //! ```c
 //! double dscale;
 //! __attribute__((enzyme_shadow(dscale))) double scale = 2.0;
 //! ```
 //!
-//! They are differentiated as what they are to the function: more arguments. A function around it takes a copy of each variable, with the declared shadow as the shadow of the copy.
+//! They are differentiated as additional arguments. A wrapper takes a copy of each global, with the declared shadow as the shadow of the copy.
 //!
 //! ```text
 //! define double @f.globals(double %x, ptr %copy) {
@@ -16,7 +16,7 @@
 //! }
 //! ```
 //!
-//! The first assignment changes nothing, and lets derivatives flow from the shadow of the copy to that of the variable; the second lets them flow back. The variable keeps a shadow of its own, which starts anew in each derivative, like that of any other.
+//! The first assignment changes no value, and lets derivatives flow from the shadow of the copy to that of the global; the second lets them flow back. The global keeps a shadow of its own, which starts from zero in each derivative, like that of any other global.
 
 use super::arguments::{Argument, ArgumentActivity, Problem, ReadCall, Shadows, SourcePart};
 use super::arguments::{memory_type, refuse};

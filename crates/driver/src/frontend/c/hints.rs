@@ -1,10 +1,10 @@
-//! Functions of the convention that say something to the differentiator and do nothing: what a piece of memory holds, how large it is, that a loop iterates to a fixed point, and how many iterations the derivative of an approximation needs.
+//! Hints: functions of the convention without an effect that describe memory, its size, fixed-point loops, and the number of iterations that the derivative of an approximation needs.
 //!
 //! ```text
 //! n = __enzyme_iter(12, 1)       in the function: 12, in its derivative: 13, in the derivative of that: 14
 //! ```
 //!
-//! They are called until derivatives are made, and are gone after that.
+//! Their calls are removed when derivatives have been made.
 
 use ferrozyme_ir::{Builder, FunctionId, Module as Loops, Opcode as LoopOpcode, Payload};
 use ferrozyme_llvm::{Context, Module, Opcode, Place, Value};

@@ -1,4 +1,4 @@
-//! Global variables that programs declare inactive: what is read from them is a number like any other.
+//! Globals that programs declare inactive: values loaded from them have no derivative.
 //!
 //! ```text
 //! store double %x, ptr @g               ⇒     %c = call double @__ferrozyme_inactive_f64(double %x)
@@ -7,7 +7,7 @@
 //!                                             %y = call double @__ferrozyme_inactive_f64(double %l)
 //! ```
 //!
-//! That the memory is inactive alone would not do: optimisers put what was stored in the place of what is read, and the memory is gone. Accesses through pointers that went elsewhere are left to what is known of the memory.
+//! Marking the memory inactive would not suffice: store-to-load forwarding replaces loads by stored values, and the memory disappears. For accesses through pointers, the activity of the memory decides.
 
 use crate::detach::detached;
 use crate::registrations::{Registration, RegistrationKind};

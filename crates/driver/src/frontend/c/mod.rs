@@ -7,29 +7,29 @@
 //! %r = call double @__ferrozyme_request_f(ptr %x, ptr %dx, double 2.0)
 //! ```
 //!
-//! The function that is called now is made here, and inlined later: it takes arguments as the call has them and gives the result that the call wants. In between it calls
-//! `__ferrozyme_derivative_…`, whose parameters and results are those that the differentiator gives to the derivative of the *root*: the primal with aggregates as lists of scalars.
+//! The new function, a thunk, is made here and inlined later. It takes the arguments of the call and returns the result that the call expects. In between it calls
+//! `__ferrozyme_derivative_…`, whose parameters and results are those of the derivative of the *root*: the primal with aggregates as lists of scalars.
 //!
 //! | file | what lives there |
 //! |---|---|
 //! | `entries.rs` | which functions are entry points, which globals markers |
-//! | `arguments.rs` | reads a call: the primal, and what is given for each of its parameters |
-//! | `resolve.rs` | inlines functions that are told by their callers what to differentiate |
-//! | `thunk.rs` | the function that takes the place of the entry point in one call |
-//! | `batch.rs` | calls of a function several times at once |
-//! | `results.rs` | the results of a derivative in the form that the call wants |
-//! | `registrations.rs`, `rules.rs` | what programs say of functions, and the form that it has here |
-//! | `arrays.rs` | what C says of arrays |
+//! | `arguments.rs` | reads a call: the primal, and the argument, shadow and activity of each parameter |
+//! | `resolve.rs` | inlines wrappers whose callers choose the function to differentiate |
+//! | `thunk.rs` | the function that replaces the entry point in one call |
+//! | `batch.rs` | `__enzyme_batch` |
+//! | `results.rs` | the results of a derivative in the form that the call expects |
+//! | `registrations.rs`, `rules.rs` | registrations, and their form in the driver |
+//! | `arrays.rs` | C's rules about arrays |
 //! | `casts.rs` | `dynamic_cast` |
-//! | `exceptions.rs` | C++ exceptions that are caught in what is differentiated |
+//! | `exceptions.rs` | C++ exceptions that are caught in differentiated code |
 //! | `contexts.rs` | sets of shadows of global variables |
-//! | `globals.rs` | global variables whose shadows are declared |
+//! | `globals.rs` | globals with a declared shadow |
 //! | `inactive.rs` | inactive global variables |
-//! | `hints.rs` | functions that say something and do nothing |
+//! | `hints.rs` | hints without an effect |
 //! | `openmp.rs` | parallel regions |
 //! | `variadic.rs` | functions with variable arguments |
 //! | `root.rs` | the function that is differentiated |
-//! | `unit.rs` | a translation unit on its own: requests become calls, derivatives join it, or are left for the link |
+//! | `unit.rs` | one translation unit: requests become calls, and derivatives are added to the unit or left for the link |
 
 mod arguments;
 mod arrays;

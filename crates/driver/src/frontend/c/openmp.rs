@@ -1,4 +1,4 @@
-//! Parallel regions of OpenMP in what is differentiated.
+//! OpenMP's parallel regions in differentiated code.
 //!
 //! ```text
 //! call void @__kmpc_fork_call(ptr @place, i32 2, ptr @f.omp_outlined, ptr %a, ptr %b)
@@ -6,9 +6,9 @@
 //! call void @f.omp_outlined(ptr %thread, ptr %thread, ptr %a, ptr %b)
 //! ```
 //!
-//! A derivative runs the region as a team of one thread: most regions mean the same for every number of threads, and what threads add to shadows that they share needs no care. The functions of the runtime that regions call are
-//! given by whoever drives the compiler, in a form in which atomic operations of a region are plain ones. The primal keeps its threads. Where the number of threads matters, the threads of the team run one after the other
-//! (`team.rs`); where that cannot be done, the region is refused.
+//! A derivative runs the region as a team of one thread: most regions mean the same for every number of threads, and additions to shared shadows then need no atomics. The caller of the driver provides the runtime functions that regions
+//! call, in a form in which atomic operations are plain ones. The primal keeps its threads. If the number of threads matters, the threads of the team run one after the other
+//! (`team.rs`); if that is impossible, the region is refused.
 
 mod team;
 mod threads;

@@ -1,4 +1,4 @@
-//! What C and C++ programs say of functions and globals: in globals whose names say what they are, or by attributes.
+//! Registrations of C and C++ programs about functions and globals: globals with special names, or attributes.
 //!
 //! ```text
 //! void *__enzyme_register_gradient_f[] = {f, augmented, reverse};
@@ -9,7 +9,7 @@
 //! void *__enzyme_allocation_like_f[] = {f, (void *)0, "", release};
 //! ```
 //!
-//! `__enzyme_nofree_f` needs nothing to be done: nothing is released before its time here.
+//! `__enzyme_nofree_f` has no effect: frees are deferred in any case.
 
 use crate::locals::promoted_name;
 use crate::registrations::{Convention, Registration, RegistrationKind, RuleFunction};

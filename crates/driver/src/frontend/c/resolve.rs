@@ -1,11 +1,11 @@
-//! Makes known what a call of an entry point is about where it stands in a function that is told so by its callers.
+//! Resolves the function to differentiate where an entry point is called in a wrapper that gets it from its callers.
 //!
 //! ```text
 //! double gradient_of(double (*f)(double), double x) { return __enzyme_autodiff(f, x); }
 //! ```
 //!
-//! Such functions are inlined, until the function is known or nobody is left to inline into. So are those that a program wants to be inlined: they may get markers from their callers, too, as the templates of
-//! `<enzyme/enzyme>` do. Only they and their callers are touched.
+//! Such wrappers are inlined until the function is known or there are no more callers. So are functions marked for inlining: they may get markers from their callers, too, as the templates of
+//! `<enzyme/enzyme>` do. Only they and their callers are changed.
 
 use super::entries::entry_calls;
 use crate::trace::{first_argument, trace};

@@ -1,7 +1,7 @@
-//! Gives the results of a derivative the form that the call wants: a value, or memory that the caller provides.
+//! Converts the results of a derivative to the form that the call expects: a value, or memory of the caller.
 //!
-//! A program declares what the entry point returns: nothing, a float, or a structure of its own. How a structure travels is the platform's business (`{ float, float }` comes as `<2 x float>`), but in memory
-//! it lies as C says, each part at the next place that suits its type. So results go through memory, unless they are the parts of the returned value one by one.
+//! A program declares the result type of the entry point: none, a float, or a structure. The platform's ABI decides how a structure is returned (`{ float, float }` as `<2 x float>`), but in memory
+//! it has C's layout. So results go through memory, unless they match the parts of the returned value one by one.
 
 use super::arguments::c_type;
 use super::thunk::{convert, described};

@@ -1,6 +1,6 @@
-//! Gives what programs register the form that it has here: rules that are called as the differentiator calls rules, functions that do what another does, allocators.
+//! Adapts registrations to the driver: rules with the differentiator's calling convention, functions that behave like another, allocators.
 //!
-//! A rule in Enzyme's convention returns what it keeps for the reverse sweep before the results, and keeps anything; one of the differentiator returns it behind, and keeps a pointer. So around each there is a function:
+//! A rule in Enzyme's convention returns its saved data, of any type, before the results; a rule of the differentiator returns it after them, as a pointer. So each rule gets an adapter:
 //!
 //! ```text
 //! define { double, ptr } @augmented.rule(double %x, i64 %mask) {

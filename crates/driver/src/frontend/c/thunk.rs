@@ -1,4 +1,4 @@
-//! The function that takes the place of the entry point in one call: takes the arguments as they stand there, without function and markers.
+//! The function that replaces the entry point in one call. It takes the arguments of the call, without the function and the markers.
 //!
 //! ```text
 //! define internal double @__ferrozyme_request(ptr %x, ptr %dx, double %y) alwaysinline {

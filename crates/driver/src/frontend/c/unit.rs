@@ -1,7 +1,7 @@
-//! A translation unit of C or C++: its requests become calls, and its derivatives a part of it, if it holds all that they need.
+//! One translation unit of C or C++: its requests become calls, and its derivatives are added to it, if it has the bodies that they need.
 //!
-//! What it does not hold may be in other units; then the derivatives are made when the program is linked. That something is missing shows when a derivative cannot be made: a function without body may be called as long as
-//! nothing that carries a derivative goes through it.
+//! Missing bodies may be in other units; then the derivatives are made at link time. That a body is missing shows only when a derivative cannot be made: a function without a body may be called as long as
+//! no active values go through it.
 
 use super::entries::has_requests;
 use super::hints::take_hints;

@@ -1,4 +1,4 @@
-//! Functions of the program with variable arguments get a list of them instead:
+//! Functions of the program with variable arguments take a `va_list` instead:
 //!
 //! ```text
 //! define double @sum(i32 %n, ...) {                     define double @sum.listed(i32 %n, ptr %given) {
@@ -6,8 +6,8 @@
 //! %s = call double @sum(i32 2, double %x, i32 3)        %s = call double @sum.listed(i32 2, ptr %given)
 //! ```
 //!
-//! A list is what the platform (System V, x86-64) says it is, so that functions of the library take it, too. All arguments are where those are that no register is left for: one after the other, in eight bytes each.
-//! Functions whose address is taken, arguments that are larger, and lists from which something is taken that is aligned to more than a slot, are left alone; what carries derivatives is refused there.
+//! The list has the platform's layout (System V, x86-64), so that library functions take it, too. All arguments are in the overflow area: one after the other, in eight bytes each.
+//! Functions whose address is taken, larger arguments, and lists from which a value with a larger alignment is taken are left alone; active values are refused there.
 
 use ferrozyme_llvm::{Context, GepFlags, Linkage, Module, Opcode, Place, TypeKind, Value};
 use std::collections::HashSet;

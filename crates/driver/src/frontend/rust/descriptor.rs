@@ -1,8 +1,8 @@
 //! Reads the descriptors of derivative requests from constants.
 //!
 //! A descriptor is a `repr(C)` structure that the macros of the `ferrozyme` crate write (its types stand in that crate's
-//! `descriptor.rs`, and must agree with the offsets here). All that is known of it at link time are bytes and the
-//! addresses within them, which a [`Constants`] provides; nothing is trusted: a descriptor that does not fit is an error.
+//! `descriptor.rs`, and must agree with the offsets here). At link time it is bytes with
+//! addresses in them, which a [`Constants`] provides; nothing is trusted: a malformed descriptor is an error.
 
 use crate::constants::{Blob, Constants};
 use crate::requests::Mode;

@@ -1,7 +1,7 @@
-//! Code of the program that formatting runs: its implementations of `Display`, `fmt::Write` and the like.
+//! The program's own formatting code: implementations of `Display`, `fmt::Write` and the like.
 //!
-//! Formatting itself stays outside ([`crate::opaque`]), so nobody sees it call what it is given. That is right for code that writes text, which is what such code is there for.
-//! Numbers that it changes on the way would keep the derivatives they had, so that is refused.
+//! Formatting is opaque ([`crate::opaque`]), so its calls of these implementations are not differentiated. That is right for code that writes text.
+//! Floats that it changes would keep their old derivatives, so that is refused.
 
 use crate::opaque::{demangle, is_formatting};
 use crate::report::Diagnostic;

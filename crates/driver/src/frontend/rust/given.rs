@@ -1,7 +1,7 @@
-//! The function that a user gave to `grad` and its relatives.
+//! Finds the function that a user passed to `grad` and its relatives.
 //!
-//! Their requests are made by generic functions of the `ferrozyme` crate, so that name and place of a request are the library's. The user's function is what the primal calls first outside of the libraries: a
-//! closure, or a function by its name. Debug information says so, or the symbol if it was not inlined.
+//! Their requests are in generic functions of the `ferrozyme` crate, so the name and location of a request are the library's. The user's function is the first function outside the libraries that the primal calls: a
+//! closure or a named function. Debug information names it, or the symbol if it was not inlined.
 
 use crate::opaque::demangle;
 use crate::perturbation::is_of_library;

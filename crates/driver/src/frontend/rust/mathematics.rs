@@ -1,7 +1,7 @@
-//! Functions of other crates that are known by their names.
+//! Functions of other crates that are recognised by name.
 //!
-//! Those of the crate `libm` are those of C's mathematical library. They work on the bits of numbers, in ways that derivatives cannot follow, but what they compute is known by their names. Derivatives call the C functions, whose results differ in the
-//! last bits at most; where every function has to be the one that the program calls (`--strict`), they are left as they are.
+//! Functions of the crate `libm` become those of C's mathematical library. They work on the bits of floats, in ways that cannot be differentiated, but their names tell what they compute. The results of the C functions differ in the
+//! last bits at most; with `--strict`, which forbids any difference, they are left as they are.
 
 use crate::opaque::demangle;
 use ferrozyme_import::mathematical;

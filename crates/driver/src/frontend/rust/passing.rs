@@ -1,8 +1,8 @@
 //! How the slots of a request become parameters of the function that is differentiated.
 //!
-//! A request passes everything in memory. Differentiated like that, each argument would be one more pointer to follow, and nothing could be said of
-//! the memory behind it. So each request gets a *root* function, whose parameters are what the slots hold where the descriptor
-//! says it: references as pointers with facts, lengths as integers, floats as floats. What the descriptor does not describe stays in its slot.
+//! A request passes everything in memory. Differentiated like that, each argument would be behind one more pointer, without facts about
+//! the memory behind it. So each request gets a *root* function, whose parameters are the contents of the slots as the descriptor
+//! describes them: references as pointers with facts, lengths as integers, floats as floats. Arguments without a description stay in their slots.
 
 use super::descriptor::{Activity, Descriptor, Slot};
 use crate::requests::Mode;

@@ -1,6 +1,6 @@
-//! Reads what users say of functions beside requests: rules of their own, and that a function is inactive.
+//! Reads the registrations of users: custom derivatives, and inactive functions.
 //!
-//! The macros leave a constant for each, whose name says so; it holds a magic number and the addresses of functions.
+//! The macros write a constant with a special name for each; it holds a magic number and the addresses of functions.
 
 use crate::constants::{Blob, Constants, ModuleConstants};
 use crate::registrations::{Convention, Registration, RegistrationKind, RuleFunction};

@@ -1,11 +1,11 @@
-//! Finds the derivative requests of a module and turns each into a plain call.
+//! Finds the derivative requests of a module and turns each into a direct call.
 //!
 //! ```text
 //! call void (ptr, ptr, ...) @__ferrozyme_request(ptr @primal, ptr @descriptor, ptr %x, ptr %dx)
 //! call void @__ferrozyme_derivative_0123456789abcdef(ptr %x, ptr %dx)
 //! ```
 //!
-//! The name follows from primal and descriptor, so that the same derivative wanted in several modules is one.
+//! The name follows from primal and descriptor, so that several modules share one derivative.
 
 use super::descriptor::read_descriptor;
 use crate::constants::{ModuleConstants, address_of};

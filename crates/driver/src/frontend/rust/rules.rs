@@ -1,4 +1,4 @@
-//! Gives the functions of rules that write several results through pointers the form that rules have: they return them.
+//! Adapts rules that write several results through pointers: the adapter returns them, as the differentiator expects.
 //!
 //! ```text
 //! define void @reverse(double %x, double %y, double %seed, i64 %mask, ptr %dx, ptr %dy)

@@ -1,12 +1,12 @@
-//! Tells the program what is inside of types that it asks about, as debug information describes them.
+//! Describes types for the program's checks of shadows, from debug information.
 //!
 //! ```text
 //! %words = call ptr @__ferrozyme_request_shape(ptr %name, i64 %length)      in description_of::<T>
 //! @__ferrozyme_shape_0123456789abcdef                                       takes the place of %words
 //! ```
 //!
-//! The words are those that `crates/ferrozyme/src/interface/described.rs` reads. Only what leads to floats is described. What the driver does not know (unions, raw pointers, types of which
-//! there is no debug information) counts as plain: nothing is checked there.
+//! `crates/ferrozyme/src/interface/described.rs` reads these words. Only paths to floats are described. Unions, raw pointers, and types without
+//! debug information count as plain: nothing is checked there.
 
 use ferrozyme_llvm::{Context, DebugKind, DebugType, Linkage, Module, UnnamedAddress, Value};
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! The function that a request calls: takes the slots, and calls the derivative of the root with what they hold.
+//! The function that a request calls: it loads the slots, and calls the derivative of the root with their contents.
 //!
 //! ```text
 //! func @__ferrozyme_derivative_…(%x: ptr, %x': ptr, %y: ptr, %y': ptr, %result: ptr, %seed: ptr) {

@@ -1,4 +1,4 @@
-//! Parallel regions whose meaning depends on how many threads there are.
+//! Parallel regions whose meaning depends on the number of threads.
 //!
 //! ```text
 //! call void @__kmpc_fork_call(ptr @place, i32 2, ptr @f.omp_outlined, ptr %a, ptr %b)
@@ -7,19 +7,19 @@
 //! for %thread in 0..%team:  call void @f.omp_outlined(&%thread, &%team, ptr %a, ptr %b)
 //! ```
 //!
-//! The derivative runs the threads of the team one after the other, each with the part of divided loops that OpenMP's runtime would give it. That is what the program does as long as threads do not wait for each other and work is
-//! divided by static schedules, so that regions with barriers, `single`, `master` and other schedules are left to the caller to refuse. A region is told which thread it is by its first parameter, as always, and how large the team is by its
-//! second, which otherwise says nothing.
+//! The derivative runs the threads of the team one after the other, each with the share of worksharing loops that OpenMP's runtime would give it. That is correct if threads do not wait for each other and schedules
+//! are static; the caller refuses regions with barriers, `single`, `master` and other schedules. As always, the first parameter of a region is the thread id; the second, otherwise unused, is
+//! the team size.
 //!
-//! Besides regions that ask for thread numbers, those depend on the team in which a thread carries a value of its own from one iteration of a divided loop to the next, and the first iteration starts from a value of the program or others see
-//! what is carried:
+//! A region depends on the team if it uses thread ids, or if a thread carries a private value from one iteration of a worksharing loop to the next, and the first iteration starts from a value of the program or
+//! the carried value is visible outside:
 //!
 //! ```c
 //! #pragma omp parallel for firstprivate(x)
 //! for (int i = 0; i < n; i++) { a[i] = x; x = 0; }      // one element for each thread is x
 //! ```
 //!
-//! Sums that start from constants and are added up behind the loop mean the same for every team.
+//! Sums that start from constants and are combined after the loop mean the same for every team.
 
 use super::threads::{DIVIDING, THREAD, THREADS, WANTED};
 use ferrozyme_llvm::{

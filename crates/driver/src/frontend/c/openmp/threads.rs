@@ -1,10 +1,10 @@
-//! Whether a parallel region counts on a number of threads.
+//! Whether a parallel region assumes a number of threads.
 //!
-//! A region that means the same for every number of threads means the same for a team of one. The number of a thread is good for that in two ways: together with how many threads there are, by which work is divided;
-//! and to find memory of the thread's own, where OpenMP divides the work: memory in which floats are not only looked up, as they are where each thread takes its part of what is given. Whatever else is made of it (loops that start at it and go on by a number that somebody wrote down, results that depend on it) would do the
-//! part of one thread in a team of one.
+//! A region that means the same for every number of threads means the same for a team of one. Two uses of a thread id are allowed: together with the team size, to divide work;
+//! and to index per-thread storage in regions where OpenMP divides the work. Per-thread storage is memory in which floats are written too, not only read, as they are where each thread reads its share of an input. Any other use (loops that start at the thread id with a constant step, results that depend on it) would do
+//! the share of one thread only in a team of one.
 //!
-//! Numbers are followed through arithmetic, calls and results of the program's functions; variables are made values first. What is kept in memory otherwise is lost sight of, and counts as use for anything.
+//! Thread ids are followed through arithmetic, calls and results of the program's functions, after promotion of memory to values. A thread id that is stored to memory otherwise cannot be followed, and counts as any use.
 
 use ferrozyme_llvm::{IntPredicate, Module, Opcode, PassOptions, Value};
 use std::collections::HashSet;
