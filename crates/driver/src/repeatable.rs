@@ -14,11 +14,7 @@ pub(crate) fn without_releases(module: &mut Module, reverse: FunctionId) -> Func
         let mut copy = module.functions[id].clone();
         copy.name = module.fresh_name(&format!("{}.repeatable", copy.name));
         for region in copy.regions.keys().collect::<Vec<_>>() {
-            let ops = std::mem::take(&mut copy.regions[region].ops);
-            let kept = ops
-                .into_iter()
-                .filter(|op| copy.ops[*op].opcode != Opcode::Free);
-            copy.regions[region].ops = kept.collect();
+            copy.retain_ops(region, |copy, op| copy.ops[op].opcode != Opcode::Free);
         }
         work.extend(callees(&copy).filter(|callee| module.functions[*callee].body.is_some()));
         copies.insert(id, module.functions.push(copy));

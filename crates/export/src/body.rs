@@ -15,7 +15,7 @@
 //! ```
 //! With a step of ±1 the counter cannot overflow before the comparison. With any other, it could, so a second counter counts the iterations.
 
-use ferrozyme_ir::{self as ir, Constant, Opcode, Payload, ValueDef};
+use ferrozyme_ir::{self as ir, Constant, OpView, Opcode, ValueDef};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::cleanup::OpenCleanup;
@@ -305,7 +305,7 @@ impl<'c> Body<'_, '_, 'c> {
     }
 
     fn branch(&mut self, data: &ir::OpData) -> Result<(), ExportError> {
-        let condition = self.get(data.operands[0])?;
+        let condition = self.get(data.condition())?;
         let blocks = [self.new_block("then"), self.new_block("else")];
         self.exporter
             .builder
@@ -314,10 +314,10 @@ impl<'c> Body<'_, '_, 'c> {
     }
 
     fn switch(&mut self, data: &ir::OpData) -> Result<(), ExportError> {
-        let on = self.get(data.operands[0])?;
-        let Payload::Cases(cases) = &data.payload else {
+        let OpView::Switch { selector, cases } = data.view() else {
             return Err(self.problem("a switch has no cases (a bug in Ferrozyme)"));
         };
+        let on = self.get(selector)?;
         let blocks: Vec<Block<'c>> = data
             .regions
             .iter()
@@ -427,13 +427,13 @@ impl<'c> Body<'_, '_, 'c> {
     }
 
     fn counted_loop(&mut self, op: ir::Op, data: &ir::OpData) -> Result<(), ExportError> {
-        let [from, to, step] = [data.operands[0], data.operands[1], data.operands[2]];
+        let [from, to, step] = data.bounds();
         let constant_step = self.code.int_of(step);
         let starts_non_negative = self.code.int_of(from).is_some_and(|value| value >= 0)
             || self.code.values[from]
                 .range
                 .is_some_and(|range| range.min >= 0);
-        let initial = self.get_all(&data.operands[3..])?;
+        let initial = self.get_all(data.initial())?;
         let (from, to, step) = (self.get(from)?, self.get(to)?, self.get(step)?);
         let region = data.regions[0];
         let counted = match constant_step {

@@ -24,7 +24,8 @@ impl<'c> Body<'_, '_, 'c> {
             }
             (Payload::Results(results), _) => {
                 let operands = self.get_all(&data.operands)?;
-                let types: Vec<ir::Type> = data.operands[1..]
+                let types: Vec<ir::Type> = data
+                    .arguments()
                     .iter()
                     .map(|operand| self.type_of(*operand))
                     .collect();

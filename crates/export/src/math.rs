@@ -4,7 +4,7 @@
 //! library. A function that not all libraries have is emitted along with the program.
 
 use ferrozyme_ir::formula::{Formula, FormulaWriter};
-use ferrozyme_ir::{self as ir, Form, MathCost, MathFunction, MathValue, Opcode};
+use ferrozyme_ir::{self as ir, Form, MathCost, MathFunction, MathValue, OpView, Opcode};
 use std::sync::LazyLock;
 
 use super::body::Body;
@@ -51,20 +51,15 @@ impl<'c> Body<'_, '_, 'c> {
         let flags = self.fast_math(data.flags);
         let builder = &self.exporter.builder;
         let fast = |value: Value<'c>| value.set_fast_math(flags);
-        match data.opcode {
-            Opcode::Fneg => return Ok(fast(builder.negate_float(operands[0]))),
-            Opcode::Fdim => {
+        match data.view_with(operands) {
+            OpView::Unary(Opcode::Fneg, a) => return Ok(fast(builder.negate_float(a))),
+            OpView::Binary(Opcode::Fdim, a, b) => {
                 // Where the comparison fails for NaN, the difference is NaN.
-                let not_above =
-                    fast(builder.compare_floats(FloatPredicate::Ole, operands[0], operands[1]));
-                let difference = fast(builder.binary(Llvm::FSub, operands[0], operands[1]));
-                return Ok(fast(builder.select(
-                    not_above,
-                    operands[0].ty().zero(),
-                    difference,
-                )));
+                let not_above = fast(builder.compare_floats(FloatPredicate::Ole, a, b));
+                let difference = fast(builder.binary(Llvm::FSub, a, b));
+                return Ok(fast(builder.select(not_above, a.ty().zero(), difference)));
             }
-            Opcode::Nextafter if is_narrow(operands[0].ty()) => {
+            OpView::Binary(Opcode::Nextafter, a, _) if is_narrow(a.ty()) => {
                 return Err(self.problem("`nextafter` is known for f32 and f64 only"));
             }
             _ => {}
@@ -74,8 +69,10 @@ impl<'c> Body<'_, '_, 'c> {
         {
             return Ok(self.exporter.builder.call_function(function, operands));
         }
-        if let Some(opcode) = instruction(data.opcode) {
-            return Ok(fast(builder.binary(opcode, operands[0], operands[1])));
+        if let OpView::Binary(opcode, a, b) = data.view_with(operands)
+            && let Some(opcode) = instruction(opcode)
+        {
+            return Ok(fast(builder.binary(opcode, a, b)));
         }
         let Some(function) = data.opcode.math() else {
             return Err(self.problem(format!(
@@ -275,7 +272,7 @@ impl<'c> Body<'_, '_, 'c> {
 
     /// `sincos`, `modf` and `frexp`: two results, which LLVM returns as a structure.
     pub(super) fn pair(&mut self, data: &ir::OpData) -> Result<(), ExportError> {
-        let operand = self.get(data.operands[0])?;
+        let operand = self.get(data.operand())?;
         let flags = self.fast_math(data.flags);
         let name = format!("llvm.{}", data.opcode);
         let exponent = self.exporter.context.integer(32);

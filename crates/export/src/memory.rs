@@ -1,6 +1,6 @@
 //! Memory: loads, stores, copies, the stack and the heap.
 
-use ferrozyme_ir::{self as ir, Opcode, Payload};
+use ferrozyme_ir::{self as ir, OpView, Payload};
 use ferrozyme_refusal::Refusal;
 
 use super::ExportError;
@@ -29,79 +29,97 @@ impl<'c> Body<'_, '_, 'c> {
         };
         // LLVM knows no larger one than this.
         let alignment = align.min(1 << 30) as u32;
-        match (data.opcode, &data.payload) {
-            (Opcode::Load, _) => {
+        match data.view_with(&operands) {
+            OpView::Load { address, .. } => {
                 let ty = self.type_of(data.results[0]);
                 let stored = self
                     .exporter
                     .builder
-                    .load(self.stored_type(ty), operands[0])
+                    .load(self.stored_type(ty), address)
                     .set_alignment(alignment);
                 self.mark_access(stored);
                 let value = self.convert(stored, self.llvm_type(ty), Llvm::Trunc);
                 self.set(data.results[0], value);
             }
-            (Opcode::Store, _) => {
-                let ty = self.type_of(data.operands[0]);
-                let stored = self.convert(operands[0], self.stored_type(ty), Llvm::ZExt);
+            OpView::Store { value, address, .. } => {
+                let ty = self.type_of(data.value());
+                let stored = self.convert(value, self.stored_type(ty), Llvm::ZExt);
                 let access = self
                     .exporter
                     .builder
-                    .store(stored, operands[1])
+                    .store(stored, address)
                     .set_alignment(alignment);
                 self.mark_access(access);
             }
-            (Opcode::Stack, _) => {
-                let pointer = self.stack(operands[0], alignment);
+            OpView::Stack { size, .. } => {
+                let pointer = self.stack(size, alignment);
                 self.set(data.results[0], pointer);
             }
-            (Opcode::Alloc, Payload::Alloc { zeroed, family, .. }) => {
-                let pointer = self.allocate(operands[0], align, *zeroed, family)?;
+            OpView::Alloc {
+                size,
+                zeroed,
+                family,
+                ..
+            } => {
+                let pointer = self.allocate(size, align, zeroed, family)?;
                 self.set(data.results[0], pointer);
             }
-            (Opcode::Free, Payload::Free { family, .. }) => {
-                self.release(operands[0], operands.get(1).copied(), align, family)?
+            OpView::Free {
+                address,
+                size,
+                family,
+                ..
+            } => self.release(address, size, align, family)?,
+            OpView::Copy {
+                destination,
+                source,
+                size,
+                ..
+            } => drop(
+                self.exporter
+                    .builder
+                    .copy(destination, alignment, source, alignment, size),
+            ),
+            OpView::Move {
+                destination,
+                source,
+                size,
+                ..
+            } => drop(self.exporter.builder.copy_overlapping(
+                destination,
+                alignment,
+                source,
+                alignment,
+                size,
+            )),
+            OpView::Fill {
+                destination,
+                byte,
+                size,
+                ..
+            } => {
+                self.exporter
+                    .builder
+                    .fill(destination, byte, size, alignment);
             }
-            (Opcode::Copy, _) => drop(self.exporter.builder.copy(
-                operands[0],
-                alignment,
-                operands[1],
-                alignment,
-                operands[2],
-            )),
-            (Opcode::Move, _) => drop(self.exporter.builder.copy_overlapping(
-                operands[0],
-                alignment,
-                operands[1],
-                alignment,
-                operands[2],
-            )),
-            (Opcode::Fill, _) => drop(self.exporter.builder.fill(
-                operands[0],
-                operands[1],
-                operands[2],
-                alignment,
-            )),
-            (Opcode::AtomicAdd, _) => {
-                let ty = self.type_of(data.operands[1]);
+            OpView::AtomicAdd { address, value, .. } => {
+                let ty = self.type_of(data.value());
                 let operation = if ty.is_float() {
                     AtomicOperation::FAdd
                 } else {
                     AtomicOperation::Add
                 };
-                let old = self.exporter.builder.atomic(
-                    operation,
-                    operands[0],
-                    operands[1],
-                    Ordering::Monotonic,
-                );
+                let old =
+                    self.exporter
+                        .builder
+                        .atomic(operation, address, value, Ordering::Monotonic);
                 // An atomic access needs the natural alignment at least; less is for LLVM to handle by a call.
                 old.set_alignment(alignment);
                 self.set(data.results[0], old);
             }
             _ => {
                 return Err(self.problem(format!(
-                    "{} has the wrong payload (a bug in Ferrozyme)",
+                    "{} is no operation on memory (a bug in Ferrozyme)",
                     data.opcode
                 )));
             }

@@ -1,6 +1,6 @@
 //! Operations without memory, calls and control flow: integers, casts, comparisons, vectors. Float arithmetic is in `math.rs`.
 
-use ferrozyme_ir::{self as ir, Flags, Opcode, Payload};
+use ferrozyme_ir::{self as ir, Flags, OpView, Opcode};
 
 use super::ExportError;
 use super::body::Body;
@@ -41,94 +41,64 @@ impl<'c> Body<'_, '_, 'c> {
         let builder = &self.exporter.builder;
         let context = self.exporter.context;
         let flags = data.flags;
-        let integer = |opcode: Llvm| {
-            builder
-                .binary(opcode, operands[0], operands[1])
-                .set_no_signed_wrap(flags.contains(Flags::NSW))
-                .set_no_unsigned_wrap(flags.contains(Flags::NUW))
-                .set_exact(flags.contains(Flags::EXACT))
-        };
-        let cast = |opcode: Llvm| Ok(builder.cast(opcode, operands[0], of));
-        match data.opcode {
-            Opcode::Add => Ok(integer(Llvm::Add)),
-            Opcode::Sub => Ok(integer(Llvm::Sub)),
-            Opcode::Mul => Ok(integer(Llvm::Mul)),
-            Opcode::Sdiv => Ok(integer(Llvm::SDiv)),
-            Opcode::Udiv => Ok(integer(Llvm::UDiv)),
-            Opcode::Srem => Ok(integer(Llvm::SRem)),
-            Opcode::Urem => Ok(integer(Llvm::URem)),
-            Opcode::Shl => Ok(integer(Llvm::Shl)),
-            Opcode::Lshr => Ok(integer(Llvm::LShr)),
-            Opcode::Ashr => Ok(integer(Llvm::AShr)),
-            Opcode::And => Ok(integer(Llvm::And)),
-            Opcode::Or => Ok(integer(Llvm::Or)),
-            Opcode::Xor => Ok(integer(Llvm::Xor)),
-            Opcode::Smin => self.call_intrinsic("llvm.smin", operands),
-            Opcode::Smax => self.call_intrinsic("llvm.smax", operands),
-            Opcode::Umin => self.call_intrinsic("llvm.umin", operands),
-            Opcode::Umax => self.call_intrinsic("llvm.umax", operands),
-            Opcode::Ctpop => self.call_intrinsic("llvm.ctpop", operands),
-            Opcode::Ctlz => {
-                self.call_intrinsic("llvm.ctlz", &[operands[0], context.boolean(false)])
+        match data.view_with(operands) {
+            OpView::Binary(opcode, a, b) if let Some(instruction) = integer_instruction(opcode) => {
+                Ok(builder
+                    .binary(instruction, a, b)
+                    .set_no_signed_wrap(flags.contains(Flags::NSW))
+                    .set_no_unsigned_wrap(flags.contains(Flags::NUW))
+                    .set_exact(flags.contains(Flags::EXACT)))
             }
-            Opcode::Cttz => {
-                self.call_intrinsic("llvm.cttz", &[operands[0], context.boolean(false)])
+            OpView::Binary(Opcode::Smin, ..) => self.call_intrinsic("llvm.smin", operands),
+            OpView::Binary(Opcode::Smax, ..) => self.call_intrinsic("llvm.smax", operands),
+            OpView::Binary(Opcode::Umin, ..) => self.call_intrinsic("llvm.umin", operands),
+            OpView::Binary(Opcode::Umax, ..) => self.call_intrinsic("llvm.umax", operands),
+            OpView::Unary(Opcode::Ctpop, _) => self.call_intrinsic("llvm.ctpop", operands),
+            OpView::Unary(Opcode::Ctlz, a) => {
+                self.call_intrinsic("llvm.ctlz", &[a, context.boolean(false)])
             }
-            Opcode::Bswap => self.call_intrinsic("llvm.bswap", operands),
-            Opcode::Bitreverse => self.call_intrinsic("llvm.bitreverse", operands),
-            Opcode::Freeze => Ok(builder.freeze(operands[0])),
-            Opcode::Icmp => match data.payload {
-                Payload::IntPredicate(predicate) => Ok(builder.compare_integers(
-                    int_predicate(predicate),
-                    operands[0],
-                    operands[1],
-                )),
-                _ => Err(self.problem("a comparison has no predicate (a bug in Ferrozyme)")),
-            },
-            Opcode::Fcmp => match data.payload {
-                Payload::FloatPredicate(predicate) => Ok(builder
-                    .compare_floats(float_predicate(predicate), operands[0], operands[1])
-                    .set_fast_math(self.fast_math(flags))),
-                _ => Err(self.problem("a comparison has no predicate (a bug in Ferrozyme)")),
-            },
-            Opcode::TruncInt => cast(Llvm::Trunc),
-            Opcode::Zext => cast(Llvm::ZExt),
-            Opcode::Sext => cast(Llvm::SExt),
-            Opcode::Fptrunc => cast(Llvm::FPTrunc),
-            Opcode::Fpext => cast(Llvm::FPExt),
-            Opcode::Fptosi => cast(Llvm::FPToSI),
-            Opcode::Fptoui => cast(Llvm::FPToUI),
-            Opcode::Sitofp => cast(Llvm::SIToFP),
-            Opcode::Uitofp => cast(Llvm::UIToFP),
-            Opcode::Ptrtoint => cast(Llvm::PtrToInt),
-            Opcode::Inttoptr => cast(Llvm::IntToPtr),
-            Opcode::FptosiSat | Opcode::FptouiSat => {
-                let name = if data.opcode == Opcode::FptosiSat {
-                    "llvm.fptosi.sat"
-                } else {
-                    "llvm.fptoui.sat"
-                };
-                let intrinsic = self.intrinsic(name, &[of, operands[0].ty()])?;
+            OpView::Unary(Opcode::Cttz, a) => {
+                self.call_intrinsic("llvm.cttz", &[a, context.boolean(false)])
+            }
+            OpView::Unary(Opcode::Bswap, _) => self.call_intrinsic("llvm.bswap", operands),
+            OpView::Unary(Opcode::Bitreverse, _) => {
+                self.call_intrinsic("llvm.bitreverse", operands)
+            }
+            OpView::Unary(Opcode::Freeze, a) => Ok(builder.freeze(a)),
+            OpView::Icmp(predicate, a, b) => {
+                Ok(builder.compare_integers(int_predicate(predicate), a, b))
+            }
+            OpView::Fcmp(predicate, a, b) => Ok(builder
+                .compare_floats(float_predicate(predicate), a, b)
+                .set_fast_math(self.fast_math(flags))),
+            OpView::Cast(Opcode::FptosiSat, a) => {
+                let intrinsic = self.intrinsic("llvm.fptosi.sat", &[of, a.ty()])?;
                 Ok(self.exporter.builder.call_function(intrinsic, operands))
             }
-            Opcode::Bitcast => cast(Llvm::BitCast),
-            Opcode::Select => Ok(builder
-                .select(operands[0], operands[1], operands[2])
-                .set_fast_math(self.fast_math(flags))),
-            Opcode::Splat
-            | Opcode::Extract
-            | Opcode::Insert
-            | Opcode::Shuffle
-            | Opcode::ReduceFadd => self.of_vectors(data, operands),
-            Opcode::Offset => {
-                let Payload::Scale(scale) = data.payload else {
-                    return Err(self.problem("an offset has no scale (a bug in Ferrozyme)"));
-                };
-                Ok(self.offset(operands[0], operands[1], scale, flags))
+            OpView::Cast(Opcode::FptouiSat, a) => {
+                let intrinsic = self.intrinsic("llvm.fptoui.sat", &[of, a.ty()])?;
+                Ok(self.exporter.builder.call_function(intrinsic, operands))
             }
-            opcode if result.is_float() || opcode == Opcode::Ilogb => self.math(data, operands),
-            opcode => Err(self.problem(format!(
-                "the exporter does not know the operation {opcode} ({op}; a bug in Ferrozyme)"
+            OpView::Cast(opcode, a) if let Some(instruction) = cast_instruction(opcode) => {
+                Ok(builder.cast(instruction, a, of))
+            }
+            OpView::Select {
+                condition,
+                then,
+                otherwise,
+            } => Ok(builder
+                .select(condition, then, otherwise)
+                .set_fast_math(self.fast_math(flags))),
+            OpView::Splat { .. }
+            | OpView::Extract { .. }
+            | OpView::Insert { .. }
+            | OpView::Shuffle { .. }
+            | OpView::ReduceFadd { .. } => self.of_vectors(data, operands),
+            OpView::Offset { base, index, scale } => Ok(self.offset(base, index, scale, flags)),
+            _ if result.is_float() || data.opcode == Opcode::Ilogb => self.math(data, operands),
+            _ => Err(self.problem(format!(
+                "the exporter does not know the operation {} ({op}; a bug in Ferrozyme)",
+                data.opcode
             ))),
         }
     }
@@ -143,42 +113,40 @@ impl<'c> Body<'_, '_, 'c> {
         let of = self.llvm_type(result);
         let builder = &self.exporter.builder;
         let context = self.exporter.context;
-        match data.opcode {
-            Opcode::Splat => {
-                let first = builder.insert_element(
-                    of.poison(),
-                    operands[0],
-                    context.integer(64).constant(0),
-                );
+        match data.view_with(operands) {
+            OpView::Splat { scalar } => {
+                let zero = context.integer(64).constant(0);
+                let first = builder.insert_element(of.poison(), scalar, zero);
                 let mask = context.vector_constant(&vec![
                     context.integer(32).constant(0);
                     usize::from(result.lanes())
                 ]);
                 Ok(builder.shuffle(first, of.poison(), mask))
             }
-            Opcode::Extract => Ok(builder.extract_element(operands[0], operands[1])),
-            Opcode::Insert => Ok(builder.insert_element(operands[0], operands[1], operands[2])),
-            Opcode::Shuffle => {
-                let Payload::Lanes(lanes) = &data.payload else {
-                    return Err(self.problem("a shuffle has no lanes (a bug in Ferrozyme)"));
-                };
+            OpView::Extract { vector, lane } => Ok(builder.extract_element(vector, lane)),
+            OpView::Insert {
+                vector,
+                scalar,
+                lane,
+            } => Ok(builder.insert_element(vector, scalar, lane)),
+            OpView::Shuffle { left, right, lanes } => {
                 let mask: Vec<Value<'c>> = lanes
                     .iter()
                     .map(|lane| context.integer(32).constant(i128::from(*lane)))
                     .collect();
-                Ok(builder.shuffle(operands[0], operands[1], context.vector_constant(&mask)))
+                Ok(builder.shuffle(left, right, context.vector_constant(&mask)))
             }
-            Opcode::ReduceFadd => {
-                let intrinsic = self.intrinsic("llvm.vector.reduce.fadd", &[operands[0].ty()])?;
+            OpView::ReduceFadd { vector } => {
+                let intrinsic = self.intrinsic("llvm.vector.reduce.fadd", &[vector.ty()])?;
                 // Minus zero is what changes no sum.
                 let start = of.float_constant(-0.0);
                 Ok(self
                     .exporter
                     .builder
-                    .call_function(intrinsic, &[start, operands[0]])
+                    .call_function(intrinsic, &[start, vector])
                     .set_fast_math(self.fast_math(data.flags)))
             }
-            opcode => Err(self.problem(format!("{opcode} is no operation on vectors"))),
+            _ => Err(self.problem(format!("{} is no operation on vectors", data.opcode))),
         }
     }
 
@@ -214,6 +182,45 @@ impl<'c> Body<'_, '_, 'c> {
             }
         }
     }
+}
+
+/// The instruction of an operation on two integers, if there is one.
+fn integer_instruction(opcode: Opcode) -> Option<Llvm> {
+    Some(match opcode {
+        Opcode::Add => Llvm::Add,
+        Opcode::Sub => Llvm::Sub,
+        Opcode::Mul => Llvm::Mul,
+        Opcode::Sdiv => Llvm::SDiv,
+        Opcode::Udiv => Llvm::UDiv,
+        Opcode::Srem => Llvm::SRem,
+        Opcode::Urem => Llvm::URem,
+        Opcode::Shl => Llvm::Shl,
+        Opcode::Lshr => Llvm::LShr,
+        Opcode::Ashr => Llvm::AShr,
+        Opcode::And => Llvm::And,
+        Opcode::Or => Llvm::Or,
+        Opcode::Xor => Llvm::Xor,
+        _ => return None,
+    })
+}
+
+/// The instruction of a cast, if there is one.
+fn cast_instruction(opcode: Opcode) -> Option<Llvm> {
+    Some(match opcode {
+        Opcode::TruncInt => Llvm::Trunc,
+        Opcode::Zext => Llvm::ZExt,
+        Opcode::Sext => Llvm::SExt,
+        Opcode::Fptrunc => Llvm::FPTrunc,
+        Opcode::Fpext => Llvm::FPExt,
+        Opcode::Fptosi => Llvm::FPToSI,
+        Opcode::Fptoui => Llvm::FPToUI,
+        Opcode::Sitofp => Llvm::SIToFP,
+        Opcode::Uitofp => Llvm::UIToFP,
+        Opcode::Ptrtoint => Llvm::PtrToInt,
+        Opcode::Inttoptr => Llvm::IntToPtr,
+        Opcode::Bitcast => Llvm::BitCast,
+        _ => return None,
+    })
 }
 
 fn int_predicate(predicate: ir::IntPredicate) -> IntPredicate {

@@ -266,7 +266,7 @@ impl Finder<'_> {
             self.uses_of(operand).len() == 1
                 && self.function.def_op(operand).is_some_and(|(load, _)| {
                     let load = &self.function.ops[load];
-                    load.opcode == Opcode::Load && load.operands[0] == store.operands[1]
+                    load.opcode == Opcode::Load && load.address() == store.address()
                 })
         });
         if loaded_there {

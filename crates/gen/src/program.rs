@@ -31,7 +31,7 @@ use crate::feature::{Feature, Features};
 use crate::profile::Profile;
 use crate::random::Random;
 use ferrozyme_ir::{
-    Alignment, Field, Flags, Function, FunctionId, Global, Layout, Module, Opcode, Param,
+    Alignment, Field, Flags, Function, FunctionId, Global, Layout, Module, OpView, Opcode, Param,
     ParamFacts, Payload, Range, Scalar, Type, Value, all_ops,
 };
 use scope::{Array, Element, Float, SMALL};
@@ -117,27 +117,20 @@ fn use_other_allocator(shared: &mut Shared<'_>) {
                     zeroed: *zeroed,
                     family: family(),
                 },
-                Payload::Free { .. } => {
-                    let made = function.def_op(data.operands[0]).map(|(made, _)| made);
-                    let made = made.map(|made| &function.ops[made]);
-                    match made.map(|made| (&made.payload, &made.operands)) {
-                        Some((&Payload::Alloc { align, .. }, operands))
-                            if function.is_constant(operands[0]) =>
-                        {
-                            let size = operands[0];
-                            function.ops[op].operands.push(size);
-                            shared.features.note(Feature::SizedRelease);
-                            Payload::Free {
-                                align,
-                                family: family(),
-                            }
-                        }
-                        _ => Payload::Free {
-                            align: Alignment::ONE,
+                Payload::Free { .. } => match function.definition(data.address()) {
+                    Some(OpView::Alloc { size, align, .. }) if function.is_constant(size) => {
+                        function.ops[op].operands.push(size);
+                        shared.features.note(Feature::SizedRelease);
+                        Payload::Free {
+                            align,
                             family: family(),
-                        },
+                        }
                     }
-                }
+                    _ => Payload::Free {
+                        align: Alignment::ONE,
+                        family: family(),
+                    },
+                },
                 _ => continue,
             };
             function.ops[op].payload = release;

@@ -264,10 +264,10 @@ with_functions! { operations! {
     /// `%p = stack %n align 8`: `%n` bytes that live until the function returns.
     Stack "stack" Special Allocate { (size) Align(align: Alignment) };
     /// `%p = alloc %n align 8 [zeroed] [family "name"]`: `%n` bytes of the heap.
-    Alloc "alloc" Special Allocate { (size) Alloc };
+    Alloc "alloc" Special Allocate { (size) Alloc { align: Alignment, zeroed: bool, &family: str } };
     /// `free %p [, %n] [align 8] [family "name"]`: releases what `alloc` gave. Nothing happens for `null`. Allocators that
     /// need them are told the size and the alignment that the memory was asked for with.
-    Free "free" Special Release { (address, ?size) Free };
+    Free "free" Special Release { (address, ?size) Free { align: Alignment, &family: str } };
     /// `copy %to, %from, %n align 8`: `%n` bytes; the two must not overlap unless they are equal.
     Copy "copy" Special Write { (destination, source, size) Align(align: Alignment) };
     /// `move %to, %from, %n align 8`: `%n` bytes; the two may overlap.

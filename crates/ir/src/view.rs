@@ -34,7 +34,11 @@ macro_rules! any_or {
 macro_rules! views {
     ($($name:ident {
         ($($operand:ident $(,)?)* $(..$list:ident)? $(?$optional:ident)?)
-        $($payload:ident $(($field:ident: $field_type:ty))? $((&$part:ident: $part_type:ty))?)?
+        $($payload:ident
+            $(($field:ident: $field_type:ty))?
+            $((&$part:ident: $part_type:ty))?
+            $({ $($member:ident: $member_type:ty,)+ &$text:ident: $text_type:ty })?
+        )?
         $([$($region:ident),+])?
     })*) => {
         /// An operation with its operands by name. `V` is an operand, `L` a list of operands.
@@ -59,7 +63,11 @@ macro_rules! views {
                     $($operand: V,)*
                     $($list: L,)?
                     $($optional: Option<V>,)?
-                    $($($field: $field_type,)? $($part: &'a $part_type,)?)?
+                    $(
+                        $($field: $field_type,)?
+                        $($part: &'a $part_type,)?
+                        $($($member: $member_type,)+ $text: &'a $text_type)?
+                    )?
                     $($($region: Region,)+)?
                 },
             )*
@@ -77,13 +85,18 @@ macro_rules! views {
                 Some(match (opcode, payload, regions) {
                     $((
                         Opcode::$name,
-                        any_or!($(Payload::$payload { $(0: $field,)? $(0: $part,)? .. })?),
+                        any_or!($(Payload::$payload {
+                            $(0: $field,)?
+                            $(0: $part,)?
+                            $($($member,)+ $text,)?
+                            ..
+                        })?),
                         any_or!($(&[$($region),+])?),
                     ) => OpView::$name {
                         $($operand: operands.first()?,)*
                         $($list: operands.rest(),)?
                         $($optional: operands.first(),)?
-                        $($($field: *$field,)? $($part,)?)?
+                        $($($field: *$field,)? $($part,)? $($($member: *$member,)+ $text)?)?
                         $($($region,)+)?
                     },)*
                     (Opcode::Icmp, &Payload::IntPredicate(predicate), _) => {
@@ -147,14 +160,14 @@ trait Operands<V, L> {
     fn rest(self) -> L;
 }
 
-impl<'a> Operands<Value, &'a [Value]> for &'a [Value] {
+impl<'a, V: Copy> Operands<V, &'a [V]> for &'a [V] {
     #[inline]
-    fn first(&mut self) -> Option<Value> {
+    fn first(&mut self) -> Option<V> {
         self.split_off_first().copied()
     }
 
     #[inline]
-    fn rest(self) -> &'a [Value] {
+    fn rest(self) -> &'a [V] {
         self
     }
 }
@@ -238,13 +251,17 @@ impl OpData {
     /// # Panics
     /// If it has too few operands, or payload or regions of another operation, which is a bug in the code that made it.
     pub fn view(&self) -> OpView<'_> {
-        OpView::name_operands(
-            self.opcode,
-            &self.operands[..],
-            &self.payload,
-            &self.regions,
-        )
-        .unwrap_or_else(|| self.is_malformed())
+        self.view_with(&self.operands)
+    }
+
+    /// The operation with what stands for its operands by name: `values` correspond to the operands one by one.
+    ///
+    /// # Panics
+    /// As [`view`](Self::view).
+    #[inline]
+    pub fn view_with<'a, V: Copy>(&'a self, values: &'a [V]) -> OpView<'a, V, &'a [V]> {
+        OpView::name_operands(self.opcode, values, &self.payload, &self.regions)
+            .unwrap_or_else(|| self.is_malformed())
     }
 
     /// The operation with the places of its operands by name, to write them.
@@ -258,6 +275,7 @@ impl OpData {
     }
 
     #[cold]
+    #[inline(never)]
     fn is_malformed(&self) -> ! {
         panic!("bug: {} is malformed: {self:?}", self.opcode)
     }

@@ -92,7 +92,7 @@ fn find_places(function: &mut Function) -> (Vec<Op>, FxHashMap<Op, Access>, Addr
     for &op in &ops {
         let data = &function.ops[op];
         match data.view() {
-            OpView::Stack { size, .. } | OpView::Alloc { size } if returning.contains(&op) => {
+            OpView::Stack { size, .. } | OpView::Alloc { size, .. } if returning.contains(&op) => {
                 let size = function
                     .int_of(size)
                     .and_then(|size| u64::try_from(size).ok());

@@ -2,8 +2,8 @@
 
 use super::visit;
 use ferrozyme_ir::{
-    Effect, Function, FunctionId, MemoryEffect, Module, Op, OpData, Opcode, ParamFacts, Region,
-    Value,
+    Cursor, Effect, Function, FunctionId, MemoryEffect, Module, Op, OpData, OpView, Opcode,
+    ParamFacts, Region, Value,
 };
 use std::collections::HashMap;
 
@@ -54,7 +54,7 @@ pub(super) fn remove(function: &mut Function, region: Region, op: Op, stand: &St
         replacement.insert(result, value);
     }
     function.replace_operands(&replacement.into_iter().collect());
-    function.regions[region].ops.retain(|&other| other != op);
+    Cursor::before(function, region, op).remove(function);
     true
 }
 
@@ -64,33 +64,27 @@ pub(super) fn unwrap(function: &mut Function, region: Region, op: Op, which: usi
     let inner = data.regions[which];
     let last = function.terminator(inner);
     let end = function.ops[last].clone();
-    let yielded = match end.opcode {
-        Opcode::Yield => &end.operands[..],
-        Opcode::Again => &end.operands[1..],
-        _ => return false,
+    let (OpView::Yield { values } | OpView::Again { values, .. }) = end.view() else {
+        return false;
     };
-    let initial = match data.opcode {
+    let initial = match data.view() {
         // The counter becomes its start value.
-        Opcode::For => std::iter::once(data.operands[0])
-            .chain(data.operands[3..].iter().copied())
+        OpView::For { from, initial, .. } => std::iter::once(from)
+            .chain(initial.iter().copied())
             .collect(),
-        Opcode::Loop => data.operands.to_vec(),
+        OpView::Loop { initial, .. } => initial.to_vec(),
         _ => Vec::new(),
     };
     let mut replacement: HashMap<Value, Value> = HashMap::new();
     for (&argument, value) in function.regions[inner].args.iter().zip(initial) {
         replacement.insert(argument, value);
     }
-    for (&result, &value) in data.results.iter().zip(yielded) {
+    for (&result, &value) in data.results.iter().zip(values) {
         replacement.insert(result, value);
     }
-    let mut contents = std::mem::take(&mut function.regions[inner].ops);
+    let mut contents = function.take_ops(inner);
     contents.pop();
-    let ops = &mut function.regions[region].ops;
-    let Some(position) = ops.iter().position(|&other| other == op) else {
-        return false;
-    };
-    ops.splice(position..=position, contents);
+    Cursor::before(function, region, op).replace(function, contents);
     function.replace_operands(&replacement.into_iter().collect());
     true
 }
@@ -168,7 +162,7 @@ pub(super) fn remove_unused(module: &mut Module) -> usize {
                         *count -= 1;
                     }
                 }
-                function.regions[region].ops.retain(|&other| other != op);
+                Cursor::before(function, region, op).remove(function);
                 removed += 1;
             }
         }

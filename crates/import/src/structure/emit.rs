@@ -305,7 +305,7 @@ impl<T: Translate> Emitter<'_, T> {
             },
             &[],
         );
-        writer.function.regions[writer.region].ops.push(op);
+        writer.function.append(writer.region, op);
         let mut kept: Vec<(usize, Value)> = Vec::new();
         for (index, &variable) in handed.iter().enumerate() {
             let column = |row: usize| ends[row].1[index];
@@ -416,7 +416,7 @@ impl<T: Translate> Emitter<'_, T> {
             },
             &[],
         );
-        writer.function.regions[writer.region].ops.push(op);
+        writer.function.append(writer.region, op);
         for &variable in &carried {
             let ty = writer.ty(variable);
             let result = writer.function.add_result(op, ty);

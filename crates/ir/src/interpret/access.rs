@@ -65,22 +65,26 @@ impl<'m> Machine<'m> {
                 let bits = Bits::Scalar(u128::from(at.0));
                 self.define(code, prepared, base, data.results[0], bits)
             }
-            OpView::Alloc { size } => {
-                let Payload::Alloc { zeroed, family, .. } = &data.payload else {
-                    unreachable!("verified: an alloc says from where");
-                };
+            OpView::Alloc {
+                size,
+                zeroed,
+                family,
+                ..
+            } => {
                 let bytes = self.size(base, size)?;
                 let origin = self.origin(op);
                 let at = self
                     .memory
-                    .heap_allocate_from(bytes, align, *zeroed, family, origin)?;
+                    .heap_allocate_from(bytes, align, zeroed, family, origin)?;
                 let bits = Bits::Scalar(u128::from(at.0));
                 self.define(code, prepared, base, data.results[0], bits)
             }
-            OpView::Free { address, size } => {
-                let Payload::Free { family, .. } = &data.payload else {
-                    unreachable!("verified: a free says where to");
-                };
+            OpView::Free {
+                address,
+                size,
+                family,
+                ..
+            } => {
                 let at = Pointer(address_of(self, address)?);
                 self.check_touch(at.0, Touch::Write)?;
                 if let Some(size) = size {

@@ -501,7 +501,7 @@ impl Gather<'_> {
                     | OpView::Copy { size: number, .. }
                     | OpView::Move { size: number, .. }
                     | OpView::Stack { size: number, .. }
-                    | OpView::Alloc { size: number }
+                    | OpView::Alloc { size: number, .. }
                     | OpView::Switch {
                         selector: number, ..
                     } => self.used(b, &[number]),

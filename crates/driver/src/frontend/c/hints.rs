@@ -6,7 +6,7 @@
 //!
 //! Their calls are removed when derivatives have been made.
 
-use ferrozyme_ir::{Builder, FunctionId, Module as Loops, Opcode as LoopOpcode, Payload};
+use ferrozyme_ir::{Builder, Cursor, FunctionId, Module as Loops, Opcode as LoopOpcode, Payload};
 use ferrozyme_llvm::{Context, Module, Opcode, Place, Value};
 
 /// The number of iterations; what it grows by for each derivative comes second.
@@ -80,9 +80,7 @@ fn take(module: Module<'_>, is_meant: impl Fn(&str) -> bool) {
 pub(crate) fn count_iterations(module: &mut Loops, functions: &[FunctionId]) {
     for &id in functions {
         for region in module.functions[id].regions.keys().collect::<Vec<_>>() {
-            let mut index = 0;
-            while let Some(&call) = module.functions[id].regions[region].ops.get(index) {
-                index += 1;
+            for call in module.functions[id].regions[region].ops.clone() {
                 let Payload::Callee(callee) = module.functions[id].ops[call].payload else {
                     continue;
                 };
@@ -90,17 +88,12 @@ pub(crate) fn count_iterations(module: &mut Loops, functions: &[FunctionId]) {
                     continue;
                 }
                 let function = &mut module.functions[id];
-                let [count, step] = function.ops[call].operands[..] else {
+                let [count, step] = *function.ops[call].arguments() else {
                     continue;
                 };
-                let mut build = Builder::new(function, region);
-                let more = build.binary(LoopOpcode::Add, count, step);
-                function.ops[call].operands[0] = more;
-                // It was put at the end, and belongs before the call.
-                let ops = &mut function.regions[region].ops;
-                let sum = ops.pop().expect("it was just added");
-                ops.insert(index - 1, sum);
-                index += 1;
+                let before = Cursor::before(function, region, call);
+                let more = Builder::at(function, before).binary(LoopOpcode::Add, count, step);
+                function.ops[call].arguments_mut()[0] = more;
             }
         }
     }
