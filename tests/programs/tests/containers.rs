@@ -1,7 +1,8 @@
 //! Memory behind memory: vectors of vectors, boxes, lists, queues, shared cells and maps.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet, VecDeque};
 use std::rc::Rc;
 
 use ferrozyme::{autodiff_forward, autodiff_reverse};
@@ -325,6 +326,70 @@ fn map_of_vectors() {
         .reverse(dgrouped)
         .forward(fgrouped)
         .check(&[0.3, 0.7, 1.1, 0.2, 0.9]);
+}
+
+#[derive(PartialEq)]
+struct Reached {
+    cost: f64,
+    node: usize,
+}
+
+impl Eq for Reached {}
+
+impl PartialOrd for Reached {
+    fn partial_cmp(&self, other: &Reached) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Reached {
+    fn cmp(&self, other: &Reached) -> Ordering {
+        other.cost.total_cmp(&self.cost)
+    }
+}
+
+#[inline(never)]
+fn edges(lengths: &[f64]) -> HashMap<usize, Vec<(usize, f64)>> {
+    let mut edges: HashMap<usize, Vec<(usize, f64)>> = HashMap::new();
+    let ends = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (3, 4)];
+    for ((from, to), &length) in ends.into_iter().zip(lengths) {
+        edges.entry(from).or_default().push((to, length));
+    }
+    edges
+}
+
+/// The keys of the hash are numbers with many digits in a structure that is passed to a function with maps of floats.
+#[autodiff_reverse(dshortest_path, Duplicated, Active)]
+#[autodiff_forward(bshortest_path, Dual, Dual)]
+fn shortest_path(lengths: &[f64]) -> f64 {
+    let edges = edges(lengths);
+    let mut costs: BTreeMap<usize, f64> = BTreeMap::from([(0, 0.0)]);
+    let mut done = HashSet::new();
+    let mut next = BinaryHeap::from([Reached { cost: 0.0, node: 0 }]);
+    while let Some(Reached { cost, node }) = next.pop() {
+        if node == 4 {
+            return cost * cost;
+        }
+        if !done.insert(node) {
+            continue;
+        }
+        for &(to, length) in edges.get(&node).into_iter().flatten() {
+            let cost = cost + length;
+            if costs.get(&to).is_none_or(|&known| cost < known) {
+                costs.insert(to, cost);
+                next.push(Reached { cost, node: to });
+            }
+        }
+    }
+    f64::INFINITY
+}
+
+#[test]
+fn shortest_path_in_a_map_of_edges() {
+    Field::new("shortest path", shortest_path)
+        .reverse(dshortest_path)
+        .forward(bshortest_path)
+        .check(&[0.5, 1.5, 0.7, 2.2, 0.9, 1.1]);
 }
 
 /// Memoised results are looked up, by a recursive function.

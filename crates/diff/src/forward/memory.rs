@@ -52,7 +52,13 @@ impl Sweep<'_, Tangents<'_, '_>> {
             }
             _ => Default::default(),
         };
-        let lanes = self.companions_of(op, value, &parts)?;
+        let lanes = match self.is_number_among_unions(value, address) {
+            true => {
+                let tangent = unions::tangent_of_number(&mut self.builder(op), value);
+                self.same_in_all_lanes(tangent)
+            }
+            false => self.companions_of(op, value, &parts)?,
+        };
         let shadows = self.shadows_to_follow(op, address)?;
         let shadows = self.shadows_to_write(op, (value, &lanes), (address, &shadows));
         let mut b = self.builder(op);
@@ -60,6 +66,15 @@ impl Sweep<'_, Tangents<'_, '_>> {
             b.op(Opcode::Store, &[lane, shadow], data.payload.clone(), &[]);
         }
         Ok(())
+    }
+
+    /// Whether a value is a number, and goes to memory in which other words are floats at times. Callees take all words there for such
+    /// words: see `unions.rs`.
+    fn is_number_among_unions(&self, value: Value, address: Value) -> bool {
+        self.function.ty(value) == Type::I64
+            && self.companions.get(value).is_none()
+            && self.objects.is_number(&self.function, value)
+            && self.is_in_union(address)
     }
 
     /// Adds the tangent to the shadow; what was there is the tangent of the old value. Sums of integers have no part in this.

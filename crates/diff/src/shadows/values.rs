@@ -71,7 +71,7 @@ impl<M: Mode> Sweep<'_, M> {
         self.companions.set(&mut self.function, value, lanes);
     }
 
-    fn same_in_all_lanes(&self, value: Value) -> Lanes {
+    pub(crate) fn same_in_all_lanes(&self, value: Value) -> Lanes {
         SmallVec::from_elem(value, self.width())
     }
 
