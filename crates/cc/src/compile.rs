@@ -166,7 +166,7 @@ impl Compilation<'_> {
         let bitcode = crate::library::for_unit(self.clang, bitcode, self.folder)?;
         Ok(bitcode.map(|bitcode| Library {
             bitcode,
-            symbols: crate::library::SYMBOLS,
+            symbols: &crate::library::SYMBOLS,
         }))
     }
 

@@ -120,7 +120,7 @@ impl Units {
             bitcode,
             place: Place::Member,
         });
-        for symbol in crate::library::SYMBOLS {
+        for symbol in crate::library::SYMBOLS.iter() {
             self.defining.entry((*symbol).to_owned()).or_insert(index);
         }
     }

@@ -8,51 +8,19 @@
 //! Rust's allocator has mangled names (`_RNvCs…_7___rustc12___rust_alloc`). A module that allocates may lack the declaration of, say, the zeroing variant; its name is made from
 //! that of a sibling, since only the last part differs.
 
+use ferrozyme_library::{AllocationFunction, AllocationRole, Known, find, functions};
+use ferrozyme_llvm::{Context, Module, Place, Type, Value};
 use rustc_hash::FxHashMap;
-
-use ferrozyme_llvm::{Module, Place, Value};
-
-/// What an allocation function does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum AllocationRole {
-    /// Gives new memory, as zeros if `zeroed`.
-    Allocate {
-        /// Whether the memory starts as zeros.
-        zeroed: bool,
-    },
-    /// Gives memory of another size with the old contents, and releases the old.
-    Reallocate,
-    /// Releases memory.
-    Release,
-}
-
-/// A function of an allocator, by what its attributes say. Arguments are given by position.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AllocationFunction {
-    /// The value of `"alloc-family"`.
-    pub family: String,
-    /// What it does.
-    pub role: AllocationRole,
-    /// Which argument is the (new) size, or the size of one element. None for those that release.
-    pub size: Option<u32>,
-    /// Which argument is the number of elements, as of `calloc`.
-    pub count: Option<u32>,
-    /// Which argument is the alignment.
-    pub alignment: Option<u32>,
-    /// Which argument is the memory that is released or resized.
-    pub pointer: Option<u32>,
-    /// Which argument of one that releases is the size that the memory has. Rust's functions take it after the pointer.
-    pub old_size: Option<u32>,
-}
 
 /// Bits of LLVM's attribute `allockind`.
 const ALLOCATE: u64 = 1;
 const REALLOCATE: u64 = 2;
 const RELEASE: u64 = 4;
+const UNINITIALISED: u64 = 8;
 const ZEROED: u64 = 16;
 const ALIGNED: u64 = 32;
 
-/// What a function does as an allocator, if its attributes say that it is part of one.
+/// What a function does as an allocator, if the table of library functions or its attributes say that it is part of one.
 pub fn recognise(function: Value<'_>) -> Option<AllocationFunction> {
     if !function.is_function() {
         return None;
@@ -112,74 +80,30 @@ pub fn recognise(function: Value<'_>) -> Option<AllocationFunction> {
         return None;
     }
     Some(AllocationFunction {
-        family,
+        family: family.into(),
         role,
         size,
         count,
         alignment,
         pointer,
         old_size,
+        is_variant: false,
     })
 }
-
-/// The families of C++'s operators by the function that allocates, and that which releases.
-const OPERATORS: &[(&str, &str)] = &[
-    ("_Znwm", "_ZdlPv"),
-    ("_Znam", "_ZdaPv"),
-    ("_ZnwmSt11align_val_t", "_ZdlPvSt11align_val_t"),
-    ("_ZnamSt11align_val_t", "_ZdaPvSt11align_val_t"),
-];
 
 /// The functions of C and C++, whose declarations say nothing of what they do, unless LLVM looked at them.
 fn by_name(function: Value<'_>) -> Option<AllocationFunction> {
-    let name = function.name();
-    let is_sized = name.starts_with("_Zd") && name.contains("Pvm");
-    let (role, size, count, family, alignment) = match name.as_str() {
-        "malloc" => (ALLOCATES, Some(0), None, "malloc", None),
-        "calloc" => (ALLOCATES_ZEROED, Some(1), Some(0), "malloc", None),
-        "aligned_alloc" | "memalign" => (ALLOCATES, Some(1), None, "malloc", Some(0)),
-        "realloc" => (AllocationRole::Reallocate, Some(1), None, "malloc", None),
-        "free" => (AllocationRole::Release, None, None, "malloc", None),
-        name => {
-            // With or without a size behind the pointer, an alignment, and `std::nothrow`.
-            let plain = name.strip_suffix("RKSt9nothrow_t").unwrap_or(name);
-            let unsized_name = plain.replacen("Pvm", "Pv", 1);
-            let &(family, _) = OPERATORS
-                .iter()
-                .find(|(new, delete)| *new == plain || *delete == unsized_name)?;
-            let aligned = family.ends_with("St11align_val_t");
-            match plain == family {
-                true => (ALLOCATES, Some(0), None, family, aligned.then_some(1)),
-                false => {
-                    let behind = 1 + u32::from(is_sized);
-                    let alignment = aligned.then_some(behind);
-                    (AllocationRole::Release, None, None, family, alignment)
-                }
-            }
-        }
-    };
-    let pointer = match role {
-        AllocationRole::Allocate { .. } => None,
-        _ => Some(0),
-    };
-    let old_size = is_sized.then_some(1);
-    let taken = [size, count, alignment, pointer, old_size]
-        .into_iter()
-        .flatten();
-    let wanted = taken.max().map_or(0, |last| last + 1);
-    (function.value_type().parameters().len() as u32 >= wanted).then(|| AllocationFunction {
-        family: family.to_owned(),
-        role,
-        size,
-        count,
-        alignment,
-        pointer,
-        old_size,
-    })
+    let known = allocator_named(&function.name())?;
+    (function.parameter_count() >= known.argument_count()).then(|| known.clone())
 }
 
-const ALLOCATES: AllocationRole = AllocationRole::Allocate { zeroed: false };
-const ALLOCATES_ZEROED: AllocationRole = AllocationRole::Allocate { zeroed: true };
+/// What is known of the allocation function of this name.
+pub fn allocator_named(name: &str) -> Option<&'static AllocationFunction> {
+    find(name, |known| match known {
+        Known::Allocator(known) => Some(known),
+        _ => None,
+    })
+}
 
 /// The functions of one family.
 #[derive(Clone, Default, Debug)]
@@ -192,6 +116,17 @@ pub struct Family<'c> {
     pub reallocate: Option<(Value<'c>, AllocationFunction)>,
     /// Releases.
     pub release: Option<(Value<'c>, AllocationFunction)>,
+}
+
+impl<'c> Family<'c> {
+    fn place(&mut self, role: AllocationRole) -> &mut Option<(Value<'c>, AllocationFunction)> {
+        match role {
+            AllocationRole::Allocate { zeroed: false } => &mut self.allocate,
+            AllocationRole::Allocate { zeroed: true } => &mut self.allocate_zeroed,
+            AllocationRole::Release => &mut self.release,
+            AllocationRole::Reallocate => &mut self.reallocate,
+        }
+    }
 }
 
 /// All families of a module.
@@ -208,16 +143,11 @@ impl<'c> Families<'c> {
             let Some(known) = recognise(function) else {
                 continue;
             };
-            if is_variant(&function.name()) {
+            if known.is_variant {
                 continue;
             }
-            let family = families.entry(known.family.clone()).or_default();
-            let place = match known.role {
-                AllocationRole::Allocate { zeroed: false } => &mut family.allocate,
-                AllocationRole::Allocate { zeroed: true } => &mut family.allocate_zeroed,
-                AllocationRole::Release => &mut family.release,
-                AllocationRole::Reallocate => &mut family.reallocate,
-            };
+            let family = families.entry(known.family.to_string()).or_default();
+            let place = family.place(known.role);
             // Of several (C's `malloc` and `aligned_alloc` are one family) the one that takes an alignment can do more.
             if place
                 .as_ref()
@@ -229,9 +159,6 @@ impl<'c> Families<'c> {
         for family in families.values_mut() {
             complete(module, family);
         }
-        for (name, family) in &mut families {
-            complete_operators(module, name, family);
-        }
         Families { families }
     }
 
@@ -241,133 +168,119 @@ impl<'c> Families<'c> {
     }
 }
 
-/// Whether a function does what another of its family does, but wants to be told more.
-fn is_variant(name: &str) -> bool {
-    name.starts_with("_Zd") && name.contains("Pvm") || name.ends_with("RKSt9nothrow_t")
-}
-
-/// Declares the operators of C++ that the module happens not to mention.
-fn complete_operators<'c>(module: Module<'c>, name: &str, family: &mut Family<'c>) {
-    let declared = |function: Value<'c>| Some((function, recognise(function)?));
-    let Some((new, delete)) = OPERATORS.iter().find(|(new, _)| *new == name) else {
-        return;
-    };
-    let context = module.context();
-    let (pointer, word) = (context.pointer(), context.integer(64));
-    let aligned = new.ends_with("St11align_val_t");
-    let with_alignment = |first| match aligned {
-        true => vec![first, word],
-        false => vec![first],
-    };
-    if family.allocate.is_none() {
-        let ty = pointer.function(&with_alignment(word), false);
-        family.allocate = declared(module.declare(new, ty));
-    }
-    if family.release.is_none() {
-        let ty = context.void().function(&with_alignment(pointer), false);
-        family.release = declared(module.declare(delete, ty));
-    }
-}
-
-/// Parts of the mangled names of Rust's allocation functions.
-const RUST_ALLOCATE: &str = "12___rust_alloc";
-const RUST_ALLOCATE_ZEROED: &str = "19___rust_alloc_zeroed";
-const RUST_REALLOCATE: &str = "14___rust_realloc";
-const RUST_RELEASE: &str = "14___rust_dealloc";
-
-/// Declares the functions of Rust's allocator that the module happens not to mention.
+/// Declares the functions of Rust's allocator, or the operators of C++, that the module happens not to mention.
 fn complete<'c>(module: Module<'c>, family: &mut Family<'c>) {
-    let known = [
-        (&family.allocate, RUST_ALLOCATE),
-        (&family.allocate_zeroed, RUST_ALLOCATE_ZEROED),
-        (&family.reallocate, RUST_REALLOCATE),
-        (&family.release, RUST_RELEASE),
-    ];
-    let Some(prefix) = known
-        .iter()
-        .find_map(|(place, part)| Some(place.as_ref()?.0.name().strip_suffix(part)?.to_owned()))
-    else {
+    let context = module.context();
+    // Names of Rust's functions have the same beginning, which is not known before.
+    let beginning = |(function, known): &(Value<'c>, AllocationFunction)| {
+        let name = function.name();
+        let beginning = |pattern: &str| match pattern.strip_prefix('*') {
+            Some(end) => name.strip_suffix(end).map(str::to_owned),
+            None => (pattern == name && name.starts_with("_Z")).then(String::new),
+        };
+        let start = members(&known.family).find_map(|(pattern, _)| beginning(pattern))?;
+        Some((start, known.family.clone()))
+    };
+    let [zeroed, resized] = [&family.allocate_zeroed, &family.reallocate];
+    let mentioned = [&family.allocate, zeroed, resized, &family.release];
+    let Some((start, of)) = mentioned.into_iter().flatten().find_map(beginning) else {
         return;
     };
-    let context = module.context();
-    let (pointer, word) = (context.pointer(), context.integer(64));
-    let family_name = known
-        .iter()
-        .find_map(|(place, _)| Some(place.as_ref()?.1.family.clone()))
-        .unwrap_or_default();
-    let allocate = |part: &str, kind: u64| {
-        let function = module.declare(
-            &format!("{prefix}{part}"),
-            pointer.function(&[word, word], false),
-        );
-        if function.is_function() {
-            function.add_attribute(
-                Place::Function,
-                context.attribute("allockind", kind | ALLOCATE | ALIGNED),
-            );
-            function.add_attribute(
-                Place::Function,
-                context.attribute("allocsize", u64::from(u32::MAX)),
-            );
-            function.add_attribute(
-                Place::Function,
-                context.text_attribute("alloc-family", &family_name),
-            );
-            function.add_attribute(Place::Function, context.attribute("nounwind", 0));
-            function.add_attribute(Place::Parameter(1), context.attribute("allocalign", 0));
-            function.add_attribute(Place::Result, context.attribute("noalias", 0));
+    for (pattern, known) in members(&of) {
+        let place = family.place(known.role);
+        if place.is_some() || known.is_variant || known.role == AllocationRole::Reallocate {
+            continue;
         }
-        Some((function, recognise(function)?))
-    };
-    if family.allocate.is_none() {
-        family.allocate = allocate(RUST_ALLOCATE, UNINITIALISED);
-    }
-    if family.allocate_zeroed.is_none() {
-        family.allocate_zeroed = allocate(RUST_ALLOCATE_ZEROED, ZEROED);
-    }
-    if family.release.is_none() {
-        let function = module.declare(
-            &format!("{prefix}{RUST_RELEASE}"),
-            context.void().function(&[pointer, word, word], false),
-        );
-        if function.is_function() {
-            function.add_attribute(Place::Function, context.attribute("allockind", RELEASE));
-            function.add_attribute(
-                Place::Function,
-                context.text_attribute("alloc-family", &family_name),
-            );
-            function.add_attribute(Place::Function, context.attribute("nounwind", 0));
-            function.add_attribute(Place::Parameter(0), context.attribute("allocptr", 0));
+        let name = pattern.replacen('*', &start, 1);
+        let function = module.declare(&name, function_type(context, known));
+        if pattern != name && function.is_function() {
+            add_attributes(context, function, known);
         }
-        family.release = recognise(function).map(|known| (function, known));
+        *place = recognise(function).map(|known| (function, known));
     }
 }
 
-const UNINITIALISED: u64 = 8;
+/// All functions of a family, by the names and patterns of the table.
+fn members(family: &str) -> impl Iterator<Item = (&'static str, &'static AllocationFunction)> {
+    functions(move |known| match known {
+        Known::Allocator(known) if known.family == family => Some(known),
+        _ => None,
+    })
+}
+
+fn function_type<'c>(context: &'c Context, known: &AllocationFunction) -> Type<'c> {
+    let type_of = |position| match known.pointer == Some(position) {
+        true => context.pointer(),
+        false => context.integer(64),
+    };
+    let parameters: Vec<Type<'c>> = (0..known.argument_count()).map(type_of).collect();
+    let result = match known.gives_memory() {
+        true => context.pointer(),
+        false => context.void(),
+    };
+    result.function(&parameters, false)
+}
+
+/// Says of a function by attributes what it does as an allocator.
+fn describe<'c>(context: &'c Context, function: Value<'c>, known: &AllocationFunction) {
+    let aligned = if known.alignment.is_some() {
+        ALIGNED
+    } else {
+        0
+    };
+    let kind = match known.role {
+        AllocationRole::Allocate { zeroed: true } => ALLOCATE | ZEROED | aligned,
+        AllocationRole::Allocate { zeroed: false } => ALLOCATE | UNINITIALISED | aligned,
+        AllocationRole::Reallocate => REALLOCATE | aligned,
+        AllocationRole::Release => RELEASE,
+    };
+    let add = |place, attribute| {
+        function.add_attribute(place, attribute);
+    };
+    add(Place::Function, context.attribute("allockind", kind));
+    let family = context.text_attribute("alloc-family", &known.family);
+    add(Place::Function, family);
+    if let Some(size) = known.size {
+        let packed = u64::from(size) << 32 | u64::from(known.count.unwrap_or(u32::MAX));
+        add(Place::Function, context.attribute("allocsize", packed));
+    }
+    if let Some(pointer) = known.pointer {
+        let released = context.attribute("allocptr", 0);
+        add(Place::Parameter(pointer), released);
+    }
+    if let Some(alignment) = known.alignment.filter(|_| known.gives_memory()) {
+        add(
+            Place::Parameter(alignment),
+            context.attribute("allocalign", 0),
+        );
+    }
+}
+
+/// The same for a function of a library, which does nothing else.
+fn add_attributes<'c>(context: &'c Context, function: Value<'c>, known: &AllocationFunction) {
+    describe(context, function, known);
+    function.add_attribute(Place::Function, context.attribute("nounwind", 0));
+    if known.gives_memory() {
+        function.add_attribute(Place::Result, context.attribute("noalias", 0));
+    }
+}
 
 /// Says of a function that it allocates as many bytes as this argument says, in a family of its own, and of another that it releases them.
 pub fn declare_allocator<'c>(
-    context: &'c ferrozyme_llvm::Context,
+    context: &'c Context,
     function: Value<'c>,
     size: u32,
     release: Option<Value<'c>>,
 ) {
     let family = function.name();
-    let add = |function: Value<'c>, kind: u64| {
-        function.add_attribute(Place::Function, context.attribute("allockind", kind));
-        function.add_attribute(
-            Place::Function,
-            context.text_attribute("alloc-family", &family),
-        );
+    let add = |function: Value<'c>, known: AllocationFunction| {
+        let family = family.clone().into();
+        describe(context, function, &AllocationFunction { family, ..known });
+        function.add_attribute(Place::Function, context.attribute("noinline", 0));
     };
-    add(function, ALLOCATE | UNINITIALISED);
-    let packed = u64::from(size) << 32 | u64::from(u32::MAX);
-    function.add_attribute(Place::Function, context.attribute("allocsize", packed));
-    function.add_attribute(Place::Function, context.attribute("noinline", 0));
+    add(function, AllocationFunction::allocates("", size));
     if let Some(release) = release {
-        add(release, RELEASE);
-        release.add_attribute(Place::Parameter(0), context.attribute("allocptr", 0));
-        release.add_attribute(Place::Function, context.attribute("noinline", 0));
+        add(release, AllocationFunction::releases(""));
     }
 }
 
@@ -383,45 +296,12 @@ pub fn declare_release(module: Module<'_>) -> Value<'_> {
 
 /// C's allocator, declared with what LLVM should know of it: Ferrozyme's own family and the family `malloc`.
 pub fn c_function<'c>(module: Module<'c>, name: &str) -> Value<'c> {
-    let context = module.context();
-    let (pointer, word) = (context.pointer(), context.integer(64));
-    let (parameters, kind, size): (&[_], u64, u64) = match name {
-        "malloc" => (&[word], ALLOCATE | UNINITIALISED, u64::from(u32::MAX)),
-        "calloc" => (&[word, word], ALLOCATE | ZEROED, 1),
-        "aligned_alloc" => (
-            &[word, word],
-            ALLOCATE | UNINITIALISED | ALIGNED,
-            1 << 32 | u64::from(u32::MAX),
-        ),
-        _ => (&[pointer], RELEASE, 0),
-    };
     if let Some(known) = module.symbol(name) {
         return known;
     }
-    let result = if name == "free" {
-        context.void()
-    } else {
-        pointer
-    };
-    let function = module.add_function(name, result.function(parameters, false));
-    function.add_attribute(Place::Function, context.attribute("allockind", kind));
-    function.add_attribute(
-        Place::Function,
-        context.text_attribute("alloc-family", "malloc"),
-    );
-    function.add_attribute(Place::Function, context.attribute("nounwind", 0));
-    function.add_attribute(Place::Function, context.attribute("willreturn", 0));
-    match name {
-        "free" => {
-            function.add_attribute(Place::Parameter(0), context.attribute("allocptr", 0));
-        }
-        _ => {
-            function.add_attribute(Place::Function, context.attribute("allocsize", size));
-            function.add_attribute(Place::Result, context.attribute("noalias", 0));
-        }
-    }
-    if name == "aligned_alloc" {
-        function.add_attribute(Place::Parameter(0), context.attribute("allocalign", 0));
-    }
-    function
+    let context = module.context();
+    let known = allocator_named(name).expect("C's allocator is in the table");
+    let function = module.add_function(name, function_type(context, known));
+    add_attributes(context, function, known);
+    function.add_attribute(Place::Function, context.attribute("willreturn", 0))
 }

@@ -4,7 +4,7 @@
 //! double (*table[])(double) = {sin, exp};
 //! ```
 
-use ferrozyme_import::mathematical;
+use ferrozyme_library::mathematical;
 use ferrozyme_llvm::{Context, Linkage, Module, Place, Value};
 
 /// Puts a function around each in its place; direct calls are inlined again.

@@ -27,12 +27,13 @@ use crate::constants::{Constants, ModuleConstants};
 use crate::frontend::adopt_target;
 use crate::gather::{COPY_SUFFIX, Gathered, Wanted, gather_more};
 use crate::inputs::{Inputs, Origin};
-use crate::opaque::{demangle, is_opaque};
+use crate::opaque::is_opaque;
 use crate::pipeline::Choosing;
 use crate::report::Diagnostic;
 use crate::requests::OWN_PREFIX;
 use ferrozyme_convention::stop::call_stop;
 use ferrozyme_ir as ir;
+use ferrozyme_library::demangle;
 use ferrozyme_llvm::{
     Context, IntPredicate, Linkage, Module, Opcode, Place, Type, Value, ValueKind,
 };

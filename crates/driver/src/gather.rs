@@ -11,11 +11,11 @@
 use crate::frontend::FRONT_ENDS;
 use crate::inputs::{Inputs, Origin};
 use crate::locals::{is_local, mark_tables, promote_locals};
-use crate::opaque::{demangle, is_inactive_of_cpp, is_machinery_of_formatting, is_opaque};
-use crate::perturbation::is_of_library;
+use crate::opaque::is_opaque;
 use crate::registrations::Registration;
 use crate::report::Diagnostic;
 use crate::requests::{DERIVATIVE_PREFIX, FoundRequest};
+use ferrozyme_library::{Known, demangle, find, is, is_of_standard_library, is_outside};
 use ferrozyme_llvm::{Context, Linkage, LlvmError, Metadata, Module, Place, Value, Visibility};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -510,12 +510,12 @@ impl<'c> Gathering<'c, '_> {
     /// Puts what the program has for them in the place of functions that do more than they compute.
     fn substitute(&self) {
         for function in self.module.functions().collect::<Vec<_>>() {
-            let symbol = function.name();
-            let mut substitutes = FRONT_ENDS
-                .iter()
-                .filter_map(|one| one.substitute_of(&symbol));
-            if let Some(name) = substitutes.next()
-                && function.is_declaration()
+            let computed_by = |known: &Known| match known {
+                Known::ComputedBy(other) => Some(*other),
+                _ => None,
+            };
+            if function.is_declaration()
+                && let Some(name) = find(&function.name(), computed_by)
                 && self.inputs.defining(name).is_some()
             {
                 let substitute = self.module.declare(name, function.value_type());
@@ -559,7 +559,7 @@ impl<'c> Gathering<'c, '_> {
             let input = self.inputs.get(index);
             input.is_ok_and(|input| !matches!(input.origin, Origin::Std { .. }))
         };
-        is_machinery_of_formatting(name) && !ends && self.defining(name).is_some_and(of_program)
+        is(name, &Known::Formatting) && !ends && self.defining(name).is_some_and(of_program)
     }
 
     /// The functions that compilers call by their C names (`memcpy`, `cbrt`, `__udivti3`) are operations, not programs: a copy would hide what it is.
@@ -675,8 +675,8 @@ impl<'c> Gathering<'c, '_> {
             // The machinery of the runtime stays outside: its body must not come in through the inliner.
             let name = function.name();
             let of_runtime = self.from_std.contains_key(&name)
-                || is_inactive_of_cpp(&name)
-                || is_machinery_of_formatting(&name);
+                || demangle(&name) == name && is_outside(&name)
+                || is(&name, &Known::Formatting);
             if of_runtime && is_opaque(&name, function) {
                 function.remove_attribute(Place::Function, "alwaysinline");
                 function.remove_attribute(Place::Function, "inlinehint");
@@ -738,23 +738,16 @@ fn allow_unrolling<'c>(context: &'c Context, function: Value<'c>) {
 fn is_kept_apart(function: Value<'_>) -> bool {
     let name = function.name();
     function.has_attribute(Place::Function, "noinline")
-        && !is_of_library(&name)
+        && !is_of_standard_library(&name)
         && !is_opaque(&name, function)
 }
 
 /// What is told the layout of elements is inlined, whatever LLVM would think of it.
 fn specialise_layouts<'c>(context: &'c Context, function: Value<'c>) {
-    if takes_layouts(&function.name()) {
+    if is(&function.name(), &Known::TakesLayouts) {
         function.remove_attribute(Place::Function, "noinline");
         function.add_attribute(Place::Function, context.attribute("alwaysinline", 0));
     }
-}
-
-/// Whether a function is part of the inside of `Vec`, which is one piece of code for all types of elements, told their layout at run time. Only where it is inlined are
-/// sizes and alignments known, and memory of one type is not taken for memory of all.
-pub(crate) fn takes_layouts(symbol: &str) -> bool {
-    let path = demangle(symbol);
-    path.trim_start_matches('<').starts_with("alloc::raw_vec::")
 }
 
 /// The functions in which a symbol occurs, also within constants.

@@ -13,13 +13,17 @@
 
 use crate::detach::detached;
 use crate::trace::trace;
-use ferrozyme_import::input::{Bytes, INPUT_FUNCTIONS, Input};
+use ferrozyme_library::{Bytes, Input, Known, functions};
 use ferrozyme_llvm::{Context, IntPredicate, Module, Opcode, PassOptions, Place, Value};
 use std::collections::HashSet;
 
 /// Lets what comes from outside be constants.
 pub(crate) fn copy_from_outside<'c>(context: &'c Context, module: Module<'c>) {
-    for (name, input) in INPUT_FUNCTIONS {
+    let inputs = functions(|known| match known {
+        Known::Input(input) => Some(input),
+        _ => None,
+    });
+    for (name, input) in inputs {
         match input {
             Input::Bytes(bytes) => {
                 for call in calls(context, module, name) {

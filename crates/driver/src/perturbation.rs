@@ -6,8 +6,8 @@
 //!
 //! Choices that are not named have their defaults. A derivative under a perturbation equals the default one up to rounding, or it is refused.
 
-use crate::opaque::demangle;
 use ferrozyme_diff::{Caching, Choices};
+use ferrozyme_library::is_of_standard_library;
 use ferrozyme_opt::Inlining;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -104,7 +104,7 @@ impl Inline {
         match self {
             Inline::Usual | Inline::All => true,
             Inline::None => false,
-            Inline::Library => is_of_library(symbol),
+            Inline::Library => is_of_standard_library(symbol),
             Inline::Half(seed) => Inlining::Half(seed).considers(symbol),
         }
     }
@@ -117,34 +117,6 @@ impl Inline {
             Inline::None => Inlining::None,
         }
     }
-}
-
-/// Whether a function belongs to the standard library of Rust or C++, also one made from it for types of the program.
-pub(crate) fn is_of_library(symbol: &str) -> bool {
-    if ["_ZSt", "_ZNSt", "_ZNKSt", "_ZN9__gnu_cxx"]
-        .iter()
-        .any(|start| symbol.starts_with(start))
-    {
-        return true;
-    }
-    let path = demangle(symbol);
-    let of_crate = |path: &str| {
-        ["core::", "alloc::", "std::", "hashbrown::"]
-            .iter()
-            .any(|name| path.starts_with(name))
-    };
-    let subject = path.trim_start_matches(|c: char| !c.is_alphanumeric() && c != '_');
-    let subject = subject.trim_start_matches("mut ");
-    let subject = subject.trim_start_matches(|c: char| !c.is_alphanumeric() && c != '_');
-    let interface = path.split_once(" as ").map(|(_, interface)| interface);
-    // `<f64 as core::iter::Sum>::sum` is the library's, `<program::Point as core::ops::Add>::add` the program's.
-    let first = subject
-        .split(|c: char| !c.is_alphanumeric() && c != '_' && c != ':')
-        .next();
-    let is_primitive = first.is_some_and(|first| !first.contains("::"));
-    // Methods that primitive types have by themselves (`<*const T>::is_null`) are always the library's.
-    let is_own_method = path.starts_with('<') && interface.is_none();
-    of_crate(subject) || is_primitive && (is_own_method || interface.is_some_and(of_crate))
 }
 
 impl FromStr for Perturbation {
@@ -264,29 +236,5 @@ mod tests {
         assert!("inline=some".parse::<Perturbation>().is_err());
         assert!("inline=half:x".parse::<Perturbation>().is_err());
         assert!("prepare=O9".parse::<Perturbation>().is_err());
-    }
-
-    #[test]
-    fn the_library_is_told_from_the_program() {
-        for (symbol, library) in [
-            (
-                "_ZN4core4iter6traits8iterator8Iterator3map17h0123456789abcdefE",
-                true,
-            ),
-            (
-                "_ZN54_$LT$f64$u20$as$u20$core..iter..traits..accum..Sum$GT$3sum17h0123456789abcdefE",
-                true,
-            ),
-            (
-                "_ZN56_$LT$program..Point$u20$as$u20$core..ops..arith..Add$GT$3add17h0123456789abcdefE",
-                false,
-            ),
-            ("_RNvMNtCs0_4core3ptrPp7is_null", true),
-            ("_ZN7program6doubled17h0123456789abcdefE", false),
-            ("_ZNSt6vectorIdSaIdEE9push_backERKd", true),
-            ("residual", false),
-        ] {
-            assert_eq!(is_of_library(symbol), library, "{symbol}");
-        }
     }
 }

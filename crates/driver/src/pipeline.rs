@@ -10,9 +10,7 @@ use crate::finish::{emit, optimise_derivatives};
 use crate::gather::{Gathered, gather};
 use crate::inputs::Inputs;
 use crate::machine::spell_out_instructions;
-use crate::opaque::{
-    demangle, is_inactive, is_inactive_global, is_opaque, may_write_constants, shown_from,
-};
+use crate::opaque::{is_inactive, is_opaque, may_write_constants};
 use crate::options::{Level, Options, Relocation, Stage};
 use crate::outside::copy_from_outside;
 use crate::perturbation::Perturbation;
@@ -28,6 +26,7 @@ use ferrozyme_import::assembly::translate_assembly;
 use ferrozyme_import::outline::outline_cold_code;
 use ferrozyme_import::{ImportOptions, import};
 use ferrozyme_ir as ir;
+use ferrozyme_library::{Known, demangle, find, is};
 use ferrozyme_llvm::{
     CodegenLevel, Context, Module, Opcode, RelocationModel, TargetDescription, TargetMachine, Value,
 };
@@ -353,9 +352,8 @@ fn bring_in<'c>(
         is_inactive: &|name| match outlined.contains(name) {
             true => only_calls_inactive(module, name),
             false => {
-                let mut languages = languages.clone();
-                is_inactive(name)
-                    || languages.any(|language| language.inactive_functions.contains(&name))
+                let mut compilers = languages.clone().map(|language| language.compiler);
+                is_inactive(name) || compilers.any(|one| is(name, &Known::InactiveIn(one)))
             }
         },
     };
@@ -384,11 +382,15 @@ fn bring_in<'c>(
         declare_moved(&mut loops);
     }
     for global in loops.globals.values_mut() {
-        global.inactive |= is_inactive_global(&global.name);
+        global.inactive |= is(&global.name, &Known::InactiveVariable);
     }
     for function in loops.functions.values_mut() {
         function.facts.writes_constants |= inactive_writes && may_write_constants(&function.name);
-        if let Some(first) = shown_from(&function.name) {
+        let shown_from = |known: &Known| match known {
+            Known::Shows(first) => Some(*first),
+            _ => None,
+        };
+        if let Some(first) = find(&function.name, shown_from) {
             let shown = function.params.iter_mut().skip(first);
             for param in shown.filter(|param| param.ty == ir::Type::PTR) {
                 param.facts.readonly = true;

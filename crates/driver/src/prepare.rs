@@ -2,11 +2,11 @@
 //!
 //! Inlined, in SSA form, loops rotated and simplified; but neither vectorised nor unrolled, since the Loop IR wants to see the loops.
 
-use crate::gather::takes_layouts;
 use crate::opaque::is_opaque;
 use crate::perturbation::{Inline, Perturbation, Preparation};
 use crate::report::Diagnostic;
 use crate::requests::FoundRequest;
+use ferrozyme_library::{Known, is};
 use ferrozyme_llvm::{Context, Module, PassOptions, Place, TargetMachine};
 use std::collections::HashSet;
 
@@ -47,7 +47,7 @@ pub(crate) fn choose_inlining<'c>(
         if function.is_declaration()
             || asked.contains(name.as_str())
             || is_opaque(&name, function)
-            || takes_layouts(&name)
+            || is(&name, &Known::TakesLayouts)
             || inline.considers(&name)
         {
             continue;

@@ -4,12 +4,12 @@
 //! crate, inlined to a line of the user. The innermost line of the user is shown, the library's is a note.
 
 use crate::locals::own_name;
-use crate::opaque::demangle;
 use crate::report::{Diagnostic, Frame, Location};
 use crate::requests::FoundRequest;
 use ferrozyme_diff as diff;
 use ferrozyme_import::{ImportError, MovedOut};
 use ferrozyme_ir::{self as ir, Module, Opcode};
+use ferrozyme_library::demangle;
 use ferrozyme_llvm::{Context, SourcePlace, Value};
 use ferrozyme_refusal::{Argument, RUST, Refusal, Words};
 use std::collections::{HashMap, HashSet};

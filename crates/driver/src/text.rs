@@ -4,33 +4,13 @@
 //! function does both, a number may come back from its own text, and would have lost its derivative on the way without a word. What text goes where is not followed, so both in one
 //! function are refused.
 
-use crate::opaque::demangle;
 use crate::refusal::{place_of, say};
 use crate::report::{Diagnostic, Location};
 use crate::requests::FoundRequest;
+use ferrozyme_library::{Known, demangle, is};
 use ferrozyme_llvm::{Context, Module, Opcode, TypeKind, Value, ValueKind};
 use ferrozyme_refusal::Refusal;
 use std::collections::HashSet;
-
-/// Functions of C that write text into memory.
-const WRITING: &[&str] = &[
-    "__snprintf_chk",
-    "__sprintf_chk",
-    "asprintf",
-    "gcvt",
-    "snprintf",
-    "sprintf",
-];
-
-/// Functions of C that read numbers from text in memory.
-const READING: &[&str] = &[
-    "__isoc23_sscanf",
-    "__isoc99_sscanf",
-    "atof",
-    "sscanf",
-    "strtod",
-    "strtof",
-];
 
 /// Says which of the roots of requests both write floats as text and read floats from text.
 pub(crate) fn refuse_numbers_from_text<'c>(
@@ -78,7 +58,7 @@ fn find_both(root: Value<'_>) -> Option<(Value<'_>, Value<'_>)> {
                 if writes.is_none() && writes_floats(instruction, &name) {
                     writes = Some(instruction);
                 }
-                if reads.is_none() && reads_floats(&name) {
+                if reads.is_none() && is(&name, &Known::ReadsText) {
                     reads = Some(instruction);
                 }
                 if !operand.is_declaration() && seen.insert(operand) {
@@ -93,28 +73,13 @@ fn find_both(root: Value<'_>) -> Option<(Value<'_>, Value<'_>)> {
     None
 }
 
-/// Whether an instruction that names a function has it write floats as text.
+/// Whether an instruction that names a function has it write floats as text. Formatting is given the method for each thing that it writes, functions of C the floats.
 fn writes_floats(instruction: Value<'_>, name: &str) -> bool {
-    if WRITING.contains(&name) {
-        let is_float = |argument: &Value<'_>| {
-            matches!(argument.ty().kind(), TypeKind::Float | TypeKind::Double)
-        };
-        return instruction.is_call() && instruction.arguments().iter().any(is_float);
-    }
-    let path = demangle(name);
-    // Formatting is given the method for each thing that it writes.
-    (instruction.is(Opcode::Store) || instruction.is_call())
-        && (path.starts_with("<f64 as core::fmt::")
-            || path.starts_with("<f32 as core::fmt::")
-            || path.starts_with("core::fmt::float::"))
-}
-
-fn reads_floats(name: &str) -> bool {
-    if READING.contains(&name) {
-        return true;
-    }
-    let path = demangle(name);
-    path.starts_with("core::num::") && path.split("::").any(|part| part.starts_with("dec2flt"))
-        || path.starts_with("<f64 as core::str::traits::FromStr>")
-        || path.starts_with("<f32 as core::str::traits::FromStr>")
+    let is_float =
+        |argument: &Value<'_>| matches!(argument.ty().kind(), TypeKind::Float | TypeKind::Double);
+    is(name, &Known::WritesText)
+        && match demangle(name) == name {
+            true => instruction.is_call() && instruction.arguments().iter().any(is_float),
+            false => instruction.is(Opcode::Store) || instruction.is_call(),
+        }
 }

@@ -1,11 +1,12 @@
 //! Memory: loads, stores, copies, the stack and the heap.
 
 use ferrozyme_ir::{self as ir, OpView, Payload};
+use ferrozyme_library::{AllocationFunction, AllocationRole};
 use ferrozyme_refusal::Refusal;
 
 use super::ExportError;
 use super::body::Body;
-use ferrozyme_convention::allocation::{AllocationFunction, c_function};
+use ferrozyme_convention::allocation::c_function;
 use ferrozyme_convention::stop::call_stop;
 use ferrozyme_llvm::{AtomicOperation, Block, IntPredicate, Opcode as Llvm, Ordering, Type, Value};
 
@@ -215,12 +216,7 @@ impl<'c> Body<'_, '_, 'c> {
             }
         })?;
         self.stop_if_null(pointer);
-        if zeroed
-            && !matches!(
-                description.role,
-                ferrozyme_convention::allocation::AllocationRole::Allocate { zeroed: true }
-            )
-        {
+        if zeroed && !matches!(description.role, AllocationRole::Allocate { zeroed: true }) {
             self.exporter.builder.fill(
                 pointer,
                 self.exporter.context.integer(8).zero(),

@@ -3,8 +3,9 @@
 use super::body::{At, Leaves};
 use super::error::{Result, unknown};
 use super::memory::{alignment, to_word};
-use ferrozyme_convention::allocation::{AllocationFunction, AllocationRole, recognise};
+use ferrozyme_convention::allocation::recognise;
 use ferrozyme_ir::{self as ir, Alignment, Builder, Opcode, Payload, Type};
+use ferrozyme_library::{AllocationFunction, AllocationRole, Known, find};
 use ferrozyme_llvm::Value;
 use ferrozyme_refusal::Refusal;
 
@@ -18,12 +19,25 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
         call: Value<'c>,
         function: Value<'c>,
     ) -> Result<Option<Leaves>> {
-        if function.name() == "posix_memalign" {
-            return self.aligned_memory(call).map(Some);
+        let allocates_into = |known: &'static Known| match known {
+            Known::AllocatesInto(known) => Some(known.clone()),
+            _ => None,
+        };
+        if let Some(known) = find(&function.name(), allocates_into) {
+            return self.memory_into(call, known).map(Some);
         }
         let Some(known) = recognise(function) else {
             return Ok(None);
         };
+        let memory = self.allocate_or_release(call, known)?;
+        Ok(Some(memory.into_iter().collect()))
+    }
+
+    fn allocate_or_release(
+        &mut self,
+        call: Value<'c>,
+        known: AllocationFunction,
+    ) -> Result<Option<ir::Value>> {
         let request = self.read_request(call, known)?;
         let given = match request.known.alignment {
             None => Some(alignment(LARGEST_SCALAR)),
@@ -33,40 +47,19 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
                 .and_then(|given| given.as_unsigned())
                 .and_then(Alignment::new),
         };
-        let memory = match given {
+        Ok(match given {
             Some(align) => request.build(&mut self.builder(), align),
             None => {
                 let align = self.allocation_argument(call, request.known.alignment)?;
                 build_for_any_alignment(&mut self.builder(), &request, align)
             }
-        };
-        Ok(Some(memory.into_iter().collect()))
+        })
     }
 
     /// `posix_memalign`: writes the address to where its first argument says, and gives 0. Where there is no memory left, the program stops as it does for all allocations.
-    fn aligned_memory(&mut self, call: Value<'c>) -> Result<Leaves> {
-        let known = AllocationFunction {
-            family: "malloc".to_owned(),
-            role: AllocationRole::Allocate { zeroed: false },
-            size: Some(2),
-            count: None,
-            alignment: Some(1),
-            pointer: None,
-            old_size: None,
-        };
+    fn memory_into(&mut self, call: Value<'c>, known: AllocationFunction) -> Result<Leaves> {
         let place = self.allocation_argument(call, Some(0))?;
-        let given = call
-            .arguments()
-            .get(1)
-            .and_then(|given| given.as_unsigned());
-        let request = self.read_request(call, known)?;
-        let memory = match given.and_then(Alignment::new) {
-            Some(align) => request.build(&mut self.builder(), align),
-            None => {
-                let align = self.allocation_argument(call, Some(1))?;
-                build_for_any_alignment(&mut self.builder(), &request, align)
-            }
-        };
+        let memory = self.allocate_or_release(call, known)?;
         let memory = memory.ok_or_else(|| unknown("memory without a size"))?;
         let mut builder = self.builder();
         builder.store(memory, place, Alignment::natural(Type::PTR));
@@ -137,7 +130,7 @@ impl Request {
     /// The operations, for memory of this alignment; gives the new memory if there is any.
     fn build(&self, builder: &mut Builder<'_>, align: Alignment) -> Option<ir::Value> {
         let zeroed = matches!(self.known.role, AllocationRole::Allocate { zeroed: true });
-        let family: Box<str> = self.known.family.as_str().into();
+        let family: Box<str> = self.known.family.as_ref().into();
         let memory = self.size.map(|size| {
             let payload = Payload::Alloc {
                 align,

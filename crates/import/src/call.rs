@@ -6,6 +6,7 @@ use super::error::Result;
 use super::memory::alignment;
 use ferrozyme_convention::signature::leaves;
 use ferrozyme_ir::{self as ir, Opcode, Payload, Type};
+use ferrozyme_library::{Known, is};
 use ferrozyme_llvm::{AttributeData, Place, Value, ValueKind};
 use ferrozyme_refusal::Refusal;
 
@@ -19,7 +20,7 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
             return self.indirect_call(call);
         };
         let name = function.name();
-        if is_note(&name) {
+        if is(&name, &Known::Note) {
             return Ok(Leaves::new());
         }
         if call.call_has_attribute(Place::Function, "returns_twice") {
@@ -183,9 +184,4 @@ fn by_value_type<'c>(call: Value<'c>, place: Place) -> Option<ferrozyme_llvm::Ty
         AttributeData::Type(_, of) => Some(of),
         _ => None,
     }
-}
-
-/// Whether a function exists only so that something is linked.
-fn is_note(name: &str) -> bool {
-    name.contains("__rust_no_alloc_shim_is_unstable")
 }

@@ -5,103 +5,25 @@ use super::body::{At, Leaves};
 use super::error::{Result, unknown};
 use super::memory::to_word;
 use ferrozyme_ir::{self as ir, Form, MathFunction, Opcode, Scalar, Type};
+use ferrozyme_library::{Known, find};
 use ferrozyme_llvm::{IntPredicate as LlvmInt, Value};
 use smallvec::smallvec;
-
-/// Intrinsics that are one operation on integers of one type.
-const PLAIN_OPERATIONS: &[(&str, Opcode)] = &[
-    ("smin", Opcode::Smin),
-    ("smax", Opcode::Smax),
-    ("umin", Opcode::Umin),
-    ("umax", Opcode::Umax),
-    ("ctpop", Opcode::Ctpop),
-    ("ctlz", Opcode::Ctlz),
-    ("cttz", Opcode::Cttz),
-    ("bswap", Opcode::Bswap),
-    ("bitreverse", Opcode::Bitreverse),
-];
-
-/// Intrinsics that tell the optimiser something, and do nothing.
-const NOTES: &[&str] = &[
-    "assume",
-    "donothing",
-    "experimental.noalias.scope.decl",
-    "invariant.end",
-    "lifetime.end",
-    "lifetime.start",
-    "prefetch",
-    "pseudoprobe",
-    "sideeffect",
-    "stackrestore",
-    "var.annotation",
-];
-
-/// Intrinsics that give their first argument.
-const TRANSPARENT: &[&str] = &[
-    "annotation",
-    "arithmetic.fence",
-    "expect",
-    "expect.with.probability",
-    "launder.invariant.group",
-    "ptr.annotation",
-    "ssa.copy",
-    "strip.invariant.group",
-];
-
-/// Further intrinsics that are understood.
-const OTHERS: &[&str] = &[
-    "abs",
-    "debugtrap",
-    "fmuladd",
-    "fptosi.sat",
-    "fptoui.sat",
-    "fshl",
-    "fshr",
-    "invariant.start",
-    "is.constant",
-    "is.fpclass",
-    "llrint",
-    "llround",
-    "lrint",
-    "lround",
-    "memcpy",
-    "memcpy.inline",
-    "memmove",
-    "memset",
-    "memset.inline",
-    "objectsize",
-    "ptrmask",
-    "sadd.sat",
-    "scmp",
-    "sincospi",
-    "ssub.sat",
-    "stacksave",
-    "threadlocal.address",
-    "trap",
-    "uadd.sat",
-    "ubsantrap",
-    "ucmp",
-    "usub.sat",
-];
-
-/// The operation that an intrinsic is, by its name without `llvm.` and types.
-fn operation_of(base: &str) -> Option<Opcode> {
-    let plain = PLAIN_OPERATIONS.iter().find(|(known, _)| *known == base);
-    let plain = plain.map(|&(_, opcode)| opcode);
-    plain.or_else(|| MathFunction::named_in_llvm(base).map(|function| function.opcode))
-}
 
 /// Whether calls of an intrinsic can be imported.
 pub(super) fn is_known(name: &str) -> bool {
     let base = base_name(name);
-    operation_of(base).is_some()
-        || NOTES.contains(&base)
-        || TRANSPARENT.contains(&base)
-        || OTHERS.contains(&base)
-        || base.starts_with("dbg.")
-        || base.starts_with("vector.reduce.")
-        || base.ends_with(".with.overflow")
+    known_of(base).is_some() || At::translation(base).is_some()
 }
+
+/// What is known of an intrinsic by its name without types.
+fn known_of(base: &str) -> Option<Known> {
+    let function = MathFunction::named_in_llvm(base);
+    let operation = function.map(|function| Known::Operation(function.opcode));
+    operation.or_else(|| find(&format!("llvm.{base}"), |known| Some(known.clone())))
+}
+
+/// How a call of an intrinsic is imported, given its name without types.
+type Translation<At, Call> = fn(&mut At, Call, &str) -> Result<Leaves>;
 
 /// The name of an intrinsic without `llvm.` and without the types at its end.
 pub(super) fn base_name(name: &str) -> &str {
@@ -133,60 +55,68 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
     /// What a call of an intrinsic gives.
     pub(super) fn intrinsic(&mut self, call: Value<'c>, name: &str) -> Result<Leaves> {
         let base = base_name(name);
-        if let Some(opcode) = operation_of(base) {
-            return match opcode.form() {
+        match known_of(base) {
+            Some(Known::Operation(opcode)) => match opcode.form() {
                 Form::FloatAndInt => self.power(call, opcode),
                 _ => self.plain_operation(call, opcode),
-            };
+            },
+            Some(Known::Note) => Ok(Leaves::new()),
+            Some(Known::FirstArgument) => self.leaves(call.arguments()[0]),
+            _ => match Self::translation(base) {
+                Some(translate) => translate(self, call, base),
+                None => Err(unknown(format!("the intrinsic {name}"))),
+            },
         }
-        if NOTES.contains(&base) || base.starts_with("dbg.") {
-            return Ok(Leaves::new());
-        }
-        if TRANSPARENT.contains(&base) {
-            return self.leaves(call.arguments()[0]);
-        }
-        if let Some(kind) = base.strip_prefix("vector.reduce.") {
-            return self.reduce(call, kind);
-        }
-        if let Some(operation) = base.strip_suffix(".with.overflow") {
-            return self.with_overflow(call, operation);
-        }
-        if let Some(kind) = base.strip_suffix(".sat")
-            && !base.starts_with("fpto")
-        {
-            return self.saturating(call, kind);
-        }
-        match base {
-            "fmuladd" => self.multiply_add(call),
-            "abs" => self.absolute(call),
-            "fshl" => self.funnel_shift(call, true),
-            "fshr" => self.funnel_shift(call, false),
-            "scmp" => self.three_way(call, LlvmInt::Slt, LlvmInt::Sgt),
-            "ucmp" => self.three_way(call, LlvmInt::Ult, LlvmInt::Ugt),
-            "fptosi.sat" => self.cast_by(call, Opcode::FptosiSat),
-            "fptoui.sat" => self.cast_by(call, Opcode::FptouiSat),
-            "sincospi" => {
-                let operand = self.value(call.arguments()[0])?;
-                let mut builder = self.builder();
+    }
+
+    /// How intrinsics are imported that are more than a row of the table of library functions can say.
+    fn translation(base: &str) -> Option<Translation<Self, Value<'c>>> {
+        Some(match base {
+            "fmuladd" => |at, call, _| at.multiply_add(call),
+            "abs" => |at, call, _| at.absolute(call),
+            "fshl" => |at, call, _| at.funnel_shift(call, true),
+            "fshr" => |at, call, _| at.funnel_shift(call, false),
+            "scmp" => |at, call, _| at.three_way(call, LlvmInt::Slt, LlvmInt::Sgt),
+            "ucmp" => |at, call, _| at.three_way(call, LlvmInt::Ult, LlvmInt::Ugt),
+            "fptosi.sat" => |at, call, _| at.cast_by(call, Opcode::FptosiSat),
+            "fptoui.sat" => |at, call, _| at.cast_by(call, Opcode::FptouiSat),
+            "sadd.sat" | "ssub.sat" | "uadd.sat" | "usub.sat" => {
+                |at, call, base| at.saturating(call, base.trim_end_matches(".sat"))
+            }
+            "sincospi" => |at, call, _| {
+                let operand = at.value(call.arguments()[0])?;
+                let mut builder = at.builder();
                 let sine = builder.unary(Opcode::Sinpi, operand);
                 Ok(smallvec![sine, builder.unary(Opcode::Cospi, operand)])
+            },
+            "is.fpclass" => |at, call, _| at.is_class(call),
+            "memcpy" | "memcpy.inline" => |at, call, _| at.copy_or_fill(call, Opcode::Copy),
+            "memmove" => |at, call, _| at.copy_or_fill(call, Opcode::Move),
+            "memset" | "memset.inline" => |at, call, _| at.copy_or_fill(call, Opcode::Fill),
+            "ptrmask" => |at, call, _| at.mask_pointer(call),
+            "is.constant" => |at, call, _| {
+                let ty = at.result_type(call)?;
+                Ok(smallvec![at.writer.function.int(ty, 0)])
+            },
+            "objectsize" => |at, call, _| at.object_size(call),
+            "stacksave" | "invariant.start" => {
+                |at, _, _| Ok(smallvec![at.writer.function.zero(Type::PTR)])
             }
-            "is.fpclass" => self.is_class(call),
-            "memcpy" | "memcpy.inline" => self.copy_or_fill(call, Opcode::Copy),
-            "memmove" => self.copy_or_fill(call, Opcode::Move),
-            "memset" | "memset.inline" => self.copy_or_fill(call, Opcode::Fill),
-            "ptrmask" => self.mask_pointer(call),
-            "is.constant" => {
-                let ty = self.result_type(call)?;
-                Ok(smallvec![self.writer.function.int(ty, 0)])
+            "threadlocal.address" => |at, call, _| Ok(smallvec![at.value(call.arguments()[0])?]),
+            "llround" | "lround" => |at, call, _| at.round_to_integer(call, Opcode::Round),
+            "llrint" | "lrint" => |at, call, _| at.round_to_integer(call, Opcode::RoundEven),
+            // Where they end the program they are told by who ends the block.
+            "debugtrap" | "trap" | "ubsantrap" => {
+                |_, _, base| Err(unknown(format!("the intrinsic llvm.{base}")))
             }
-            "objectsize" => self.object_size(call),
-            "stacksave" | "invariant.start" => Ok(smallvec![self.writer.function.zero(Type::PTR)]),
-            "threadlocal.address" => Ok(smallvec![self.value(call.arguments()[0])?]),
-            "llround" | "lround" => self.round_to_integer(call, Opcode::Round),
-            "llrint" | "lrint" => self.round_to_integer(call, Opcode::RoundEven),
-            _ => Err(unknown(format!("the intrinsic {name}"))),
-        }
+            _ if base.starts_with("vector.reduce.") => {
+                |at, call, base| at.reduce(call, base.trim_start_matches("vector.reduce."))
+            }
+            _ if base.ends_with(".with.overflow") => {
+                |at, call, base| at.with_overflow(call, base.trim_end_matches(".with.overflow"))
+            }
+            _ => return None,
+        })
     }
 
     /// An operation on the arguments that it takes; further ones are flags for the optimiser.

@@ -35,7 +35,6 @@ mod error;
 mod facts;
 mod float_class;
 mod globals;
-pub mod input;
 mod intrinsic;
 mod libm;
 mod library;
@@ -51,7 +50,6 @@ mod structure;
 mod vector;
 
 pub use error::ImportError;
-pub use libm::mathematical;
 pub use opaque::MovedOut;
 
 use ferrozyme_convention::signature::leaves;

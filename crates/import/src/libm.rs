@@ -1,7 +1,6 @@
 //! Functions of C's mathematical library, by name: they are operations of the Loop IR.
 //!
-//! The name of the version for `f32` ends in `f`; `__exp_finite` is what older headers call `exp` where nothing is infinite. A function counts
-//! only if it has the types that C's has.
+//! A function counts only if it has the types that C's has.
 
 use super::arithmetic::PLAIN;
 use super::body::{At, Leaves};
@@ -10,25 +9,8 @@ use ferrozyme_convention::signature::loop_type;
 use ferrozyme_ir::{
     self as ir, Alignment, IntPredicate, MathFunction, MathValue, MemoryEffect, Opcode, Type,
 };
+use ferrozyme_library::{Known, Variant, base_name, is, variant_of_base};
 use ferrozyme_llvm::Value;
-
-/// Names of further functions that the C standard leaves to programs, which may mean something else by them.
-const NOT_RESERVED: &[&str] = &["j0", "j1", "sincos", "y0", "y1"];
-
-/// The function that C's library has under this name, if it is one of those of the table of mathematical functions.
-pub fn mathematical(name: &str) -> Option<&'static MathFunction> {
-    base_name(name).find_map(|(base, _)| MathFunction::named_in_c(base))
-}
-
-/// The name without `f`, and the type that it says.
-fn base_name(name: &str) -> impl Iterator<Item = (&str, Type)> {
-    let finite = name
-        .strip_prefix("__")
-        .and_then(|name| name.strip_suffix("_finite"));
-    let name = finite.unwrap_or(name);
-    let single = name.strip_suffix('f').map(|base| (base, Type::F32));
-    [Some((name, Type::F64)), single].into_iter().flatten()
-}
 
 impl<'c> At<'_, '_, 'c, '_, '_> {
     /// What a call of a function of this name gives, if it is one of the library's.
@@ -47,8 +29,9 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
             {
                 return Ok(Some(leaves));
             }
-            if !(defined && NOT_RESERVED.contains(&base))
-                && let Some(leaves) = self.special_function(call, base, ty, &types)?
+            if let Some(variant) = variant_of_base(base)
+                && !(defined && is(base, &Known::NotReserved))
+                && let Some(leaves) = self.special_function(call, variant, ty, &types)?
             {
                 return Ok(Some(leaves));
             }
@@ -98,14 +81,14 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
     fn special_function(
         &mut self,
         call: Value<'c>,
-        base: &str,
+        variant: Variant,
         ty: Type,
         types: &[Type],
     ) -> Result<Option<Leaves>> {
         let result = loop_type(call.ty());
         let arguments = call.arguments();
-        Ok(Some(match base {
-            "scalbln" if types == [ty, Type::I64] && result == Some(ty) => {
+        Ok(Some(match variant {
+            Variant::LongExponent if types == [ty, Type::I64] && result == Some(ty) => {
                 let (value, exponent) = (self.value(arguments[0])?, self.value(arguments[1])?);
                 // Beyond these no exponent makes a difference.
                 let mut builder = self.builder();
@@ -115,36 +98,27 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
                 let exponent = builder.cast(Opcode::TruncInt, exponent, Type::I32);
                 self.library_operation(call, Opcode::Ldexp, &[value, exponent])?
             }
-            "lround" | "llround" if types == [ty] && result.is_some_and(Type::is_int) => {
-                self.round_to_integer(call, Opcode::Round)?
+            Variant::ToInteger(opcode) if types == [ty] && result.is_some_and(Type::is_int) => {
+                self.round_to_integer(call, opcode)?
             }
-            "lrint" | "llrint" if types == [ty] && result.is_some_and(Type::is_int) => {
-                self.round_to_integer(call, Opcode::RoundEven)?
-            }
-            "cabs" | "carg" if result == Some(ty) => {
+            Variant::Magnitude | Variant::Angle if result == Some(ty) => {
                 let Some([re, im]) = self.complex_argument(call, ty, types)? else {
                     return Ok(None);
                 };
-                match base {
-                    "cabs" => self.library_operation(call, Opcode::Hypot, &[re, im])?,
+                match variant {
+                    Variant::Magnitude => self.library_operation(call, Opcode::Hypot, &[re, im])?,
                     _ => self.library_operation(call, Opcode::Atan2, &[im, re])?,
                 }
             }
-            "remquo" if types == [ty, ty, Type::PTR] && result == Some(ty) => {
+            Variant::RemainderAndQuotient if types == [ty, ty, Type::PTR] && result == Some(ty) => {
                 self.remainder_and_quotient(call)?
             }
-            "j0" | "j1" | "y0" | "y1" if types == [ty] && result == Some(ty) => {
-                let opcode = if base.starts_with('j') {
-                    Opcode::Jn
-                } else {
-                    Opcode::Yn
-                };
-                let order = i128::from(base.ends_with('1'));
-                let order = self.writer.function.int(Type::I32, order);
+            Variant::OfOrder(opcode, order) if types == [ty] && result == Some(ty) => {
+                let order = self.writer.function.int(Type::I32, i128::from(order));
                 let operands = [self.value(arguments[0])?, order];
                 self.library_operation(call, opcode, &operands)?
             }
-            "sincos" if types == [ty, Type::PTR, Type::PTR] => {
+            Variant::SineAndCosine if types == [ty, Type::PTR, Type::PTR] => {
                 let angle = self.value(arguments[0])?;
                 for (place, opcode) in [(arguments[1], Opcode::Sin), (arguments[2], Opcode::Cos)] {
                     let place = self.value(place)?;
@@ -154,7 +128,12 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
                 }
                 Leaves::new()
             }
-            _ => return self.log_gamma_with_sign(call, base, ty, types),
+            Variant::LogGammaAndSign(of)
+                if ty == Type::F64 && types == [of, Type::PTR] && result == Some(of) =>
+            {
+                self.log_gamma_with_sign(call, of)?
+            }
+            _ => return Ok(None),
         }))
     }
 
@@ -200,21 +179,7 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
     }
 
     /// `lgamma_r` (of `f32`, `lgammaf_r`), which also tells the sign of the gamma function: Rust's `ln_gamma`.
-    fn log_gamma_with_sign(
-        &mut self,
-        call: Value<'c>,
-        base: &str,
-        ty: Type,
-        types: &[Type],
-    ) -> Result<Option<Leaves>> {
-        let ty = match (base, ty) {
-            ("lgamma_r", Type::F64) => Type::F64,
-            ("lgammaf_r", Type::F64) => Type::F32,
-            _ => return Ok(None),
-        };
-        if types != [ty, Type::PTR] || loop_type(call.ty()) != Some(ty) {
-            return Ok(None);
-        }
+    fn log_gamma_with_sign(&mut self, call: Value<'c>, ty: Type) -> Result<Leaves> {
         let arguments = call.arguments();
         let (value, place) = (self.value(arguments[0])?, self.value(arguments[1])?);
         let result = self.library_operation(call, Opcode::Lgamma, &[value])?;
@@ -239,6 +204,6 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
         );
         let sign = builder.value(Opcode::Select, &[negative, minus, plus], PLAIN, Type::I32);
         builder.store(sign, place, Alignment::natural(Type::I32));
-        Ok(Some(result))
+        Ok(result)
     }
 }

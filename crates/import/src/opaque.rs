@@ -7,8 +7,8 @@
 
 use super::Importer;
 use super::intrinsic;
-use crate::input::is_input;
 use ferrozyme_ir::MemoryEffect;
+use ferrozyme_library::{Known, find, is};
 use ferrozyme_llvm::{Linkage, Opcode, Ordering, Place, Type, TypeKind, Value, ValueKind};
 use ferrozyme_refusal::Refusal;
 use rustc_hash::FxHashSet;
@@ -23,200 +23,25 @@ const ARGUMENTS_ONLY: &str = "ferrozyme-memory-args";
 /// The attribute of all such functions.
 const MADE_HERE: &str = "ferrozyme-opaque";
 
-/// Functions of libraries that compute nothing with a derivative: output, input, text, time, random numbers, questions about numbers.
-const INACTIVE_FUNCTIONS: &[&str] = &[
-    "__assert_fail",
-    "__ctype_b_loc",
-    "__ctype_tolower_loc",
-    "__ctype_toupper_loc",
-    "__errno_location",
-    "__finite",
-    "__finitef",
-    "__fpclassify",
-    "__fpclassifyf",
-    "__fprintf_chk",
-    "__isinf",
-    "__isinff",
-    "__isnan",
-    "__isnanf",
-    "__printf_chk",
-    "__signbit",
-    "__signbitf",
-    "__snprintf_chk",
-    "__sprintf_chk",
-    "__stpcpy_chk",
-    "__strcat_chk",
-    "__strcpy_chk",
-    "__strncat_chk",
-    "__strncpy_chk",
-    "__vfprintf_chk",
-    "__vprintf_chk",
-    "__vsnprintf_chk",
-    "__vsprintf_chk",
-    "abort",
-    "asctime",
-    "atexit",
-    "atof",
-    "atoi",
-    "atol",
-    "atoll",
-    "bcmp",
-    "clearerr",
-    "clock",
-    "clock_gettime",
-    "closedir",
-    "ctime",
-    "drand48",
-    "exit",
-    "fclose",
-    "fcntl",
-    "fdopen",
-    "feclearexcept",
-    "fegetround",
-    "feof",
-    "feraiseexcept",
-    "ferror",
-    "fesetround",
-    "fetestexcept",
-    "fflush",
-    "fileno",
-    "finite",
-    "finitef",
-    "fopen",
-    "fprintf",
-    "fputc",
-    "fputs",
-    "freopen",
-    "fseek",
-    "ftell",
-    "fwrite",
-    "getenv",
-    "getpid",
-    "gettimeofday",
-    "gmtime",
-    "gmtime_r",
-    "isalnum",
-    "isalpha",
-    "isatty",
-    "isblank",
-    "iscntrl",
-    "isdigit",
-    "isgraph",
-    "isinf",
-    "isinff",
-    "islower",
-    "isnan",
-    "isnanf",
-    "isprint",
-    "ispunct",
-    "isspace",
-    "isupper",
-    "isxdigit",
-    "localtime",
-    "localtime_r",
-    "lrand48",
-    "memchr",
-    "memcmp",
-    "mkdir",
-    "nanosleep",
-    "omp_get_max_threads",
-    "omp_get_num_procs",
-    "omp_get_num_threads",
-    "omp_get_thread_num",
-    "omp_get_wtime",
-    "open",
-    "open64",
-    "opendir",
-    "pclose",
-    "perror",
-    "popen",
-    "printf",
-    "pthread_mutex_destroy",
-    "pthread_mutex_init",
-    "pthread_mutex_lock",
-    "pthread_mutex_trylock",
-    "pthread_mutex_unlock",
-    "pthread_rwlock_rdlock",
-    "pthread_rwlock_unlock",
-    "pthread_rwlock_wrlock",
-    "pthread_self",
-    "pthread_spin_lock",
-    "pthread_spin_unlock",
-    "putc",
-    "putchar",
-    "puts",
-    "rand",
-    "rand_r",
-    "random",
-    "rewind",
-    "rust_eh_personality",
-    "sched_yield",
-    "setbuf",
-    "setlocale",
-    "setvbuf",
-    "snprintf",
-    "sprintf",
-    "srand",
-    "srand48",
-    "srandom",
-    "stpcpy",
-    "strcasecmp",
-    "strcat",
-    "strchr",
-    "strcmp",
-    "strcpy",
-    "strcspn",
-    "strerror",
-    "strftime",
-    "strlen",
-    "strncasecmp",
-    "strncat",
-    "strncmp",
-    "strncpy",
-    "strpbrk",
-    "strrchr",
-    "strspn",
-    "strstr",
-    "strtod",
-    "strtol",
-    "strtoll",
-    "strtoul",
-    "strtoull",
-    "sysconf",
-    "syslog",
-    "time",
-    "tmpfile",
-    "tolower",
-    "toupper",
-    "unlink",
-    "usleep",
-    "vfprintf",
-    "vprintf",
-    "vsnprintf",
-    "vsprintf",
-    "write",
-];
-
 /// Whether nothing that goes through a function without a body carries a derivative.
 pub(super) fn is_inactive(function: Value<'_>) -> bool {
     let name = function.name();
+    // A program may have a function of the same name that computes something: its type tells.
+    let is_of_library =
+        || !function.value_type().result().is_float() || is(&name, &Known::GivesFloat);
     function.text_attribute(Place::Function, INACTIVE).is_some()
-        || INACTIVE_FUNCTIONS.contains(&name.as_str()) && is_of_library(function)
+        || is(&name, &Known::Inactive) && is_of_library()
         || is_input(&name)
-}
-
-/// Functions among those that give floats.
-const GIVING_FLOATS: &[&str] = &["atof", "drand48", "omp_get_wtime", "strtod"];
-
-/// Whether a function is the library's, by its type: a program may have one of the same name that computes something.
-fn is_of_library(function: Value<'_>) -> bool {
-    !function.value_type().result().is_float() || GIVING_FLOATS.contains(&function.name().as_str())
 }
 
 /// Whether a function that is inactive may write numbers that are computed with afterwards.
 pub(super) fn writes_constants(function: Value<'_>) -> bool {
     let marked = function.text_attribute(Place::Function, WRITES_CONSTANTS);
     marked.is_some() || is_input(&function.name())
+}
+
+fn is_input(name: &str) -> bool {
+    find(name, |known| matches!(known, Known::Input(_)).then_some(())).is_some()
 }
 
 /// Whether a function was made here.
@@ -574,10 +399,7 @@ fn address_of(instruction: Value<'_>) -> Option<Value<'_>> {
 fn reads_allocation_mark(instruction: Value<'_>) -> bool {
     instruction.is(Opcode::Load)
         && instruction.operand(0).is_global()
-        && instruction
-            .operand(0)
-            .name()
-            .contains("__rust_no_alloc_shim_is_unstable")
+        && is(&instruction.operand(0).name(), &Known::Note)
 }
 
 /// What becomes of an integer.

@@ -15,7 +15,8 @@
 
 use super::Importer;
 use super::call::called_function;
-use ferrozyme_convention::allocation::c_function;
+use ferrozyme_convention::allocation::{allocator_named, c_function};
+use ferrozyme_library::{AllocationFunction, AllocationRole};
 use ferrozyme_llvm::{IntPredicate, Opcode, Value, ValueKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -24,7 +25,10 @@ impl<'c> Importer<'c, '_> {
     pub(super) fn replace_resizes(&self, function: Value<'c>) {
         let resizes: Vec<Value<'c>> = function
             .instructions()
-            .filter(|&instruction| allocator(instruction).as_deref() == Some("realloc"))
+            .filter(|&instruction| {
+                let known = allocator(instruction);
+                known.is_some_and(|known| known.role == AllocationRole::Reallocate)
+            })
             .collect();
         // All sizes first: they lead from one `realloc` to another.
         let mut known = FxHashMap::default();
@@ -84,13 +88,14 @@ impl<'c> Importer<'c, '_> {
                 builder.select(pointer.operand(0), then, otherwise)
             }
             Some(Opcode::Call) => {
-                let arguments = pointer.arguments();
-                match allocator(pointer).as_deref() {
-                    Some("malloc") => arguments[0],
-                    Some("realloc" | "aligned_alloc") => arguments[1],
-                    _ => {
+                let known = allocator(pointer).expect("its size is known");
+                let argument = |position: u32| pointer.arguments()[position as usize];
+                let size = known.size.map_or(word.zero(), argument);
+                match known.count {
+                    None => size,
+                    Some(count) => {
                         builder.before(pointer);
-                        builder.binary(Opcode::Mul, arguments[0], arguments[1])
+                        builder.binary(Opcode::Mul, argument(count), size)
                     }
                 }
             }
@@ -127,15 +132,12 @@ fn has_size<'c>(pointer: Value<'c>, seen: &mut FxHashSet<Value<'c>>) -> bool {
 }
 
 /// The function of C's allocator that an instruction calls for memory.
-fn allocator(instruction: Value<'_>) -> Option<String> {
+fn allocator(instruction: Value<'_>) -> Option<&'static AllocationFunction> {
     if !instruction.is(Opcode::Call) {
         return None;
     }
-    let name = called_function(instruction)?.name();
-    let takes = match name.as_str() {
-        "malloc" => 1,
-        "calloc" | "realloc" | "aligned_alloc" => 2,
-        _ => return None,
-    };
-    (instruction.arguments().len() == takes).then_some(name)
+    let known = allocator_named(&called_function(instruction)?.name())?;
+    let is_of_c = known.family == "malloc" && known.gives_memory();
+    let given = instruction.arguments().len() as u32;
+    (is_of_c && given == known.argument_count()).then_some(known)
 }

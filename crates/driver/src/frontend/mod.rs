@@ -32,8 +32,6 @@ pub(crate) struct Language {
     pub(crate) shares_statics: bool,
     /// Whether inactive functions may write numbers to memory that they are given. Where types do not say what a function may write, nothing would be left.
     pub(crate) inactive_writes: bool,
-    /// Further functions through which nothing goes that carries a derivative.
-    pub(crate) inactive_functions: &'static [&'static str],
     /// Whether the program may want to know which memory of arguments took the place of which.
     pub(crate) tells_of_moves: bool,
     /// Whether programs can ask for tables of derivatives, and put them into the shadows of addresses of code.
@@ -66,11 +64,6 @@ pub(crate) trait FrontEnd: Sync {
         source: usize,
         identity: &str,
     ) -> Result<Vec<Registration>, Refusal>;
-
-    /// The symbol of what computes the same as a function of a library that does more besides, for working modules that need not be strict.
-    fn substitute_of(&self, _symbol: &str) -> Option<&'static str> {
-        None
-    }
 
     /// Changes a module that was answered before it is linked into the working module.
     fn before_linking<'c>(&self, _context: &'c Context, _source: Module<'c>) {}

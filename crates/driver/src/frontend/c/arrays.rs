@@ -12,6 +12,7 @@
 //!
 //! LLVM would fold a conversion of bytes to a number of elements and back, and then any byte could be the start of an element.
 
+use ferrozyme_library::{Known, functions};
 use ferrozyme_llvm::{Context, GepFlags, Module, Opcode, Place, TypeKind, Value};
 
 /// The alignment of memory from C's and C++'s allocators on the machines that code is made for.
@@ -19,7 +20,11 @@ const ALLOCATED_ALIGNMENT: u64 = 16;
 
 /// Notes it for all indices into arrays, all distances, and all allocators.
 pub(crate) fn mark_arrays<'c>(context: &'c Context, module: Module<'c>) {
-    for name in ["malloc", "calloc", "realloc", "_Znwm", "_Znam"] {
+    let allocators = functions(|known| match known {
+        Known::Allocator(known) if known.gives_memory() && known.alignment.is_none() => Some(()),
+        _ => None,
+    });
+    for (name, ()) in allocators {
         if let Some(allocator) = module.function(name)
             && allocator.is_declaration()
             && allocator.value_type().result().is_pointer()

@@ -10,8 +10,8 @@ use ferrozyme_convention::stop::call_stop;
 use ferrozyme_llvm::{Context, IntPredicate, Linkage, Module, Opcode, Place};
 use ferrozyme_refusal::Refusal;
 
-/// The library's function. Nothing that carries a derivative goes through it.
-pub(crate) const DYNAMIC_CAST: &str = "__dynamic_cast";
+/// The library's function.
+const DYNAMIC_CAST: &str = "__dynamic_cast";
 const OURS: &str = "__ferrozyme_dynamic_cast";
 
 /// Lets casts give the pointer that they were given.

@@ -51,18 +51,16 @@ mod thunk;
 pub(crate) mod unit;
 mod variadic;
 
-pub(crate) use casts::DYNAMIC_CAST;
-
 use super::define::{define, reset_shadows};
 use super::{FrontEnd, Interface, Language};
 use crate::gather::Gathered;
-use crate::opaque::demangle;
 use crate::options::Options;
 use crate::registrations::Registration;
 use crate::report::Diagnostic;
 use crate::requests::FoundRequest;
 use ferrozyme_diff as diff;
 use ferrozyme_ir::{Function, FunctionId, GlobalId, Layout, Module as Loops, Param};
+use ferrozyme_library::demangle;
 use ferrozyme_llvm::{Context, Module};
 use ferrozyme_opt::infer_facts;
 use ferrozyme_refusal::{self as terms, Argument, Refusal};
@@ -106,7 +104,6 @@ static LANGUAGE: Language = Language {
     compiler: "clang",
     shares_statics: false,
     inactive_writes: false,
-    inactive_functions: &[],
     tells_of_moves: false,
     has_tables: true,
 };

@@ -14,12 +14,12 @@ use super::arguments::{
 use super::entries::Entry;
 use super::results::{Output, deliver};
 use super::{Layouts, Parameter, ValueRequest};
-use crate::opaque::demangle;
 use crate::requests::{FoundRequest, Mode, Part, location_of};
 use crate::trace::share_memory;
 use ferrozyme_convention::signature::{function_type, leaves, llvm_type, take_apart};
 use ferrozyme_diff::Activity;
 use ferrozyme_ir as ir;
+use ferrozyme_library::demangle;
 use ferrozyme_llvm::{
     Builder, Context, DataLayout, GepFlags, Linkage, Module, Opcode, Place, Type, TypeKind, Value,
     ValueKind,

@@ -3,9 +3,9 @@
 //! Formatting is opaque ([`crate::opaque`]), so its calls of these implementations are not differentiated. That is right for code that writes text.
 //! Floats that it changes would keep their old derivatives, so that is refused.
 
-use crate::opaque::{demangle, is_formatting};
 use crate::report::Diagnostic;
 use crate::requests::location_of;
+use ferrozyme_library::{demangle, is_run_by_formatting};
 use ferrozyme_llvm::{Context, Module, Opcode, Place, Type, TypeKind, Value, ValueKind};
 use ferrozyme_refusal::{RUST, Refusal};
 use std::collections::HashSet;
@@ -16,7 +16,9 @@ pub(crate) fn refuse_changes_in_formatting<'c>(
     module: Module<'c>,
 ) -> Vec<Diagnostic> {
     let given = module.functions().filter(|function| {
-        !function.is_declaration() && is_formatting(&function.name()) && is_given_away(*function)
+        !function.is_declaration()
+            && is_run_by_formatting(&function.name())
+            && is_given_away(*function)
     });
     given
         .filter_map(|function| {

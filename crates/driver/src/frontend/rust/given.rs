@@ -3,10 +3,9 @@
 //! Their requests are in generic functions of the `ferrozyme` crate, so the name and location of a request are the library's. The user's function is the first function outside the libraries that the primal calls: a
 //! closure or a named function. Debug information names it, or the symbol if it was not inlined.
 
-use crate::opaque::demangle;
-use crate::perturbation::is_of_library;
 use crate::report::Location;
 use crate::requests::Given;
+use ferrozyme_library::{demangle, is_of_standard_library};
 use ferrozyme_llvm::{Context, Value};
 use std::collections::{HashSet, VecDeque};
 
@@ -57,5 +56,5 @@ fn is_of_user(symbol: &str) -> bool {
         return false;
     }
     // Also what the interface asks of types of the program, or of `f64`.
-    !is_of_library(symbol) && !demangle(symbol).contains("ferrozyme::")
+    !is_of_standard_library(symbol) && !demangle(symbol).contains("ferrozyme::")
 }

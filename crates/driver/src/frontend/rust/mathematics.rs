@@ -3,55 +3,35 @@
 //! Functions of the crate `libm` become those of C's mathematical library. They work on the bits of floats, in ways that cannot be differentiated, but their names tell what they compute. The results of the C functions differ in the
 //! last bits at most; with `--strict`, which forbids any difference, they are left as they are.
 
-use crate::opaque::demangle;
-use ferrozyme_import::mathematical;
 use ferrozyme_ir::Form;
+use ferrozyme_library::{Known, Variant, demangle, is, mathematical, variant};
 use ferrozyme_llvm::{Context, Linkage, Module, Type, TypeKind, Value};
-
-/// Matrix products, and what computes the same in loops (`ferrozyme/src/interface/products.rs`).
-const PRODUCTS: [(&str, &str); 2] = [
-    ("matrixmultiply::gemm::sgemm", "__ferrozyme_product_f32"),
-    ("matrixmultiply::gemm::dgemm", "__ferrozyme_product_f64"),
-];
-
-/// The symbol of what computes the same as a function, if that function does more besides.
-pub(crate) fn substitute_of(symbol: &str) -> Option<&'static str> {
-    // Most symbols are not worth to be made readable.
-    if !symbol.contains("matrixmultiply") {
-        return None;
-    }
-    let path = demangle(symbol);
-    let known = PRODUCTS.iter().find(|(name, _)| path == *name);
-    known.map(|&(_, substitute)| substitute)
-}
-
-/// Functions of one result that are calls of another with a whole number.
-const OF_FIXED_ORDER: &[&str] = &["j0", "j0f", "j1", "j1f", "y0", "y0f", "y1", "y1f"];
-
-/// Further functions with two results.
-const WITH_TWO_RESULTS: &[&str] = &["remquo", "remquof", "lgamma_r", "lgammaf_r"];
 
 /// Whether a function has two results. C's return the first, and put the other behind a pointer that is their last argument.
 fn has_two_results(name: &str) -> bool {
     let form = mathematical(name).map(|function| function.opcode.form());
-    matches!(form, Some(Form::FloatSplit | Form::FloatPair)) || WITH_TWO_RESULTS.contains(&name)
+    let further = matches!(
+        variant(name),
+        Some(Variant::RemainderAndQuotient | Variant::LogGammaAndSign(_))
+    );
+    matches!(form, Some(Form::FloatSplit | Form::FloatPair)) || further
 }
 
 /// Puts C's functions in the place of the crate's.
 pub(crate) fn call_library_functions<'c>(context: &'c Context, module: Module<'c>) {
     for function in module.functions().collect::<Vec<_>>() {
         let path = demangle(&function.name());
-        let Some(name) = path
-            .strip_prefix("libm::")
-            .and_then(|rest| rest.rsplit("::").next())
-        else {
+        // Methods of types are no functions of C.
+        if path.starts_with('<') || !is(&function.name(), &Known::OfC) {
             continue;
-        };
+        }
+        let name = path.rsplit("::").next().unwrap_or(&path);
         if has_two_results(name) && !function.is_declaration() {
             call_for_two_results(context, module, function, name);
             continue;
         }
-        let known = mathematical(name).is_some() || OF_FIXED_ORDER.contains(&name);
+        let known =
+            mathematical(name).is_some() || matches!(variant(name), Some(Variant::OfOrder(..)));
         let ty = function.value_type();
         if !known
             || !is_of_floats(ty, name)

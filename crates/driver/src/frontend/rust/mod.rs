@@ -24,7 +24,6 @@ mod wrap;
 
 use crate::frontend::{FrontEnd, Interface, Language};
 use crate::gather::Gathered;
-use crate::opaque::demangle;
 use crate::options::Options;
 use crate::registrations::Registration;
 use crate::report::Diagnostic;
@@ -32,6 +31,7 @@ use crate::requests::{FoundRequest, Given};
 use descriptor::{Activity, Descriptor, Slot};
 use ferrozyme_diff as diff;
 use ferrozyme_ir::{self as ir, FunctionId, GlobalId, Range, Scalar};
+use ferrozyme_library::demangle;
 use ferrozyme_llvm::{Context, Module, Value};
 use ferrozyme_refusal::{Argument, RUST, Refusal};
 use passing::{Passing, passing_of, slot_of};
@@ -45,8 +45,6 @@ static LANGUAGE: Language = Language {
     compiler: "rustc",
     shares_statics: true,
     inactive_writes: true,
-    // It is the standard library that calls the system, for its locks.
-    inactive_functions: &["syscall"],
     tells_of_moves: true,
     has_tables: false,
 };
@@ -82,10 +80,6 @@ impl FrontEnd for Rust {
         _identity: &str,
     ) -> Result<Vec<Registration>, Refusal> {
         registrations::read_registrations(module, source)
-    }
-
-    fn substitute_of(&self, symbol: &str) -> Option<&'static str> {
-        mathematics::substitute_of(symbol)
     }
 
     fn before_linking<'c>(&self, context: &'c Context, source: Module<'c>) {
