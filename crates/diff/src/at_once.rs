@@ -33,14 +33,11 @@ use crate::activity::Activities;
 use crate::augment::Augmented;
 use crate::plan::{Surroundings, live_regions};
 use crate::step::{Step, needed_by};
-use ferrozyme_ir::entity::SecondaryMap;
-use ferrozyme_ir::{
-    Effect, Function, Op, OpView, Opcode, Region, Value, for_each_op, returning_ops,
-};
+use ferrozyme_ir::{Effect, Function, Op, Opcode, Region, Value, for_each_op, returning_ops};
 use ferrozyme_opt::alias::{Aliases, Footprint};
 use ferrozyme_opt::pointers::{Object, object_kind};
+use ferrozyme_opt::{Uses, carried_by, carried_sum};
 use rustc_hash::{FxHashMap, FxHashSet};
-use smallvec::SmallVec;
 
 /// What is known of how the regions of a function can be reversed.
 #[derive(Default)]
@@ -77,18 +74,12 @@ pub(crate) fn find_at_once(
         return AtOnce::default();
     }
     let function = &augmented.function;
-    let mut users: SecondaryMap<Value, SmallVec<[Op; 2]>> = SecondaryMap::new();
-    for op in returning_ops(function) {
-        for &operand in &function.ops[op].operands {
-            users[operand].push(op);
-        }
-    }
     let mut finder = Finder {
         aliases,
         augmented,
         activities,
         function,
-        users,
+        uses: Uses::by(function, returning_ops(function)),
         budget: MAX_COMPARISONS,
         scratch: FxHashMap::default(),
         separate: FxHashSet::default(),
@@ -130,7 +121,7 @@ struct Finder<'a> {
     activities: &'a Activities,
     function: &'a Function,
     /// Who uses each value where it matters.
-    users: SecondaryMap<Value, SmallVec<[Op; 2]>>,
+    uses: Uses,
     /// How many comparisons are left.
     budget: usize,
     /// Whether the memory behind a root is scratch memory of a loop, as far as that has been asked.
@@ -258,7 +249,7 @@ impl Finder<'_> {
             if !self.activities.is_active(value) {
                 continue;
             }
-            for &user in &self.users[value] {
+            for &(user, _) in self.uses.of_value(value) {
                 // What stands before the operation, or in it, is reversed after it.
                 let earlier = structure.order(user) <= structure.order(op);
                 if earlier || inside.contains(&user) {
@@ -332,73 +323,13 @@ impl Finder<'_> {
 
     /// Whether all active values that a loop carries are sums.
     fn carries_sums(&self, op: Op) -> bool {
-        let data = &self.function.ops[op];
-        let body = data.regions[0];
-        let end = &self.function.ops[self.function.terminator(body)];
-        if end.opcode == Opcode::Trap {
-            return false;
-        }
-        (0..data.results.len()).all(|index| {
-            let carried = self.function.carried(op)[index];
-            let active = self.activities.is_active(carried)
-                || self.activities.is_active(data.results[index]);
-            !active || self.is_sum(body, carried, end.values()[index])
-        })
-    }
-
-    /// Whether a value is another one plus something, and that one is used for nothing else.
-    fn is_sum(&self, body: Region, carried: Value, value: Value) -> bool {
-        let mut value = value;
-        loop {
-            if self.users[value].len() != 1 {
-                return false;
-            }
-            if value == carried {
-                return true;
-            }
-            let Some((op, _)) = self.function.def_op(value) else {
-                return false;
-            };
-            let data = &self.function.ops[op];
-            if self.aliases.structure().region_of(op) != Some(body) {
-                return false;
-            }
-            let leads_on = |operand: Value| {
-                operand == carried || {
-                    let def = self.function.def_op(operand);
-                    def.is_some_and(|(op, _)| {
-                        matches!(self.function.ops[op].opcode, Opcode::Fadd | Opcode::Fsub)
-                            && self.reaches(carried, operand)
-                    })
-                }
-            };
-            value = match data.view() {
-                OpView::Binary(Opcode::Fadd | Opcode::Fsub, a, _) if leads_on(a) => a,
-                OpView::Binary(Opcode::Fadd, _, b) if leads_on(b) => b,
-                _ => return false,
-            };
-        }
-    }
-
-    /// Whether a chain of sums leads from one value back to another.
-    fn reaches(&self, target: Value, from: Value) -> bool {
-        let mut pending = vec![from];
-        let mut steps = 0;
-        while let Some(value) = pending.pop() {
-            steps += 1;
-            if value == target {
-                return true;
-            }
-            if steps > 64 {
-                return false;
-            }
-            if let Some((op, _)) = self.function.def_op(value)
-                && matches!(self.function.ops[op].opcode, Opcode::Fadd | Opcode::Fsub)
-            {
-                pending.extend(&self.function.ops[op].operands);
-            }
-        }
-        false
+        let (function, structure) = (self.function, self.aliases.structure());
+        !function.ends_in_trap(function.ops[op].body())
+            && carried_by(function, op).iter().all(|carried| {
+                let active = [carried.argument, carried.result];
+                !active.iter().any(|&value| self.activities.is_active(value))
+                    || carried_sum(function, structure, &self.uses, op, carried).is_some()
+            })
     }
 
     /// What memory the iterations of a loop share.

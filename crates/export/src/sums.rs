@@ -15,7 +15,8 @@
 
 use ferrozyme_ir::entity::EntityRef;
 use ferrozyme_ir::{self as ir, Function, Op, Opcode, Region, Value, all_ops};
-use rustc_hash::{FxHashMap, FxHashSet};
+use ferrozyme_opt::{Addition, Uses, first_carried};
+use rustc_hash::FxHashSet;
 
 /// The operations of a function that may be reordered: additions of sums, and products that may be contracted into them.
 #[derive(Debug, Default)]
@@ -38,16 +39,10 @@ impl Sums {
 
 /// Finds the sums of a function.
 pub(super) fn find_sums(function: &Function) -> Sums {
-    let mut uses: FxHashMap<Value, Vec<(Op, usize)>> = FxHashMap::default();
     let ops = all_ops(function);
-    for &op in &ops {
-        for (index, &operand) in function.ops[op].operands.iter().enumerate() {
-            uses.entry(operand).or_default().push((op, index));
-        }
-    }
     let mut finder = Finder {
         function,
-        uses,
+        uses: Uses::of(function),
         region_of: ir::Structure::of(function),
         sums: Sums::default(),
     };
@@ -65,7 +60,7 @@ pub(super) fn find_sums(function: &Function) -> Sums {
 
 struct Finder<'f> {
     function: &'f Function,
-    uses: FxHashMap<Value, Vec<(Op, usize)>>,
+    uses: Uses,
     region_of: ir::Structure,
     sums: Sums,
 }
@@ -75,17 +70,14 @@ const DEEPEST_BRANCH: u32 = 8;
 
 impl Finder<'_> {
     fn uses_of(&self, value: Value) -> &[(Op, usize)] {
-        self.uses.get(&value).map_or(&[], Vec::as_slice)
+        self.uses.of_value(value)
     }
 
     fn carried_sums(&mut self, data: &ir::OpData) {
         let region = data.regions[0];
         // Before the carried values stand the counter of a `for`, and the condition of an `again`.
-        let (first_argument, first_yielded) = if data.opcode == Opcode::For {
-            (1, 0)
-        } else {
-            (0, 1)
-        };
+        let first_argument = first_carried(data.opcode);
+        let first_yielded = usize::from(data.opcode == Opcode::Loop);
         let arguments = &self.function.regions[region].args;
         for (position, &argument) in arguments[first_argument..].iter().enumerate() {
             if !self.function.ty(argument).is_float() {
@@ -125,9 +117,7 @@ impl Finder<'_> {
             if uses.len() == 1 && here {
                 match data.opcode {
                     Opcode::Yield | Opcode::Again => return index == position,
-                    Opcode::Fadd => additions.push(op),
-                    Opcode::Fsub if index == 0 => additions.push(op),
-                    Opcode::Fma if index == 2 => additions.push(op),
+                    _ if Addition::to(function, (op, index)).is_some() => additions.push(op),
                     Opcode::For if index >= 3 => {
                         // The inner loop is examined by itself; here it only has to carry the sum on.
                         let inner = data.regions[0];
@@ -214,13 +204,9 @@ impl Finder<'_> {
         depth: u32,
     ) -> Option<usize> {
         let data = &self.function.ops[op];
-        let adds = match data.opcode {
-            Opcode::Fadd => true,
-            Opcode::Fsub => index == 0,
-            Opcode::Fma => index == 2,
-            _ => false,
-        };
-        if !adds || self.region_of.region_of(op) != Some(arm) {
+        if Addition::to(self.function, (op, index)).is_none()
+            || self.region_of.region_of(op) != Some(arm)
+        {
             return None;
         }
         let count = self.function.ops[self.function.terminator(arm)]

@@ -20,15 +20,17 @@
 //! adds in iteration *i* is what the second one would add in iteration *i + its number of iterations*.
 
 use crate::alike::Likeness;
-use crate::carried::{first_initial, yielded};
+use crate::carried::carried_at;
 use crate::indices::Indices;
 use crate::pointers::Pointers;
+use crate::sums::{Addition, carried_sum, only_computes};
 use crate::symbolic::Symbolic;
+use crate::uses::Uses;
 use crate::whole_parts::{WholeParts, rest_of, with_constant};
 use crate::with_function::with_function;
 use ferrozyme_ir::{
     Effect, Flags, Function, FunctionId, Module, Op, OpData, Opcode, Payload, Region, Type, Value,
-    for_each_op, returning_ops,
+    returning_ops,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -42,18 +44,12 @@ pub fn join_loops(module: &mut Module, id: FunctionId) -> usize {
         let plans: Vec<Plan> = {
             let indices = Indices::of(function);
             let pointers = Pointers::of(module, &indices);
-            let mut uses: FxHashMap<Value, usize> = FxHashMap::default();
-            for_each_op(function, function.body(), &mut |_, op| {
-                for &operand in &function.ops[op].operands {
-                    *uses.entry(operand).or_default() += 1;
-                }
-            });
             let finder = Finder {
                 function,
                 indices: &indices,
                 pointers: &pointers,
                 parts: WholeParts::of(&indices),
-                uses,
+                uses: Uses::of(function),
             };
             returning_ops(function)
                 .into_iter()
@@ -88,7 +84,7 @@ struct Finder<'a> {
     indices: &'a Indices<'a>,
     pointers: &'a Pointers,
     parts: WholeParts,
-    uses: FxHashMap<Value, usize>,
+    uses: Uses,
 }
 
 impl Finder<'_> {
@@ -132,47 +128,28 @@ impl Finder<'_> {
     fn sum_loop(&self, sum: Value) -> Option<Op> {
         let (op, _) = self.function.def_op(sum)?;
         let data = &self.function.ops[op];
-        if data.opcode != Opcode::For || data.results.len() != 1 || self.uses.get(&sum) != Some(&1)
-        {
+        if data.opcode != Opcode::For || data.results.len() != 1 || self.uses.only(sum).is_none() {
             return None;
         }
-        let body = data.regions[0];
-        let [from, step] = [0, 2].map(|index| self.function.int_of(data.operands[index]));
-        let start = data.operands[first_initial(Opcode::For)];
-        let computes = self.function.regions[body].ops.iter().all(|&op| {
-            let data = &self.function.ops[op];
-            data.regions.is_empty()
-                && (matches!(data.opcode.effect(), Effect::Pure)
-                    || matches!(data.opcode, Opcode::Load | Opcode::Yield))
-        });
-        let plain = self.function.ty(data.operands[0]) == Type::I64
-            && (from, step) == (Some(0), Some(1))
-            && self.function.float_of(start) == Some(0.0)
-            && computes
-            && self.term(body).is_some();
+        let [from, _, step] = data.bounds();
+        let plain = self.function.ty(from) == Type::I64
+            && self.function.int_of(from) == Some(0)
+            && self.function.int_of(step) == Some(1)
+            && self.function.float_of(data.initial()[0]) == Some(0.0)
+            && only_computes(self.function, data.body())
+            && self.addition(op).is_some();
         plain.then_some(op)
     }
 
-    /// What the body of a loop adds to its sum: the addition, and its other operands.
-    fn term(&self, body: Region) -> Option<(Op, SmallVec<[Value; 2]>)> {
-        let carried = self.function.regions[body].args[1];
-        let sum = yielded(self.function, body)?[0];
-        let (addition, _) = self.function.def_op(sum)?;
-        let data = &self.function.ops[addition];
-        let single = |value| self.uses.get(&value) == Some(&1);
-        let terms: SmallVec<[Value; 2]> = match data.opcode {
-            Opcode::Fadd => data
-                .operands
-                .iter()
-                .copied()
-                .filter(|&v| v != carried)
-                .collect(),
-            Opcode::Fma if data.operands[2] == carried => data.operands[..2].into(),
-            _ => return None,
-        };
-        let adds = data.operands.contains(&carried) && single(carried) && single(sum);
-        let here = self.indices.structure().region_of(addition) == Some(body);
-        (adds && here).then_some((addition, terms))
+    /// What the body of a loop adds to its sum, if that is one term.
+    fn addition(&self, op: Op) -> Option<Addition> {
+        let structure = self.indices.structure();
+        let carried = carried_at(self.function, op, 0)?;
+        let additions = carried_sum(self.function, structure, &self.uses, op, &carried)?;
+        match additions[..] {
+            [addition] => Some(addition),
+            _ => None,
+        }
     }
 
     fn nothing_is_written_between(&self, region: Region, one: Op, other: Op) -> bool {
@@ -195,12 +172,11 @@ impl Finder<'_> {
     /// Whether one loop adds what another one would if it went on.
     fn continues(&self, rest: Op, whole: Op) -> bool {
         let bodies = [rest, whole].map(|op| self.function.ops[op].regions[0]);
-        let (Some((one, terms)), Some((other, other_terms))) =
-            (self.term(bodies[0]), self.term(bodies[1]))
-        else {
+        let (Some(one), Some(other)) = (self.addition(rest), self.addition(whole)) else {
             return false;
         };
-        let (a, b) = (&self.function.ops[one], &self.function.ops[other]);
+        let (a, b) = (&self.function.ops[one.op], &self.function.ops[other.op]);
+        let [terms, other_terms] = [one, other].map(|addition| addition.terms(self.function));
         let mut likeness = Likeness::new(self.function, self.indices.structure(), bodies);
         let mut some = false;
         let mut reads = |one: Op, other: Op| {
@@ -210,7 +186,6 @@ impl Finder<'_> {
         };
         let alike = a.opcode == b.opcode
             && a.flags == b.flags
-            && terms.len() == other_terms.len()
             && terms
                 .iter()
                 .zip(&other_terms)

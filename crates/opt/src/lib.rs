@@ -40,9 +40,11 @@ mod simplify_next;
 mod skip_zero_terms;
 mod speculation;
 mod substitution;
+mod sums;
 #[cfg(test)]
 mod testing;
 mod unguard_loops;
+mod uses;
 mod whole_parts;
 mod with_function;
 mod written_first;
@@ -85,7 +87,9 @@ pub use simplify::simplify;
 pub use skip_zero_terms::skip_zero_terms;
 pub use speculation::{Speculation, speculation};
 pub use substitution::Substitution;
+pub use sums::{Addition, carried_sum};
 pub use unguard_loops::unguard_loops;
+pub use uses::Uses;
 pub use with_function::with_function;
 
 pub mod alias;

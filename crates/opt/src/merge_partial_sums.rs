@@ -23,11 +23,11 @@
 //! The order of the additions changes, so this is for programs that gave leave to (design decision D10). A partial sum starts at zero, nothing
 //! looks at it until the loop is over, and then it is added up, with the others, once.
 
-use crate::carried::{first_carried, first_initial, remove_results, yielded};
+use crate::carried::{Carried, carried_by, remove_results};
+use crate::sums::{Addition, carried_sum};
+use crate::uses::Uses;
 use crate::with_function::with_function;
-use ferrozyme_ir::{
-    Function, FunctionId, Module, Op, Opcode, Region, Structure, Value, for_each_op, returning_ops,
-};
+use ferrozyme_ir::{Cursor, Function, FunctionId, Module, Op, Opcode, Structure, returning_ops};
 use rustc_hash::FxHashMap;
 
 /// Merges partial sums; returns how many were merged.
@@ -36,66 +36,41 @@ pub fn merge_partial_sums(module: &mut Module, id: FunctionId) -> usize {
         if function.body.is_none() {
             return 0;
         }
-        let loops: Vec<Op> = returning_ops(function)
-            .into_iter()
-            .filter(|&op| {
-                let data = &function.ops[op];
-                data.opcode == Opcode::For && data.results.len() >= 2
-            })
-            .collect();
+        let mut loops = returning_ops(function);
+        loops.retain(|&op| {
+            let data = &function.ops[op];
+            data.opcode == Opcode::For && data.results.len() >= 2
+        });
         if loops.is_empty() {
             return 0;
         }
-        let mut uses = Uses::of(function);
-        let structure = Structure::of(function);
-        loops
-            .into_iter()
-            .map(|op| merge(function, &structure, &mut uses, op))
+        let (uses, structure) = (Uses::of(function), Structure::of(function));
+        let merged = loops.into_iter();
+        merged
+            .map(|op| merge(function, &structure, &uses, op))
             .sum()
     })
 }
 
-/// The use of each value that is used once.
-struct Uses {
-    single: FxHashMap<Value, Option<Op>>,
-}
-
-impl Uses {
-    fn of(function: &Function) -> Uses {
-        let mut single: FxHashMap<Value, Option<Op>> = FxHashMap::default();
-        for_each_op(function, function.body(), &mut |_, op| {
-            for &operand in &function.ops[op].operands {
-                single
-                    .entry(operand)
-                    .and_modify(|user| *user = None)
-                    .or_insert(Some(op));
-            }
-        });
-        Uses { single }
-    }
-
-    /// The only operation that uses a value.
-    fn only(&self, value: Value) -> Option<Op> {
-        self.single.get(&value).copied().flatten()
-    }
-}
-
 /// Merges the partial sums of one loop.
-fn merge(function: &mut Function, structure: &Structure, uses: &mut Uses, op: Op) -> usize {
-    let mut groups: FxHashMap<Op, usize> = FxHashMap::default();
-    let sums: Vec<Option<Op>> = (0..function.ops[op].results.len())
-        .map(|index| total_of(function, structure, uses, op, index))
+fn merge(function: &mut Function, structure: &Structure, uses: &Uses, op: Op) -> usize {
+    let carried = carried_by(function, op);
+    let sums: Vec<Option<PartialSum>> = carried
+        .iter()
+        .map(|carried| partial_sum(function, structure, uses, op, carried))
         .collect();
+    let mut groups: FxHashMap<Op, usize> = FxHashMap::default();
     let mut keep = vec![true; sums.len()];
-    for (index, total) in sums.into_iter().enumerate() {
-        let Some(total) = total else { continue };
-        match groups.get(&total) {
-            None => drop(groups.insert(total, index)),
-            Some(&first) => {
-                add_to_another(function, op, index, first);
-                leave_out(function, uses, function.ops[op].results[index]);
-                keep[index] = false;
-            }
+    for (index, sum) in sums.into_iter().enumerate() {
+        let Some(sum) = sum else { continue };
+        let first = *groups.entry(sum.total).or_insert(index);
+        if first != index {
+            add_to_another(function, op, index, first, &sum.additions);
+            // What is added once more behind the loop is nothing now, to which only a zero with a sign comes up.
+            let nothing = function.float(function.ty(carried[index].result), -0.0);
+            let (addition, place) = sum.added;
+            function.ops[addition].operands[place] = nothing;
+            keep[index] = false;
         }
     }
     let merged = keep.iter().filter(|&&keep| !keep).count();
@@ -105,106 +80,63 @@ fn merge(function: &mut Function, structure: &Structure, uses: &mut Uses, op: Op
     merged
 }
 
-/// The last addition of the sum that a partial sum ends up in; none if it is not such a sum.
-fn total_of(
+/// A sum that starts at zero and becomes a part of another one behind its loop.
+struct PartialSum {
+    /// What an iteration adds.
+    additions: Vec<Addition>,
+    /// Where it is added to the others, and with which operand.
+    added: (Op, usize),
+    /// The last addition of the sum that it ends up in.
+    total: Op,
+}
+
+fn partial_sum(
     function: &Function,
     structure: &Structure,
     uses: &Uses,
     op: Op,
-    index: usize,
-) -> Option<Op> {
-    let data = &function.ops[op];
-    let body = data.regions[0];
-    let start = data.operands[first_initial(data.opcode) + index];
-    let carried = function.regions[body].args[first_carried(data.opcode) + index];
-    let sum = yielded(function, body)?[index];
-    let (addition, _) = function.def_op(sum)?;
-    let is_sum = function.float_of(start) == Some(0.0)
-        && uses.only(carried) == Some(addition)
-        && uses.only(sum) == Some(function.terminator(body))
-        && structure.region_of(addition) == Some(body)
-        && addend(function, addition, carried).is_some();
-    if !is_sum {
+    carried: &Carried,
+) -> Option<PartialSum> {
+    let additions = carried_sum(function, structure, uses, op, carried)?;
+    if function.float_of(carried.initial) != Some(0.0) || additions.is_empty() {
         return None;
     }
-    let region: Region = structure.region_of(op)?;
-    let mut value = data.results[index];
-    let mut last = None;
-    while let Some(user) = uses.only(value)
-        && function.ops[user].opcode == Opcode::Fadd
-        && structure.region_of(user) == Some(region)
-    {
-        last = Some(user);
-        value = function.ops[user].results[0];
+    let region = structure.region_of(op)?;
+    let added_up = |value| {
+        uses.only(value).filter(|&(user, _)| {
+            function.ops[user].opcode == Opcode::Fadd && structure.region_of(user) == Some(region)
+        })
+    };
+    let added = added_up(carried.result)?;
+    let mut total = added.0;
+    while let Some((user, _)) = added_up(function.result(total)) {
+        total = user;
     }
-    last
-}
-
-/// Which operand of an addition is the sum so far.
-fn addend(function: &Function, addition: Op, sum: Value) -> Option<usize> {
-    let data = &function.ops[addition];
-    match data.opcode {
-        Opcode::Fadd => data.operands.iter().position(|&operand| operand == sum),
-        Opcode::Fma => (data.operands[2] == sum).then_some(2),
-        _ => None,
-    }
+    Some(PartialSum {
+        additions,
+        added,
+        total,
+    })
 }
 
 /// What one partial sum adds goes to another one, behind what is added there.
-fn add_to_another(function: &mut Function, op: Op, index: usize, first: usize) {
-    let data = &function.ops[op];
-    let body = data.regions[0];
-    let carried = function.regions[body].args[first_carried(data.opcode) + index];
+fn add_to_another(
+    function: &mut Function,
+    op: Op,
+    index: usize,
+    first: usize,
+    additions: &[Addition],
+) {
+    let body = function.ops[op].body();
     let end = function.terminator(body);
-    let (sum, so_far) = (
-        function.ops[end].operands[index],
-        function.ops[end].operands[first],
-    );
-    if let Some((addition, _)) = function.def_op(sum)
-        && let Some(place) = addend(function, addition, carried)
-    {
-        function.ops[addition].operands[place] = so_far;
-        // What is added there may stand behind this addition.
-        let ops = &mut function.regions[body].ops;
-        ops.retain(|&other| other != addition);
-        let last = ops.len() - 1;
-        ops.insert(last, addition);
-        function.ops[end].operands[first] = sum;
-        // Its own place is about to go.
-        function.ops[end].operands[index] = carried;
-    }
-}
-
-/// Takes a value out of the sum that it is added to.
-fn leave_out(function: &mut Function, uses: &mut Uses, value: Value) {
-    let Some(addition) = uses.only(value) else {
-        return;
-    };
-    let data = &function.ops[addition];
-    let other = if data.operands[0] == value {
-        data.operands[1]
-    } else {
-        data.operands[0]
-    };
-    let result = data.results[0];
-    let next = uses.single.get(&result).copied();
-    match next.flatten() {
-        Some(user) => {
-            for operand in &mut function.ops[user].operands {
-                if *operand == result {
-                    *operand = other;
-                }
-            }
-        }
-        None => function.replace_operands(&FxHashMap::from_iter([(result, other)])),
-    }
-    let zero = function.zero(function.ty(value));
-    function.ops[addition].operands = [zero, zero].into_iter().collect();
-    // The addition is gone, and with it a use of the other operand; that one is used by who used the sum.
-    if let Some(next) = next {
-        let only = uses.only(other).is_some();
-        uses.single.insert(other, next.filter(|_| only));
-    }
+    let values = function.ops[end].values_mut();
+    let (sum, so_far) = (values[index], values[first]);
+    values[first] = sum;
+    function.ops[additions[0].op].operands[additions[0].place] = so_far;
+    // What is added there may stand behind these additions.
+    let moved: Vec<Op> = additions.iter().map(|addition| addition.op).collect();
+    function.retain_ops(body, |_, op| !moved.contains(&op));
+    Cursor::before_terminator(function, body).insert_all(function, moved);
 }
 
 #[cfg(test)]
@@ -240,9 +172,9 @@ mod tests {
                     %r1 = fadd f64 %z, %q1
                     yield %r1, %s1
                   }
-                  %t = fadd f64 0.0, 0.0
-                  %u = fadd f64 0.0, 0.0
-                  %v = fadd f64 %z, %a
+                  %t = fadd f64 %z, -0.0
+                  %u = fadd f64 -0.0, %a
+                  %v = fadd f64 %t, %u
                   %w = fmul f64 %v, 2.0
                   return %w, %d
                 }

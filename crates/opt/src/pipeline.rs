@@ -116,8 +116,8 @@ pub fn optimise_with(module: &mut Module, id: FunctionId, options: &OptimiseOpti
         }
     }
     // Undo partial sums and unrolling, by hand or by LLVM.
-    if options.reorder {
-        run("merge_partial_sums", merge_partial_sums);
+    if options.reorder && run("merge_partial_sums", merge_partial_sums) > 0 {
+        run("simplify", simplify);
     }
     if run("reroll_loops", reroll_loops) > 0 {
         run("dce", remove_dead_code);

@@ -22,12 +22,13 @@
 use crate::alias::{Access, Aliases};
 use crate::behaviour::Behaviours;
 use crate::substitution::Substitution;
+use crate::uses::Uses;
 use crate::with_function::with_function;
 use ferrozyme_ir::{
     Builder, Cursor, Effect, Flags, Function, FunctionId, Module, Op, OpData, Opcode, Region, Type,
     Value, for_each_op, returning_ops,
 };
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 /// How many sums of one function get nests of their own.
@@ -63,17 +64,11 @@ struct Plan {
 fn find(module: &Module, function: &Function) -> Option<Plan> {
     function.body?;
     let aliases = Aliases::new(module, function);
-    let mut uses: FxHashMap<Value, usize> = FxHashMap::default();
-    for data in returning_ops(function) {
-        for &operand in &function.ops[data].operands {
-            *uses.entry(operand).or_default() += 1;
-        }
-    }
     let finder = Finder {
         function,
         aliases: &aliases,
         behaviours: Behaviours::of(module, function),
-        uses,
+        uses: Uses::by(function, returning_ops(function)),
     };
     returning_ops(function)
         .into_iter()
@@ -85,7 +80,7 @@ struct Finder<'a> {
     function: &'a Function,
     aliases: &'a Aliases<'a>,
     behaviours: Behaviours,
-    uses: FxHashMap<Value, usize>,
+    uses: Uses,
 }
 
 impl Finder<'_> {
@@ -120,7 +115,7 @@ impl Finder<'_> {
 
     /// The load of `store f64 (fadd (load %p), %x), %p`, if it may be added in any order and nothing else uses the sum.
     fn sum_in_memory(&self, store: Op) -> Option<Op> {
-        let single = |value: Value| self.uses.get(&value) == Some(&1);
+        let single = |value: Value| self.uses.only(value).is_some();
         let sum = self.function.ops[store].value();
         let (addition, _) = self.function.def_op(sum)?;
         let data = &self.function.ops[addition];

@@ -16,13 +16,15 @@
 //! must be the same but for the places that they read, which lie at one distance from each other, over the end of an iteration, too.
 
 use crate::alike::Likeness;
-use crate::carried::{first_carried, yielded};
+use crate::carried::carried_by;
 use crate::indices::Indices;
 use crate::pointers::Pointers;
+use crate::sums::{Addition, carried_sum, only_computes};
+use crate::uses::Uses;
 use crate::with_function::with_function;
 use ferrozyme_ir::{
-    Alignment, Effect, Flags, Function, FunctionId, Module, Op, OpData, Opcode, Payload, Region,
-    Structure, Type, Value, for_each_op, returning_ops,
+    Alignment, Flags, Function, FunctionId, Module, Op, OpData, Opcode, Payload, Region, Structure,
+    Type, Value, returning_ops,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -43,7 +45,7 @@ pub fn reroll_loops(module: &mut Module, id: FunctionId) -> usize {
                 function,
                 indices: &indices,
                 pointers: &pointers,
-                uses: count_uses(function),
+                uses: Uses::of(function),
             };
             let loops = returning_ops(function);
             let plans: Vec<Plan> = loops.iter().filter_map(|&op| finder.plan(op)).collect();
@@ -54,16 +56,6 @@ pub fn reroll_loops(module: &mut Module, id: FunctionId) -> usize {
         }
         plans.len()
     })
-}
-
-fn count_uses(function: &Function) -> FxHashMap<Value, usize> {
-    let mut uses = FxHashMap::default();
-    for_each_op(function, function.body(), &mut |_, op| {
-        for &operand in &function.ops[op].operands {
-            *uses.entry(operand).or_default() += 1;
-        }
-    });
-    uses
 }
 
 /// A loop that is to be rolled up.
@@ -90,7 +82,7 @@ struct Finder<'a> {
     function: &'a Function,
     indices: &'a Indices<'a>,
     pointers: &'a Pointers,
-    uses: FxHashMap<Value, usize>,
+    uses: Uses,
 }
 
 impl Finder<'_> {
@@ -104,26 +96,20 @@ impl Finder<'_> {
             && self.function.int_of(from) == Some(0)
             && self.function.int_of(step) == Some(1);
         let body = data.regions[0];
-        let computes = self.function.regions[body].ops.iter().all(|&op| {
-            let data = &self.function.ops[op];
-            data.regions.is_empty()
-                && (matches!(data.opcode.effect(), Effect::Pure)
-                    || matches!(data.opcode, Opcode::Load | Opcode::Yield))
-        });
-        if !plain || !computes {
+        if !plain || !only_computes(self.function, body) {
             return None;
         }
         let mut terms = None;
         let mut sums = Vec::new();
         let mut reads = Vec::new();
-        for (index, &end) in yielded(self.function, body)?.iter().enumerate() {
-            let carried = self.function.regions[body].args[first_carried(data.opcode) + index];
-            let chain = self.chain(body, carried, end)?;
+        let structure = self.indices.structure();
+        for carried in carried_by(self.function, op) {
+            let chain = carried_sum(self.function, structure, &self.uses, op, &carried)?;
             if chain.len() < 2 || terms.is_some_and(|terms| terms != chain.len()) {
                 return None;
             }
             terms = Some(chain.len());
-            sums.push(self.function.ops[chain[0]].results[0]);
+            sums.push(self.function.result(chain[0].op));
             self.compare_terms(op, &chain, &mut reads)?;
         }
         let counter = self.function.regions[body].args[0];
@@ -142,49 +128,11 @@ impl Finder<'_> {
         })
     }
 
-    /// The additions from a carried value to its next value.
-    fn chain(&self, body: Region, carried: Value, end: Value) -> Option<Vec<Op>> {
-        let structure = self.indices.structure();
-        let mut chain = Vec::new();
-        let mut value = end;
-        while value != carried {
-            let (op, _) = self.function.def_op(value)?;
-            let data = &self.function.ops[op];
-            let single = self.uses.get(&value) == Some(&1);
-            if !single || structure.region_of(op) != Some(body) {
-                return None;
-            }
-            chain.push(op);
-            // The operand that leads on: the other one is a term, which has no sum in it.
-            value = match data.opcode {
-                Opcode::Fma => data.operands[2],
-                Opcode::Fadd => {
-                    let leads_on = |&value: &Value| {
-                        value == carried
-                            || self.function.def_op(value).is_some_and(|(op, _)| {
-                                matches!(self.function.ops[op].opcode, Opcode::Fadd | Opcode::Fma)
-                            })
-                    };
-                    let mut candidates = data.operands.iter().copied().filter(leads_on);
-                    let next = candidates.next()?;
-                    match candidates.next() {
-                        None => next,
-                        Some(_) => return None,
-                    }
-                }
-                _ => return None,
-            };
-        }
-        chain.reverse();
-        let single = self.uses.get(&carried) == Some(&1);
-        single.then_some(chain)
-    }
-
     /// Whether all additions of a chain add the same as the first but for the places read. Collects the reads of the first.
-    fn compare_terms(&self, op: Op, chain: &[Op], reads: &mut Vec<Read>) -> Option<()> {
+    fn compare_terms(&self, op: Op, chain: &[Addition], reads: &mut Vec<Read>) -> Option<()> {
         let body = self.function.ops[op].regions[0];
         let mut found: FxHashMap<Op, Read> = FxHashMap::default();
-        let first = self.terms_of(chain[0]);
+        let first = chain[0].terms(self.function);
         for (position, &addition) in chain.iter().enumerate().skip(1) {
             let mut likeness = Likeness::new(self.function, self.indices.structure(), [body, body]);
             let mut corresponds = |one: Op, other: Op| {
@@ -199,8 +147,11 @@ impl Finder<'_> {
                 }
                 fits
             };
-            let other = self.terms_of(addition);
-            let (one, another) = (&self.function.ops[chain[0]], &self.function.ops[addition]);
+            let other = addition.terms(self.function);
+            let (one, another) = (
+                &self.function.ops[chain[0].op],
+                &self.function.ops[addition.op],
+            );
             let alike = one.opcode == another.opcode
                 && one.flags == another.flags
                 && first
@@ -246,31 +197,6 @@ impl Finder<'_> {
             && by_counter.is_constant() == stride.checked_mul(terms)
             && self.indices.is_invariant(&rest, op);
         even.then_some(())
-    }
-
-    /// The operands of an addition but for the sum so far.
-    fn terms_of(&self, addition: Op) -> SmallVec<[Value; 2]> {
-        let data = &self.function.ops[addition];
-        let is_sum = |&value: &Value| {
-            let structure = self.indices.structure();
-            let home = structure.region_of_value(self.function, value);
-            match self.function.def_op(value) {
-                // A carried value.
-                None => home == structure.region_of(addition) && !self.function.is_constant(value),
-                Some((op, _)) => {
-                    matches!(self.function.ops[op].opcode, Opcode::Fadd | Opcode::Fma)
-                }
-            }
-        };
-        match data.opcode {
-            Opcode::Fma => data.operands[..2].iter().copied().collect(),
-            _ => data
-                .operands
-                .iter()
-                .copied()
-                .filter(|v| !is_sum(v))
-                .collect(),
-        }
     }
 
     /// Whether an address can be written for the longer loop: offsets by the counter from what was there before the loop.

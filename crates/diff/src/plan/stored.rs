@@ -13,7 +13,7 @@
 
 use super::{Planner, Reason, Recipe, Reload, offset_chain};
 use ferrozyme_ir::{Constant, Function, Op, OpView, Opcode, Value, ValueDef, returning_ops};
-use ferrozyme_opt::yielded;
+use ferrozyme_opt::carried_by;
 use rustc_hash::FxHashMap;
 
 /// For each value, the operations that store it in the region in which it is defined.
@@ -149,17 +149,17 @@ impl Planner<'_> {
 
     /// The result of a loop that is the sum of a value of all iterations, from zero on.
     fn sum_of(&self, op: Op, value: Value) -> Option<Value> {
-        let data = &self.function.ops[op];
-        let next = yielded(self.function, data.body())?;
-        (0..data.results.len()).find_map(|index| {
-            let carried = self.function.carried(op)[index];
-            let adds = match self.function.definition(next[index])? {
-                OpView::Binary(Opcode::Fadd, a, b) => [(a, b), (b, a)].contains(&(value, carried)),
-                _ => false,
-            };
-            let start = self.function.constant_of(data.initial()[index]);
-            (adds && matches!(start, Some(Constant::Bits(0)))).then_some(data.results[index])
-        })
+        carried_by(self.function, op)
+            .into_iter()
+            .find_map(|carried| {
+                let sum = (value, carried.argument);
+                let adds = match self.function.definition(carried.next)? {
+                    OpView::Binary(Opcode::Fadd, a, b) => [(a, b), (b, a)].contains(&sum),
+                    _ => false,
+                };
+                let start = self.function.constant_of(carried.initial);
+                (adds && matches!(start, Some(Constant::Bits(0)))).then_some(carried.result)
+            })
     }
 
     /// The store in a loop's body that divides what stands in its place by a number.
