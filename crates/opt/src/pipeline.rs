@@ -4,8 +4,8 @@ use crate::{
     InlinePolicy, count_loops, forward_stores, hand_out_values, hoist_checks, hoist_invariants,
     infer_facts, inline_calls, join_loops, join_words, keep_order, merge_common_subexpressions,
     merge_partial_sums, move_words, normalise_loops, place_words, promote_stack, remove_dead_code,
-    remove_dead_stores, reorder_sums, reroll_loops, restore_branches, rewrite_induction,
-    select_branches, simplify, skip_zero_terms, unguard_loops,
+    remove_dead_stores, reorder_sums, reroll_loops, rewrite_induction, select_branches, simplify,
+    skip_zero_terms, unguard_loops,
 };
 use ferrozyme_ir::{FunctionId, Module, verify_function};
 
@@ -35,7 +35,6 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("inline", inline_by_default),
     ("select_branches", select_branches),
     ("hand_out", hand_out_values),
-    ("restore_branches", restore_branches),
     ("move_words", move_words),
     ("join_words", join_words),
     ("place_words", place_words),
@@ -129,8 +128,6 @@ pub fn optimise_with(module: &mut Module, id: FunctionId, options: &OptimiseOpti
         run("hoist", hoist_invariants);
         run("dce", remove_dead_code);
     }
-    // What LLVM computed ahead of a choice must not get there again.
-    run("restore_branches", restore_branches);
     if run("reorder_sums", reorder_sums) > 0 {
         run("hoist", hoist_invariants);
         run("cse", merge_common_subexpressions);
