@@ -34,8 +34,8 @@ pub fn carried_at(function: &Function, op: Op, place: usize) -> Option<Carried> 
     let body = data.regions[0];
     Some(Carried {
         next: yielded(function, body)?[place],
-        initial: data.operands[first_initial(data.opcode) + place],
-        argument: function.regions[body].args[first_carried(data.opcode) + place],
+        initial: data.initial()[place],
+        argument: function.carried(op)[place],
         result: data.results[place],
     })
 }

@@ -54,7 +54,7 @@ fn copy_region(
     }
     for op in function.regions[region].ops.clone() {
         let again = copy_operation(function, op, values);
-        function.regions[copy].ops.push(again);
+        function.append(copy, again);
     }
     copy
 }

@@ -29,7 +29,7 @@ use crate::symbolic::Symbolic;
 use crate::with_function::with_function;
 use count::{Count, Limit, build_count};
 use ferrozyme_ir::{
-    Builder, Flags, Function, FunctionId, IntPredicate, Module, Op, Opcode, Payload, Region,
+    Builder, Cursor, Flags, Function, FunctionId, IntPredicate, Module, Op, OpView, Opcode, Region,
     Scalar, Type, Value, ValueData, ValueDef, all_ops,
 };
 use rustc_hash::FxHashMap;
@@ -92,12 +92,9 @@ impl Finder<'_, '_> {
         if terminator.opcode != Opcode::Again {
             return None;
         }
-        let (condition, _) = function.def_op(terminator.operands[0])?;
-        let compare = &function.ops[condition];
-        let Payload::IntPredicate(predicate) = compare.payload else {
+        let OpView::Icmp(predicate, a, b) = function.definition(terminator.condition())? else {
             return None;
         };
-        let (a, b) = (compare.operands[0], compare.operands[1]);
         let division = match predicate {
             IntPredicate::Ugt => self.count_division(op, a, b, false),
             IntPredicate::Uge => self.count_division(op, a, b, true),
@@ -368,16 +365,15 @@ impl Finder<'_, '_> {
             };
             let data = &function.ops[holder];
             if data.opcode == Opcode::If
-                && let Some((compare, _)) = function.def_op(data.operands[0])
+                && let Some(OpView::Icmp(predicate, a, b)) = function.definition(data.condition())
             {
-                let wanted = match function.ops[compare].payload {
-                    Payload::IntPredicate(IntPredicate::Ne) => Some(data.regions[0]),
-                    Payload::IntPredicate(IntPredicate::Eq) => Some(data.regions[1]),
+                let wanted = match predicate {
+                    IntPredicate::Ne => Some(data.regions[0]),
+                    IntPredicate::Eq => Some(data.regions[1]),
                     _ => None,
                 };
                 if wanted == Some(inner) {
-                    let compared = &function.ops[compare].operands;
-                    let difference = self.distance_between(compared[0], compared[1]);
+                    let difference = self.distance_between(a, b);
                     if difference.is_some()
                         && (difference.as_ref() == Some(expression) || difference == opposite)
                     {
@@ -408,13 +404,13 @@ impl Finder<'_, '_> {
         let mut found = Vec::new();
         while let Some((op, _)) = function.def_op(pointer) {
             let data = &function.ops[op];
-            let (Opcode::Offset, &Payload::Scale(scale)) = (data.opcode, &data.payload) else {
+            let OpView::Offset { base, index, scale } = data.view() else {
                 break;
             };
             if data.flags.contains(Flags::NUW) && scale > 1 {
-                found.push(self.aliases.indices().exact_expression(data.operands[1]));
+                found.push(self.aliases.indices().exact_expression(index));
             }
-            pointer = data.operands[0];
+            pointer = base;
         }
         found
     }
@@ -448,16 +444,14 @@ fn apply(
     scratch: Region,
     plans: &mut FxHashMap<Op, Count>,
 ) {
-    let ops = std::mem::take(&mut function.regions[region].ops);
-    let mut done = Vec::with_capacity(ops.len());
-    for op in ops {
+    for op in function.take_ops(region) {
         if let Some(count) = plans.get(&op) {
             let mut builder = Builder::new(function, scratch);
             builder.location = builder.function.ops[op].location;
             let trips = build_count(&mut builder, count);
-            let before = std::mem::take(&mut function.regions[scratch].ops);
+            let before = function.take_ops(scratch);
             if let Some(trips) = trips {
-                done.extend(before);
+                Cursor::at_end(region).insert_all(function, before);
                 replace_loop(function, op, trips);
                 plans.remove(&op);
             }
@@ -465,9 +459,8 @@ fn apply(
         for inner in function.ops[op].regions.clone() {
             apply(function, inner, scratch, plans);
         }
-        done.push(op);
+        function.append(region, op);
     }
-    function.regions[region].ops = done;
 }
 
 /// Makes a counted loop of a general one, with this trip count.

@@ -20,8 +20,8 @@ use crate::symbolic::Symbolic;
 use crate::with_function::with_function;
 use ferrozyme_ir::entity::EntitySet;
 use ferrozyme_ir::{
-    Constant, Flags, Function, FunctionId, Global, GlobalId, Module, Op, Opcode, Payload, Region,
-    Symbol, Type, Value, ones,
+    Constant, Flags, Function, FunctionId, Global, GlobalId, Module, Op, OpView, Opcode, Payload,
+    Region, Symbol, Type, Value, ones,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::smallvec;
@@ -312,13 +312,12 @@ impl Forwarder<'_, '_> {
     /// Memory that an operation sets to copies of one byte: a constant stretch, or all of an object (no size).
     fn filled(&self, op: Op) -> Option<(Access, u8)> {
         let function = self.aliases.function();
-        let data = &function.ops[op];
-        match &data.payload {
-            Payload::Alloc { zeroed: true, .. } => {
-                Some((self.aliases.access(data.results[0], None), 0))
+        match function.view(op) {
+            OpView::Alloc { zeroed: true, .. } => {
+                Some((self.aliases.access(function.result(op), None), 0))
             }
-            Payload::Align(_) => {
-                let byte = function.int_of(data.operands[1])? as u8;
+            OpView::Fill { byte, .. } => {
+                let byte = function.int_of(byte)? as u8;
                 let written = self.aliases.writes(op).accesses.into_iter().next()?;
                 written.size.as_ref()?.is_constant()?;
                 Some((written, byte))

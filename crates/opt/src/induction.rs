@@ -18,7 +18,7 @@ use crate::carried::{Carried, carried_by, remove_results};
 use crate::recurrence::{Step, build_trip_count, distance, find_steps};
 use crate::substitution::Substitution;
 use crate::with_function::with_function;
-use ferrozyme_ir::{Builder, Function, FunctionId, Module, Op, Opcode, Region, Value};
+use ferrozyme_ir::{Builder, Cursor, Function, FunctionId, Module, Op, Opcode, Region, Value};
 use rustc_hash::FxHashMap;
 
 /// Rewrites induction variables of a function; returns the number of carried values removed.
@@ -50,9 +50,7 @@ struct Rewriter {
 
 impl Rewriter {
     fn visit(&mut self, function: &mut Function, region: Region) {
-        let ops = std::mem::take(&mut function.regions[region].ops);
-        let mut done = Vec::with_capacity(ops.len());
-        for op in ops {
+        for op in function.take_ops(region) {
             self.substitution.apply(function, op);
             // The values of the outer loop are known before the inner ones are looked at.
             let after = if function.ops[op].opcode == Opcode::For {
@@ -63,10 +61,9 @@ impl Rewriter {
             for inner in function.ops[op].regions.clone() {
                 self.visit(function, inner);
             }
-            done.push(op);
-            done.extend(after);
+            function.append(region, op);
+            Cursor::at_end(region).insert_all(function, after);
         }
-        function.regions[region].ops = done;
     }
 
     /// Rewrites what one loop carries; returns the operations that compute final values behind it.
@@ -90,7 +87,7 @@ impl Rewriter {
             self.rewritten += 1;
         }
         if keep.iter().any(|&kept| !kept) {
-            function.regions[body].ops.splice(0..0, before);
+            Cursor::at_start(body).insert_all(function, before);
             remove_results(function, op, &keep);
         }
         after
@@ -105,8 +102,8 @@ impl Rewriter {
         growth: &Step,
     ) -> Option<[Vec<Op>; 2]> {
         let data = &function.ops[op];
-        let [from, to, step] = [0, 1, 2].map(|index| data.operands[index]);
-        let (location, counter) = (data.location, function.regions[data.regions[0]].args[0]);
+        let [from, to, step] = data.bounds();
+        let (location, counter) = (data.location, function.counter(op));
         let number = function.int_of(step).filter(|&number| number != 0)?;
         if function.ty(counter).scalar().bits() > 64 {
             return None;
@@ -116,7 +113,7 @@ impl Rewriter {
             let mut builder = Builder::new(function, scratch);
             builder.location = location;
             let value = make(&mut builder);
-            let ops = std::mem::take(&mut function.regions[scratch].ops);
+            let ops = function.take_ops(scratch);
             value.map(|value| (value, ops))
         };
         // Inside: initial + (counter - from) / step · amount.

@@ -18,7 +18,7 @@ pub(crate) use sources::inequalities_at;
 use crate::indices::{Counted, Indices};
 use crate::interval::Interval;
 use crate::symbolic::{Monomial, Symbolic};
-use ferrozyme_ir::{Op, Opcode, Value};
+use ferrozyme_ir::{Op, OpView, Opcode, Value};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -565,8 +565,7 @@ impl<'a, 'f> Inequalities<'a, 'f> {
         if data.opcode != Opcode::Udiv {
             return false;
         }
-        let dividend = self.indices.expression(data.operands[0]);
-        let divisor = self.indices.expression(data.operands[1]);
+        let [dividend, divisor] = data.both().map(|value| self.indices.expression(value));
         let distance = dividend.sub(&divisor);
         distance.is_some_and(|distance| self.prove(&distance, budget))
     }
@@ -577,8 +576,7 @@ impl<'a, 'f> Inequalities<'a, 'f> {
         if data.opcode != Opcode::Udiv {
             return None;
         }
-        let [mut quotient, divisor] =
-            [0, 1].map(|index| self.indices.expression(data.operands[index]));
+        let [mut quotient, divisor] = data.both().map(|value| self.indices.expression(value));
         let [divisor] = divisor.terms() else {
             return None;
         };
@@ -601,11 +599,11 @@ impl<'a, 'f> Inequalities<'a, 'f> {
     /// shifted as well, only what is a size otherwise is taken for one there.
     fn division_of(&self, variable: Value) -> Option<(Symbolic, Symbolic)> {
         let data = self.definition(variable).filter(|_| self.trusting)?;
-        let operand = |index: usize| self.indices.expression(data.operands[index]);
-        match data.opcode {
-            Opcode::Udiv => Some((operand(0), operand(1))),
-            Opcode::Lshr => {
-                let (dividend, shift) = (operand(0), operand(1).is_constant()?);
+        let of = |value: Value| self.indices.expression(value);
+        match data.view() {
+            OpView::Binary(Opcode::Udiv, a, b) => Some((of(a), of(b))),
+            OpView::Binary(Opcode::Lshr, a, b) => {
+                let (dividend, shift) = (of(a), of(b).is_constant()?);
                 let divisor = (0..62)
                     .contains(&shift)
                     .then(|| Symbolic::constant(1 << shift))?;
@@ -626,7 +624,7 @@ impl<'a, 'f> Inequalities<'a, 'f> {
             Opcode::Umax | Opcode::Smax => true,
             _ => return None,
         };
-        let [one, other] = [0, 1].map(|index| self.indices.expression(data.operands[index]));
+        let [one, other] = data.both().map(|value| self.indices.expression(value));
         // No size is so large that it is cut off there.
         let endless =
             |bound: &Symbolic| bound.is_constant().is_some_and(|most| most >= i64::MAX - 1);

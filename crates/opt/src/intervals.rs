@@ -13,12 +13,13 @@
 //!
 //! `undef` is whatever suits: it adds nothing. A counted loop is taken to have at most 2^48 iterations.
 
+use crate::carried::yielded;
 use crate::conditions::{comparison, narrow, split_conjunction};
 use crate::interval::{Interval, transfer};
 use ferrozyme_ir::entity::SecondaryMap;
 use ferrozyme_ir::{
-    Constant, Form, Function, IntPredicate, Op, OpData, Opcode, Region, Scalar, Type, Value,
-    returning_ops,
+    Constant, Form, Function, IntPredicate, Op, OpData, OpView, Opcode, Region, Scalar, Type,
+    Value, returning_ops,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -255,12 +256,12 @@ impl Analysis<'_> {
         let data = &function.ops[op];
         match data.opcode {
             Opcode::If => {
-                let condition = data.operands[0];
+                let condition = data.condition();
                 for (&region, holds) in data.regions.iter().zip([true, false]) {
                     let mark = self.replaced.len();
                     self.assume(condition, holds);
                     self.region(region);
-                    self.flow(region, 0, &data.results);
+                    self.flow(region, &data.results);
                     self.restore(mark);
                 }
                 for (&region, holds) in data.regions.iter().zip([false, true]) {
@@ -272,29 +273,17 @@ impl Analysis<'_> {
             Opcode::Switch => {
                 for &region in &data.regions {
                     self.region(region);
-                    self.flow(region, 0, &data.results);
+                    self.flow(region, &data.results);
                 }
             }
             Opcode::For => {
-                let region = data.regions[0];
-                let args = &function.regions[region].args;
                 if let Some(counter) = self.counter(data) {
-                    self.set(args[0], Some(counter));
+                    self.set(function.counter(op), Some(counter));
                 }
-                self.flow_values(&data.operands[3..], &args[1..]);
-                self.region(region);
-                self.flow(region, 0, &args[1..]);
-                self.flow(region, 0, &data.results);
-                self.flow_values(&data.operands[3..], &data.results);
+                self.loop_body(op);
+                self.flow_values(data.initial(), &data.results);
             }
-            Opcode::Loop => {
-                let region = data.regions[0];
-                let args = &function.regions[region].args;
-                self.flow_values(&data.operands, args);
-                self.region(region);
-                self.flow(region, 1, args);
-                self.flow(region, 1, &data.results);
-            }
+            Opcode::Loop => self.loop_body(op),
             Opcode::Offset => {
                 let index = data.index();
                 if let Some(here) = self.get_here(index, DEPTH)
@@ -311,10 +300,9 @@ impl Analysis<'_> {
     }
 
     /// What a region hands on at its end flows into these values.
-    fn flow(&mut self, region: Region, skip: usize, into: &[Value]) {
-        let data = &self.function.ops[self.function.terminator(region)];
-        if data.opcode != Opcode::Trap {
-            self.flow_values(data.operands.get(skip..).unwrap_or(&[]), into);
+    fn flow(&mut self, region: Region, into: &[Value]) {
+        if let Some(values) = yielded(self.function, region) {
+            self.flow_values(values, into);
         }
     }
 
@@ -328,10 +316,21 @@ impl Analysis<'_> {
         }
     }
 
+    /// The body of a loop, what it carries, and what that is at the end.
+    fn loop_body(&mut self, op: Op) {
+        let function = self.function;
+        let data = &function.ops[op];
+        let carried = function.carried(op);
+        self.flow_values(data.initial(), carried);
+        self.region(data.body());
+        self.flow(data.body(), carried);
+        self.flow(data.body(), &data.results);
+    }
+
     /// The values of a loop's counter; none where its operands are not reached.
     fn counter(&self, data: &OpData) -> Option<Interval> {
-        let operand = |index: usize| self.get(data.operands[index]);
-        let (from, to, by) = (operand(0)?, operand(1)?, operand(2)?);
+        let [from, to, by] = data.bounds().map(|bound| self.get(bound));
+        let (from, to, by) = (from?, to?, by?);
         let reach = by.max.max(-by.min).saturating_mul(ITERATIONS);
         let (min, max) = (
             from.min.saturating_sub(reach),
@@ -345,10 +344,12 @@ impl Analysis<'_> {
             if !is_followed(self.function.ty(result)) {
                 continue;
             }
-            let interval = match data.opcode {
+            let interval = match data.view() {
                 _ if data.results.len() > 1 => None,
-                Opcode::Select => {
-                    let [a, b] = [1, 2].map(|index| self.get_defined(data.operands[index]));
+                OpView::Select {
+                    then, otherwise, ..
+                } => {
+                    let [a, b] = [then, otherwise].map(|value| self.get_defined(value));
                     let both = a.zip(b).map(|(a, b)| a.union(b));
                     match both.or(a).or(b) {
                         None => return,
@@ -382,9 +383,9 @@ impl Analysis<'_> {
 ///
 /// What comes before the check counts as well: the program stops there if it does not hold.
 fn checked_words(function: &Function) -> FxHashMap<Value, Value> {
-    let made_by = |value: Value, opcode: Opcode| {
-        let data = &function.ops[function.def_op(value)?.0];
-        (data.opcode == opcode).then(|| data.operands[0])
+    let cast_by = |value: Value, opcode: Opcode| match function.definition(value)? {
+        OpView::Cast(other, from) if other == opcode => Some(from),
+        _ => None,
     };
     let mut found = FxHashMap::default();
     for op in returning_ops(function) {
@@ -392,13 +393,13 @@ fn checked_words(function: &Function) -> FxHashMap<Value, Value> {
         if data.opcode != Opcode::If || !function.ends_in_trap(data.regions[0]) {
             continue;
         }
-        for truth in split_conjunction(function, (data.operands[0], false)) {
+        for truth in split_conjunction(function, (data.condition(), false)) {
             let Some((IntPredicate::Eq, a, b)) = comparison(function, truth) else {
                 continue;
             };
             for (wide, other) in [(a, b), (b, a)] {
-                if let Some(word) = made_by(other, Opcode::Zext)
-                    && made_by(word, Opcode::TruncInt) == Some(wide)
+                if let Some(word) = cast_by(other, Opcode::Zext)
+                    && cast_by(word, Opcode::TruncInt) == Some(wide)
                 {
                     found.insert(word, wide);
                 }

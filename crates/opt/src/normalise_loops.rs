@@ -15,55 +15,46 @@ use crate::recurrence::{Step, build_trip_count};
 use crate::substitution::Substitution;
 use crate::with_function::with_function;
 use ferrozyme_ir::{
-    Builder, Function, FunctionId, Module, Op, Opcode, Region, Type, Value, ValueData, ValueDef,
+    Builder, Cursor, Function, FunctionId, Module, Op, OpView, Opcode, Region, Type, Value,
+    ValueData, ValueDef,
 };
 
 /// Normalises the counted loops of a function; returns the number of loops changed.
 pub fn normalise_loops(module: &mut Module, id: FunctionId) -> usize {
     with_function(module, id, |_, function| {
         let Some(body) = function.body else { return 0 };
-        let scratch = function.new_region(&[]);
         let mut substitution = Substitution::new();
-        visit(function, body, scratch, &mut substitution)
+        visit(function, body, &mut substitution)
     })
 }
 
-fn visit(
-    function: &mut Function,
-    region: Region,
-    scratch: Region,
-    substitution: &mut Substitution,
-) -> usize {
+fn visit(function: &mut Function, region: Region, substitution: &mut Substitution) -> usize {
     let mut changes = 0;
-    let ops = std::mem::take(&mut function.regions[region].ops);
-    let mut done = Vec::with_capacity(ops.len());
-    for op in ops {
+    for op in function.take_ops(region) {
         substitution.apply(function, op);
         if function.ops[op].opcode == Opcode::For
-            && let Some(before) = normalise(function, op, scratch, substitution)
+            && normalise(function, region, op, substitution).is_some()
         {
-            done.extend(before);
             changes += 1;
         }
         for inner in function.ops[op].regions.clone() {
-            changes += visit(function, inner, scratch, substitution);
+            changes += visit(function, inner, substitution);
         }
-        done.push(op);
+        function.append(region, op);
     }
-    function.regions[region].ops = done;
     changes
 }
 
-/// Normalises one loop; returns the operations that go before it, or none if it stays as it is.
+/// Normalises one loop, and appends what computes its trip count to the region that it is about to stand in; none if it stays as it is.
 fn normalise(
     function: &mut Function,
+    region: Region,
     op: Op,
-    scratch: Region,
     substitution: &mut Substitution,
-) -> Option<Vec<Op>> {
+) -> Option<()> {
     let data = &function.ops[op];
-    let (from, to, step) = (data.operands[0], data.operands[1], data.operands[2]);
-    let (location, body) = (data.location, data.regions[0]);
+    let [from, to, step] = data.bounds();
+    let (location, body) = (data.location, data.body());
     let number = function
         .int_of(step)
         .and_then(|step| i64::try_from(step).ok());
@@ -75,30 +66,28 @@ fn normalise(
     if ty.scalar().bits() > 64 {
         return None;
     }
-    let mut builder = Builder::new(function, scratch);
+    let mut builder = Builder::new(function, region);
     builder.location = location;
     let trips = build_trip_count(&mut builder, from, to, step);
-    let before = std::mem::take(&mut function.regions[scratch].ops);
 
     let old = function.regions[body].args[0];
     let counter = replace_counter(function, body);
-    let mut builder = Builder::new(function, scratch);
+    let mut builder = Builder::at(function, Cursor::at_start(body));
     builder.location = location;
     let growth = Step::by(number);
     let value = growth.build(&mut builder, from, counter, 1)?;
-    let mut start = std::mem::take(&mut function.regions[scratch].ops);
-    if !start.is_empty() {
+    if value != counter {
         function.values[value].name = function.values[old].name.take();
         function.values[value].range = function.values[old].range;
     }
     substitution.replace(old, value);
-    start.append(&mut function.regions[body].ops);
-    function.regions[body].ops = start;
 
     let zero = function.int(Type::I64, 0);
     let one = function.int(Type::I64, 1);
-    function.ops[op].operands[..3].copy_from_slice(&[zero, trips, one]);
-    Some(before)
+    if let OpView::For { from, to, step, .. } = function.ops[op].view_mut() {
+        (*from, *to, *step) = (zero, trips, one);
+    }
+    Some(())
 }
 
 /// Puts a new `i64` in the place of the counter.

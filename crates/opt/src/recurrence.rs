@@ -27,7 +27,7 @@ use crate::carried::{Carried, carried_by};
 use crate::indices::Indices;
 use crate::symbolic::Symbolic;
 use ferrozyme_ir::{
-    Flags, Function, Module, Op, Opcode, Payload, Region, Structure, Type, Value, all_ops,
+    Flags, Function, Module, Op, OpView, Opcode, Region, Structure, Type, Value, all_ops,
 };
 use rustc_hash::FxHashMap;
 
@@ -145,14 +145,11 @@ impl Step {
 pub(crate) fn step_of(function: &Function, carried: Value, next: Value) -> Option<Step> {
     let (op, _) = function.def_op(next)?;
     let data = &function.ops[op];
-    let &[a, b] = &data.operands[..] else {
-        return None;
-    };
-    let (amount, factor) = match (data.opcode, &data.payload) {
-        (Opcode::Add, _) if a == carried => (b, 1),
-        (Opcode::Add, _) if b == carried => (a, 1),
-        (Opcode::Sub, _) if a == carried => (b, -1),
-        (Opcode::Offset, &Payload::Scale(scale)) if a == carried => (b, scale),
+    let (amount, factor) = match data.view() {
+        OpView::Binary(Opcode::Add, a, b) if a == carried => (b, 1),
+        OpView::Binary(Opcode::Add, a, b) if b == carried => (a, 1),
+        OpView::Binary(Opcode::Sub, a, b) if a == carried => (b, -1),
+        OpView::Offset { base, index, scale } if base == carried => (index, scale),
         _ => return None,
     };
     let flags = match data.opcode {

@@ -15,13 +15,13 @@
 //! The results of a `for` that does not run are its initial values, so the branch is redundant. Compilers add such guards when they rotate
 //! loops; without them, more nests are perfect.
 
-use crate::carried::{first_initial, yielded};
+use crate::carried::yielded;
 use crate::indices::Indices;
 use crate::speculation::{Speculation, speculation};
 use crate::whole_parts::{WholeParts, with_constant};
 use crate::with_function::with_function;
 use ferrozyme_ir::{
-    Function, FunctionId, IntPredicate, Module, Op, Opcode, Payload, Structure, Value,
+    Cursor, Function, FunctionId, IntPredicate, Module, Op, OpView, Opcode, Structure, Value,
     returning_ops,
 };
 use rustc_hash::FxHashMap;
@@ -46,7 +46,7 @@ pub fn unguard_loops(module: &mut Module, id: FunctionId) -> usize {
         // Inner branches first, so that those around them find loops where these were.
         for op in branches.into_iter().rev() {
             if let Some(found) = without_branch(function, &parts, &replaced, op) {
-                function.ops[found.loop_op].operands[1] = found.bound;
+                *function.ops[found.loop_op].to_mut() = found.bound;
                 let results = function.ops[op].results.clone();
                 replaced.extend(results.into_iter().zip(found.values));
                 dissolve(function, &structure, op);
@@ -101,7 +101,7 @@ fn without_branch(
     if !movable {
         return None;
     }
-    let bound = bound_without_branch(function, parts, loop_op, data.operands[0], arm == 1)?;
+    let bound = bound_without_branch(function, parts, loop_op, data.condition(), arm == 1)?;
     let resolve = |value: &Value| {
         let mut value = *value;
         while let Some(&other) = replaced.get(&value) {
@@ -110,7 +110,7 @@ fn without_branch(
         value
     };
     let loop_data = &function.ops[loop_op];
-    let initial = &loop_data.operands[first_initial(Opcode::For)..];
+    let initial = loop_data.initial();
     let with_loop = yielded(function, body)?;
     let without = yielded(function, data.regions[1 - arm])?;
     let pairs = with_loop
@@ -142,31 +142,23 @@ fn bound_without_branch(
     condition: Value,
     holds: bool,
 ) -> Option<Value> {
-    let (comparison, _) = function.def_op(condition)?;
-    let compared = &function.ops[comparison];
-    if compared.opcode == Opcode::Xor && function.int_of(compared.operands[1]).is_some() {
+    let (predicate, value, limit) = match function.definition(condition)? {
         // Of conditions, there is no other way to change them with a constant but to negate them.
-        let negates = function.int_of(compared.operands[1]) != Some(0);
-        return bound_without_branch(
-            function,
-            parts,
-            loop_op,
-            compared.operands[0],
-            holds != negates,
-        );
-    }
-    let Payload::IntPredicate(predicate) = compared.payload else {
-        return None;
+        OpView::Binary(Opcode::Xor, a, b) => {
+            let negates = function.int_of(b)? != 0;
+            return bound_without_branch(function, parts, loop_op, a, holds != negates);
+        }
+        OpView::Icmp(predicate, value, limit) => (predicate, value, limit),
+        _ => return None,
     };
     let predicate = if holds {
         predicate
     } else {
         predicate.negated()
     };
-    let (value, limit) = (compared.operands[0], function.int_of(compared.operands[1])?);
+    let limit = function.int_of(limit)?;
 
-    let data = &function.ops[loop_op];
-    let [from, to, step] = [0, 1, 2].map(|index| data.operands[index]);
+    let [from, to, step] = function.ops[loop_op].bounds();
     let (from, step) = (function.int_of(from)?, function.int_of(step)?);
     if step <= 0 {
         return None;
@@ -206,17 +198,12 @@ fn bound_without_branch(
 fn dissolve(function: &mut Function, structure: &Structure, op: Op) {
     let arm = loop_arm(function, op).expect("there is a loop");
     let body = function.ops[op].regions[arm];
-    let mut ops = std::mem::take(&mut function.regions[body].ops);
+    let mut ops = function.take_ops(body);
     ops.pop();
     let region = structure
         .region_of(op)
         .expect("a branch stands in a region");
-    let place = function.regions[region]
-        .ops
-        .iter()
-        .position(|&other| other == op)
-        .expect("a branch stands in its region");
-    function.regions[region].ops.splice(place..=place, ops);
+    Cursor::before(function, region, op).replace(function, ops);
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::{Indices, is_index};
 use crate::interval::{Interval, exact, transfer};
 use crate::symbolic::Symbolic;
-use ferrozyme_ir::{Flags, OpData, Opcode, Value};
+use ferrozyme_ir::{Flags, OpData, OpView, Opcode, Value};
 use smallvec::SmallVec;
 
 /// Larger factors are assumed to wrap around on purpose.
@@ -36,23 +36,27 @@ impl Indices<'_> {
         {
             return None;
         }
-        let operand = |index: usize| self.expression(data.operands[index]);
-        match data.opcode {
-            Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Shl => {
+        let of = |value: Value| self.expression(value);
+        match data.view() {
+            OpView::Binary(
+                opcode @ (Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Shl),
+                a,
+                b,
+            ) => {
                 let exact = data.flags.contains(Flags::NSW);
                 if bits < 64 && !exact && !self.fits(data, bits) {
                     return None;
                 }
-                let combined = match data.opcode {
-                    Opcode::Add => operand(0).add(&operand(1)),
-                    Opcode::Sub => operand(0).sub(&operand(1)),
-                    Opcode::Mul => operand(0).mul(&operand(1)),
+                let combined = match opcode {
+                    Opcode::Add => of(a).add(&of(b)),
+                    Opcode::Sub => of(a).sub(&of(b)),
+                    Opcode::Mul => of(a).mul(&of(b)),
                     _ => {
-                        let amount = operand(1).is_constant()?;
+                        let amount = of(b).is_constant()?;
                         if amount < 0 || amount >= i64::from(bits.min(62)) {
                             return None;
                         }
-                        operand(0).scale(1 << amount)
+                        of(a).scale(1 << amount)
                     }
                 }?;
                 let large = combined
@@ -62,46 +66,52 @@ impl Indices<'_> {
                 (exact || !large).then_some(combined)
             }
             // Where the low bits of one side are zero, `or` with a small constant is a sum.
-            Opcode::Or if bits == 64 => {
-                let (left, right) = (operand(0), operand(1));
+            OpView::Binary(Opcode::Or, a, b) if bits == 64 => {
+                let (left, right) = (of(a), of(b));
                 let low = right.is_constant().filter(|&low| low >= 0)?;
                 let free = left.common_divisor() | left.constant_part().unsigned_abs();
                 let zeros = free.trailing_zeros();
                 (zeros < 63 && low < 1 << zeros).then(|| left.plus(low))?
             }
-            Opcode::Sext => Some(operand(0)),
-            Opcode::Zext if self.interval_of_value(data.operands[0]).min >= 0 => Some(operand(0)),
-            Opcode::TruncInt => {
-                let source = self.interval_of_value(data.operands[0]);
+            OpView::Cast(Opcode::Sext, a) => Some(of(a)),
+            OpView::Cast(Opcode::Zext, a) if self.interval_of_value(a).min >= 0 => Some(of(a)),
+            OpView::Cast(Opcode::TruncInt, a) => {
+                let source = self.interval_of_value(a);
                 let kept = source.is_within(Interval::of_bits(bits));
-                (kept || data.flags.contains(Flags::NSW)).then(|| operand(0))
+                (kept || data.flags.contains(Flags::NSW)).then(|| of(a))
             }
             // The limit that trip counts get so that they fit; sizes are below it.
-            Opcode::Umin
-                if operand(1)
-                    .is_constant()
-                    .is_some_and(|most| most >= i64::MAX - 1) =>
+            OpView::Binary(Opcode::Umin, a, b)
+                if of(b).is_constant().is_some_and(|most| most >= i64::MAX - 1) =>
             {
-                Some(operand(0))
+                Some(of(a))
             }
             // Where it is known which one is larger.
-            Opcode::Umin | Opcode::Smin | Opcode::Umax | Opcode::Smax => {
-                let [a, b] = [0, 1].map(|index| self.interval_of_value(data.operands[index]));
-                let unsigned = matches!(data.opcode, Opcode::Umin | Opcode::Umax);
+            OpView::Binary(
+                opcode @ (Opcode::Umin | Opcode::Smin | Opcode::Umax | Opcode::Smax),
+                one,
+                other,
+            ) => {
+                let [a, b] = [one, other].map(|value| self.interval_of_value(value));
+                let unsigned = matches!(opcode, Opcode::Umin | Opcode::Umax);
                 if unsigned && (a.min < 0 || b.min < 0) {
                     return None;
                 }
-                let smaller = matches!(data.opcode, Opcode::Umin | Opcode::Smin);
-                match (a.max <= b.min, b.max <= a.min) {
-                    (true, _) => Some(operand(usize::from(!smaller))),
-                    (_, true) => Some(operand(usize::from(smaller))),
-                    _ => None,
-                }
+                let (smaller, larger) = match (a.max <= b.min, b.max <= a.min) {
+                    (true, _) => (one, other),
+                    (_, true) => (other, one),
+                    _ => return None,
+                };
+                Some(match opcode {
+                    Opcode::Umin | Opcode::Smin => of(smaller),
+                    _ => of(larger),
+                })
             }
-            Opcode::Select => {
-                let (a, b) = (operand(1), operand(2));
-                (a == b && self.function.ty(result) == self.function.ty(data.operands[1]))
-                    .then_some(a)
+            OpView::Select {
+                then, otherwise, ..
+            } => {
+                let (a, b) = (of(then), of(otherwise));
+                (a == b && self.function.ty(result) == self.function.ty(then)).then_some(a)
             }
             _ => None,
         }
@@ -126,7 +136,7 @@ impl Indices<'_> {
 
     /// Whether the exact result of an operation surely fits into its type.
     fn fits(&self, data: &OpData, bits: u32) -> bool {
-        let [a, b] = [0, 1].map(|index| self.interval_of_value(data.operands[index]));
+        let [a, b] = data.both().map(|value| self.interval_of_value(value));
         exact(data.opcode, a, b).is_some_and(|sum| sum.is_within(Interval::of_bits(bits)))
     }
 }

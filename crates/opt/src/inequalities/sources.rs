@@ -4,7 +4,7 @@ use crate::conditions::{Comparison, comparison, meaning, split_conjunction};
 use crate::indices::{Counted, Indices};
 use crate::interval::Interval;
 use crate::symbolic::Symbolic;
-use ferrozyme_ir::{Function, Op, Opcode, Region, Scalar, Value};
+use ferrozyme_ir::{Function, Op, OpView, Opcode, Region, Scalar, Value};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -107,13 +107,14 @@ fn branch_inequalities(
     is_check: bool,
 ) -> SmallVec<[Symbolic; 2]> {
     let function = indices.function();
-    let data = &function.ops[op];
     let mut inequalities = SmallVec::new();
-    if data.opcode != Opcode::If || data.operands.is_empty() {
+    let OpView::If {
+        condition, then, ..
+    } = function.view(op)
+    else {
         return inequalities;
-    }
-    let holds = data.regions.first() == Some(&region);
-    for (condition, holds) in split_conjunction(function, (data.operands[0], holds)) {
+    };
+    for (condition, holds) in split_conjunction(function, (condition, then == region)) {
         if let Some(compared) = comparison(function, (condition, holds)) {
             inequalities.extend(comparison_inequalities(
                 indices, compared, trusting, is_check,

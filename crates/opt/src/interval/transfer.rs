@@ -21,7 +21,7 @@ pub fn transfer(function: &Function, data: &OpData, operands: &[Interval]) -> Op
         }
         (Opcode::Select, &[_, a, b]) => Some(a.union(b)),
         (Opcode::Zext, &[a]) if a.min < 0 => {
-            Some(a.unsigned(function.ty(data.operands[0]).scalar().bits()))
+            Some(a.unsigned(function.ty(data.operand()).scalar().bits()))
         }
         (Opcode::Zext | Opcode::Sext, &[a]) => Some(a),
         (Opcode::TruncInt, &[a]) => Some(a.fitted(bits, nsw)),
