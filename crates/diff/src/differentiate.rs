@@ -7,7 +7,9 @@
 mod joined;
 
 use crate::activity::{Activities, Giver};
-use crate::augment::{Augmented, CalleeDerivative, Callees, Lists, SplitKey, Task, augment};
+use crate::augment::{
+    Augmented, CalleeDerivative, Callees, Lists, Reversible, SplitKey, Task, augment,
+};
 use crate::deferral::{self, ListKey, Manner};
 use crate::error::Error;
 use crate::given_memory;
@@ -60,15 +62,10 @@ pub fn differentiate_reverse(module: &mut Module, request: &Request) -> Result<F
 /// # Errors
 /// If something active in it cannot be differentiated, or the request does not fit the function.
 pub fn differentiate_split(module: &mut Module, request: &Request) -> Result<Split, Error> {
-    let key = SplitKey {
-        call: Signature::of_request(request),
-        overwritten: vec![true; request.args.len()],
-        lists: Lists::Heap,
-    };
     let derivative = assume_constants(module, |module, assumption| {
         let mut session = Session::new(module, assumption);
-        session.check(request)?;
-        session.split_for(key.clone())
+        let key = session.check(request, Lists::Heap)?;
+        session.split_for(key)
     })?;
     Ok(Split {
         augmented: derivative.augmented,
@@ -88,14 +85,9 @@ pub(crate) struct Study {
 /// # Errors
 /// If something active in it cannot be differentiated, or the request does not fit the function.
 pub(crate) fn study_reverse(module: &mut Module, request: &Request) -> Result<Study, Error> {
-    let key = SplitKey {
-        call: Signature::of_request(request),
-        overwritten: vec![false; request.args.len()],
-        lists: Lists::Stack,
-    };
     assume_constants(module, |module, assumption| {
         let mut session = Session::new(module, assumption);
-        session.check(request)?;
+        let key = session.check(request, Lists::Stack)?;
         session.study(&key)
     })
 }
@@ -224,12 +216,14 @@ impl<'m> Session<'m> {
         }
     }
 
-    /// Checks the request, and finds out what calls leave alone, which the analyses want to know.
-    fn check(&mut self, request: &Request) -> Result<(), Error> {
+    /// Checks the request, and finds out what calls leave alone, which the analyses want to know. Gives what determines the derivative.
+    fn check(&mut self, request: &Request, lists: Lists) -> Result<SplitKey, Error> {
         self.keep_order = request.keep_order;
         self.choices = request.choices;
         let function = &self.module.functions[request.function];
         request.check(function, true)?;
+        let call = Signature::of_request::<Reversible<'_>>(self.module, request);
+        let function = &self.module.functions[call.function];
         if function.body.is_none() {
             return Err(Error::no_body(function));
         }
@@ -238,11 +232,17 @@ impl<'m> Session<'m> {
         for function in functions {
             ferrozyme_opt::move_words(self.module, function);
         }
-        ferrozyme_opt::infer_facts(self.module, request.function);
-        self.asked = Some(request.function);
-        let objects = self.objects.get(self.module, request.function);
+        ferrozyme_opt::infer_facts(self.module, call.function);
+        self.asked = Some(call.function);
+        let objects = self.objects.get(self.module, call.function);
         self.has_register = given_memory::is_needed(&objects);
-        Ok(())
+        // What follows split reverse mode may overwrite memory between the sweeps.
+        let overwritten = vec![lists == Lists::Heap; call.args.len()];
+        Ok(SplitKey {
+            call,
+            overwritten,
+            lists,
+        })
     }
 
     /// Everything up to the plan.
@@ -292,17 +292,14 @@ impl<'m> Session<'m> {
     }
 
     fn combined(&mut self, request: &Request) -> Result<FunctionId, Error> {
-        self.check(request)?;
+        let key = self.check(request, Lists::Stack)?;
         if request.results.contains(&Activity::Duplicated) {
             let name = &self.module.functions[request.function].name;
             return Err(Error::of(name, Refusal::DuplicatedResult));
         }
-        let key = SplitKey {
-            call: Signature::of_request(request),
-            overwritten: vec![false; request.args.len()],
-            lists: Lists::Stack,
-        };
-        let primal_args = self.module.functions[request.function].arguments().to_vec();
+        let primal_args = self.module.functions[key.call.function]
+            .arguments()
+            .to_vec();
         let mut study = self.study(&key)?;
         let tape = tape::save(&mut study.augmented, &study.plan, true);
         let mut target = study.augmented.function.clone();
@@ -346,7 +343,7 @@ impl<'m> Session<'m> {
         target.results = results;
         target.name = self.module.fresh_name(&format!(
             "{}.grad",
-            self.module.functions[key.call.function].name
+            self.module.functions[request.function].name
         ));
         let derivative = self.module.functions.push(target);
         ferrozyme_opt::infer_effects(self.module, derivative);
@@ -594,18 +591,11 @@ impl<'m> Session<'m> {
         if let Some(&table) = self.tables.get(&function) {
             return Ok(table);
         }
-        if self.module.functions[function].body.is_none() {
-            let function = self.module.functions[function].name.clone();
-            return Err(Error::of(
-                &function.clone(),
-                Refusal::NoBodyBehindPointer { function },
-            ));
-        }
+        let call = Signature::behind_pointer::<Reversible<'_>>(self.module, function)?;
         let name = format!("{}.shadow", self.module.functions[function].name);
         let name = self.module.fresh_name(&name);
         let table = self.module.globals.push(globals::zeros(name, 16));
         self.tables.insert(function, table);
-        let call = Signature::usual(self.module, function);
         let derivative = self.split_for(SplitKey {
             overwritten: vec![true; call.args.len()],
             call,

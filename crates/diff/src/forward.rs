@@ -40,12 +40,13 @@ use crate::search::{Search, follows_rules, forget_accesses};
 use crate::shadows::{Derivatives, Signature};
 use crate::statics::{Assumption, assume_constants, keeps_pointers_in_globals};
 use ferrozyme_ir::{
-    Constant, Function, FunctionId, Global, GlobalId, MemoryEffect, Module, Opcode, Param, Symbol,
-    Type, Value, verify_function,
+    Constant, Function, FunctionId, GlobalId, MemoryEffect, Module, Opcode, Param, Symbol, Type,
+    Value, verify_function,
 };
 use ferrozyme_refusal::Refusal;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
+use sweep::Tangents;
 
 /// Makes the forward derivative of a function, called `<function>.fwd`.
 ///
@@ -93,13 +94,10 @@ fn make(
         follows_rules: Search::default(),
         layouts_matter: Search::default(),
     };
-    let key = Key {
-        call: Signature {
-            unions: vec![false; request.args.len()],
-            ..Signature::of_request(request)
-        },
-        primal: request.primal,
-    };
+    let mut call = Signature::of_request::<Tangents<'_, '_>>(session.module, request);
+    call.unions.fill(false);
+    let primal = request.primal;
+    let key = Key { call, primal };
     let derivative = session.derivative(key, None);
     session.fill_all()?;
     Ok(derivative)
@@ -170,7 +168,7 @@ impl Derivatives for Session<'_> {
     }
 
     fn shadow_of_function(&mut self, function: FunctionId) -> Result<Constant, Error> {
-        Ok(Constant::Global(self.function_table(function)))
+        self.function_table(function).map(Constant::Global)
     }
 
     fn shadow_of_global(
@@ -185,7 +183,7 @@ impl Derivatives for Session<'_> {
         };
         let (shadow, slots) = globals::add_shadow_global(self.module, global, &suffix, Use::Read)?;
         for slot in slots {
-            let table = self.function_table(slot.function);
+            let table = self.function_table(slot.function)?;
             globals::fill_slot(self.module, slot, Symbol::Global(table));
         }
         Ok(Constant::Global(shadow))
@@ -301,19 +299,11 @@ impl Session<'_> {
     fn fill(&mut self, index: usize) -> Result<(), Error> {
         self.current = index;
         let Derivative { key, id, .. } = &self.derivatives[index];
-        let (key, id) = (key.clone(), *id);
-        let primal = &self.module.functions[key.call.function];
-        let rule = self.module.rules.get(&key.call.function);
-        let filled = if let Some(rule) = rule.and_then(|rule| rule.forward) {
-            calls::wrap_rule(self, &key, id, rule)?
-        } else if primal.facts.inactive && index > 0 {
-            calls::wrap_inactive(self, &key, id)?
-        } else if primal.body.is_some() {
-            sweep::differentiate(self, index)?
-        } else {
+        let (primal, id) = (&self.module.functions[key.call.function], *id);
+        if primal.body.is_none() {
             return Err(Error::no_body(primal));
-        };
-        self.module.functions[id] = filled;
+        }
+        self.module.functions[id] = sweep::differentiate(self, index)?;
         Ok(())
     }
 
@@ -333,7 +323,7 @@ impl Session<'_> {
     /// The table that stands for a function's derivative where its address is used: one pointer to it.
     ///
     /// All floats and pointers of the function have tangents there, since nobody knows who calls it.
-    fn function_table(&mut self, function: FunctionId) -> GlobalId {
+    fn function_table(&mut self, function: FunctionId) -> Result<GlobalId, Error> {
         let name = format!(
             "{}.forward.{}.shadow",
             self.module.functions[function].name, self.width
@@ -345,25 +335,19 @@ impl Session<'_> {
             let of_this_session = self.derivatives.iter().any(|other| other.id == made);
             // A request that failed may have left a declaration behind.
             if of_this_session || self.module.functions[made].body.is_some() {
-                return table;
+                return Ok(table);
             }
         }
         let key = Key {
-            call: Signature::usual(self.module, function),
+            call: Signature::behind_pointer::<Tangents<'_, '_>>(self.module, function)?,
             primal: true,
         };
         let derivative = self.derivative(key, Some(self.current));
         let relocations = vec![(0, Symbol::Function(derivative))];
-        match found {
-            Some(table) => {
-                self.module.globals[table].relocations = relocations;
-                table
-            }
-            None => self.module.globals.push(Global {
-                relocations,
-                ..globals::zeros(name, Type::PTR.bytes())
-            }),
-        }
+        let new = || globals::zeros(name, Type::PTR.bytes());
+        let table = found.unwrap_or_else(|| self.module.globals.push(new()));
+        self.module.globals[table].relocations = relocations;
+        Ok(table)
     }
 
     /// Whether a function may run code behind a pointer, of whose derivative the facts about the function say nothing.

@@ -7,7 +7,9 @@ use crate::given_code::stop_without_table;
 use crate::objects::{Known, Objects, ObjectsCache, ValueKind};
 use crate::request::{Activity, Request};
 use crate::statics::Assumption;
-use ferrozyme_ir::{Constant, Function, FunctionId, Layout, Module, Op, Payload, Type, Value};
+use ferrozyme_ir::{
+    Builder, Constant, Function, FunctionId, Layout, Module, Op, Payload, Type, Value,
+};
 use ferrozyme_refusal::Refusal;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -30,8 +32,19 @@ pub(crate) struct Signature {
 }
 
 impl Signature {
-    /// That of a derivative that somebody asked for.
-    pub(crate) fn of_request(request: &Request) -> Signature {
+    /// That of a derivative that somebody asks for. A function with a rule is asked for as what calls it.
+    pub(crate) fn of_request<M: Mode>(module: &mut Module, request: &Request) -> Signature {
+        let function = request.function;
+        Signature {
+            function: match module.rules.get(&function).and_then(M::rule) {
+                Some(_) => call_of(module, function),
+                None => function,
+            },
+            ..Signature::new(request)
+        }
+    }
+
+    fn new(request: &Request) -> Signature {
         Signature {
             function: request.function,
             args: request.args.clone(),
@@ -43,8 +56,31 @@ impl Signature {
     }
 
     /// That of the derivative of a function whose address is taken: nobody knows who calls it.
-    pub(crate) fn usual(module: &Module, function: FunctionId) -> Signature {
-        Signature::of_request(&Request::usual(module, function))
+    ///
+    /// # Errors
+    /// If it has no derivative that could be found from its address.
+    pub(crate) fn behind_pointer<M: Mode>(
+        module: &mut Module,
+        function: FunctionId,
+    ) -> Result<Signature, Error> {
+        let primal = &module.functions[function];
+        let gives_pointers = primal.results.iter().any(|ty| ty.is_ptr());
+        let mut request = Request::usual(module, function);
+        if primal.facts.inactive && !gives_pointers {
+            // It has no derivative, which a call of it says.
+            request.function = call_of(module, function);
+        }
+        let signature = Signature::of_request::<M>(module, &request);
+        let primal = &module.functions[signature.function];
+        if primal.body.is_some() {
+            return Ok(signature);
+        }
+        let function = primal.name.clone();
+        let refusal = match primal.facts.inactive {
+            true => Refusal::InactiveResult { function },
+            false => Refusal::NoBodyBehindPointer { function },
+        };
+        Err(Error::of(&primal.name, refusal))
     }
 
     /// What is found out about the function.
@@ -80,6 +116,24 @@ impl Signature {
         (self.function, &self.args, &self.results) == (other.function, &other.args, &other.results)
             && (&self.unions, &self.constants) == (&other.unions, &other.constants)
     }
+}
+
+/// A function that does nothing but call another.
+fn call_of(module: &mut Module, function: FunctionId) -> FunctionId {
+    let primal = &module.functions[function];
+    let name = format!("{}.call", primal.name);
+    if let Some(known) = module.function_named(&name) {
+        return known;
+    }
+    let (params, results) = (primal.params.clone(), primal.results.clone());
+    let mut call = Function::define(name, params, results.clone());
+    call.facts = primal.facts.clone();
+    call.facts.inactive = false;
+    let arguments = call.arguments().to_vec();
+    let op = Builder::at_body(&mut call).call(function, &arguments, &results);
+    let given = call.ops[op].results.to_vec();
+    Builder::at_body(&mut call).ret(&given);
+    module.functions.push(call)
 }
 
 /// Those of some values that are floats by their types.
@@ -245,10 +299,7 @@ impl<M: Mode> Sweep<'_, M> {
             return Err(self.error(op, Refusal::UnionToPointer));
         }
         let table = match self.function.constant_of(target) {
-            Some(&Constant::Function(function)) => {
-                let table = self.mode.session_mut().shadow_of_function(function)?;
-                self.function.constant(Type::PTR, table)
-            }
+            Some(&Constant::Function(function)) => self.table_of(op, function)?,
             _ if !self.has_shadow(target) => return Err(self.error(op, Refusal::NoTable)),
             _ => {
                 self.refuse_constant_code(op, target)?;
@@ -265,6 +316,16 @@ impl<M: Mode> Sweep<'_, M> {
         self.function.ops[op].payload = Payload::Results(types.into());
         self.keep(op);
         Ok(())
+    }
+
+    /// The table of the derivatives of a function whose address is taken.
+    pub(super) fn table_of(&mut self, op: Op, function: FunctionId) -> Result<Value, Error> {
+        let table = self.mode.session_mut().shadow_of_function(function);
+        let table = table.map_err(|error| {
+            let name = &self.module().functions[self.objects.function()].name;
+            error.called_from(name, self.function.ops[op].location)
+        })?;
+        Ok(self.function.constant(Type::PTR, table))
     }
 
     /// Gives results of a call of which only types are known their companions, as more results.

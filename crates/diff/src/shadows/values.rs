@@ -145,8 +145,7 @@ impl<M: Mode> Sweep<'_, M> {
                 lanes
             }
             Some(&Constant::Function(function)) => {
-                let table = self.mode.session_mut().shadow_of_function(function)?;
-                let table = self.function.constant(Type::PTR, table);
+                let table = self.table_of(op, function)?;
                 self.same_in_all_lanes(table)
             }
             None if !self.is_own_shadow(value)
