@@ -269,14 +269,15 @@ impl Reversible<'_> {
             let data = &function.ops[op];
             let mut work = match data.opcode {
                 Opcode::Store => {
-                    let (value, address) = (data.operands[0], data.operands[1]);
+                    let (value, address) = (data.value(), data.address());
                     let bytes = function.ty(value).bytes();
                     activities.points_to_active(objects, function, address)
                         && (!function.ty(value).is_ptr()
                             || objects.union_at(function, address, bytes).is_some())
                 }
-                Opcode::AtomicAdd | Opcode::Copy | Opcode::Move | Opcode::Fill => {
-                    activities.points_to_active(objects, function, data.operands[0])
+                Opcode::AtomicAdd => activities.points_to_active(objects, function, data.address()),
+                Opcode::Copy | Opcode::Move | Opcode::Fill => {
+                    activities.points_to_active(objects, function, data.destination())
                 }
                 Opcode::Call | Opcode::CallIndirect => {
                     activities.is_active_call(self.callees.module(), function, objects, op)

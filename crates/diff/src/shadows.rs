@@ -42,7 +42,6 @@ use ferrozyme_ir::{
     Builder, Constant, Function, FunctionId, GlobalId, Module, Op, OpData, Opcode, Region, Value,
     ValueDef,
 };
-use ferrozyme_opt::{first_carried, first_yielded};
 use ferrozyme_refusal::Refusal;
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
@@ -219,7 +218,7 @@ impl<'a, M: Mode> Sweep<'a, M> {
 
     /// Puts an operation of the primal where it was.
     pub(crate) fn keep(&mut self, op: Op) {
-        self.function.regions[self.region].ops.push(op);
+        self.function.append(self.region, op);
     }
 
     pub(crate) fn error(&self, op: Op, refusal: Refusal) -> Error {
@@ -281,7 +280,7 @@ impl<'a, M: Mode> Sweep<'a, M> {
             return Ok(());
         }
         let outside = std::mem::replace(&mut self.region, region);
-        let mut ops = std::mem::take(&mut self.function.regions[region].ops);
+        let mut ops = self.function.take_ops(region);
         let terminator = ops.pop().expect("a region ends in a terminator");
         M::enter(self);
         for op in ops {
@@ -325,10 +324,12 @@ impl<'a, M: Mode> Sweep<'a, M> {
         let moves = || self.has_companions(result) && !self.function.ty(result).is_float();
         match opcode {
             // How far an address lies from another is a number, though it may come from where pointers and floats are at other times.
-            Opcode::Offset if self.has_shadow(result) => match self.has_shadow(operands[0]) {
-                true => Some(0..1),
-                false => Some(0..operands.len()),
-            },
+            Opcode::Offset if self.has_shadow(result) => {
+                match self.has_shadow(self.function.ops[op].base()) {
+                    true => Some(0..1),
+                    false => Some(0..operands.len()),
+                }
+            }
             Opcode::Bitcast if self.has_companions(result) => Some(0..1),
             Opcode::Ptrtoint | Opcode::Inttoptr | Opcode::Splat | Opcode::Extract if moves() => {
                 Some(0..1)
@@ -446,12 +447,8 @@ impl<'a, M: Mode> Sweep<'a, M> {
     fn visit_structured(&mut self, op: Op) -> Result<(), Error> {
         let data = self.function.ops[op].clone();
         let is_loop = matches!(data.opcode, Opcode::For | Opcode::Loop);
-        let (first_arg, first_initial) = match data.opcode {
-            Opcode::For => (first_carried(data.opcode), 3),
-            opcode => (first_carried(opcode), 0),
-        };
         let carried: SmallVec<[Value; 8]> = match is_loop {
-            true => SmallVec::from_slice(&self.function.regions[data.regions[0]].args[first_arg..]),
+            true => SmallVec::from_slice(self.function.carried(op)),
             false => SmallVec::new(),
         };
         // An integer may carry an address into the loop, and none out of it.
@@ -465,18 +462,17 @@ impl<'a, M: Mode> Sweep<'a, M> {
         if is_loop {
             // The body must know the companions of carried values before it is visited.
             for &position in &positions {
-                let initial = data.operands[first_initial + position];
                 let parts = self.objects.parts_of_value(carried[position]);
-                let lanes = self.companions_of(op, initial, &parts)?;
+                let lanes = self.companions_of(op, data.initial()[position], &parts)?;
                 self.function.ops[op].operands.extend(lanes);
                 self.add_companion_arguments(data.regions[0], carried[position]);
             }
         }
         for &inner in &data.regions {
             self.visit(inner, |sweep, terminator| {
-                let skip = first_yielded(sweep.function.ops[terminator].opcode);
+                let values = sweep.function.ops[terminator].values().to_vec();
                 for &position in &positions {
-                    let value = sweep.function.ops[terminator].operands[skip + position];
+                    let value = values[position];
                     let parts = sweep.objects.parts_of_value(data.results[position]);
                     let lanes = sweep.companions_of(terminator, value, &parts)?;
                     sweep.function.ops[terminator].operands.extend(lanes);

@@ -7,7 +7,7 @@ use crate::rules;
 use crate::shadows::Sweep;
 use crate::step::{Step, Stored};
 use crate::unions;
-use ferrozyme_ir::{Constant, Op, Opcode, Payload, Type, Value};
+use ferrozyme_ir::{Constant, Op, Opcode, Type, Value};
 use ferrozyme_refusal::Refusal;
 
 impl Sweep<'_, Reversible<'_>> {
@@ -17,8 +17,8 @@ impl Sweep<'_, Reversible<'_>> {
         let result = data.results[0];
         let ty = self.function.ty(result);
         // What is read as a float is one, whatever the shadow says.
-        let union = ty != Type::F64 && self.meets_union(op, data.operands[0], ty.bytes())?;
-        if self.is_plain(data.operands[0]) && self.is_union(result) {
+        let union = ty != Type::F64 && self.meets_union(op, data.address(), ty.bytes())?;
+        if self.is_plain(data.address()) && self.is_union(result) {
             // A float for certain.
             let shape = unions::shape_of_float(&mut self.builder(op), result);
             self.set_companions(result, &[shape]);
@@ -33,8 +33,8 @@ impl Sweep<'_, Reversible<'_>> {
             return self.check_part(op);
         }
         if self.mode.works.contains(op) {
-            let shadow = self.shadow(op, data.operands[0])?;
-            let shadow = self.shadow_to_add_to(op, data.operands[0], shadow);
+            let shadow = self.shadow(op, data.address())?;
+            let shadow = self.shadow_to_add_to(op, data.address(), shadow);
             let shape = self.shadow_of(result);
             let shape = shape.filter(|_| self.is_union(result));
             self.mode.steps.insert(op, Step::Load { shadow, shape });
@@ -45,7 +45,7 @@ impl Sweep<'_, Reversible<'_>> {
     /// A part of a word must be part of a number, or of an address if it is only moved: then its shadow goes the same way.
     fn check_part(&mut self, op: Op) -> Result<(), Error> {
         let data = self.function.ops[op].clone();
-        let (result, address) = (data.results[0], data.operands[0]);
+        let (result, address) = (data.results[0], data.address());
         let is_moved = !self.mode.calculated.contains(&result);
         let shadow = self.shadow(op, address)?;
         let mut b = self.builder(op);
@@ -63,7 +63,7 @@ impl Sweep<'_, Reversible<'_>> {
     pub(super) fn visit_store(&mut self, op: Op) -> Result<(), Error> {
         let data = self.function.ops[op].clone();
         self.keep(op);
-        let (value, address) = (data.operands[0], data.operands[1]);
+        let (value, address) = (data.value(), data.address());
         if !self.has_shadow(address) {
             return Ok(());
         }
@@ -81,10 +81,8 @@ impl Sweep<'_, Reversible<'_>> {
         }
         if !ty.is_float() && !matches!(what, ValueKind::CarriesFloat(_)) {
             let to_shadow = self.shadow(op, value)?;
-            let Payload::Align(align) = data.payload else {
-                unreachable!("a verified store has an alignment")
-            };
-            self.builder(op).store(to_shadow, shadow, align);
+            self.builder(op)
+                .op(Opcode::Store, &[to_shadow, shadow], data.payload, &[]);
         }
         let float = ty.is_float()
             || matches!(what, ValueKind::CarriesFloat(_))
@@ -101,7 +99,7 @@ impl Sweep<'_, Reversible<'_>> {
     /// A store to where floats are at times, and at others something else: the shadow of a float is zero from now on.
     fn visit_store_of_union(&mut self, op: Op, shadow: Value) -> Result<(), Error> {
         let data = self.function.ops[op].clone();
-        let (value, address) = (data.operands[0], data.operands[1]);
+        let (value, address) = (data.value(), data.address());
         let ty = self.function.ty(value);
         let is_float =
             ty.is_float() || matches!(self.stored_kind(address, value), ValueKind::CarriesFloat(_));
@@ -113,10 +111,9 @@ impl Sweep<'_, Reversible<'_>> {
             unions::check_no_float(&mut self.builder(op), value, shape);
         }
         let shadow = self.shadow_to_write(op, value, (address, shadow))?;
-        let Payload::Align(align) = data.payload else {
-            unreachable!("a verified store has an alignment")
-        };
-        let store = self.builder(op).store(shape, shadow, align);
+        let store = self
+            .builder(op)
+            .op(Opcode::Store, &[shape, shadow], data.payload, &[]);
         self.mode.unsteady.insert(store);
         if self.mode.works.contains(op) {
             let stored = match is_float {
@@ -143,7 +140,7 @@ impl Sweep<'_, Reversible<'_>> {
         match data.opcode {
             Opcode::Stack | Opcode::Alloc | Opcode::Offset | Opcode::Inttoptr => Ok(false),
             Opcode::Load => {
-                let address = data.operands[0];
+                let address = data.address();
                 self.meets_union(source, address, Type::PTR.bytes())
             }
             _ => Ok(true),
@@ -182,11 +179,11 @@ impl Sweep<'_, Reversible<'_>> {
     pub(super) fn visit_atomic_add(&mut self, op: Op) -> Result<(), Error> {
         let data = self.function.ops[op].clone();
         self.keep(op);
-        if !self.mode.works.contains(op) || !self.function.ty(data.operands[1]).is_float() {
+        if !self.mode.works.contains(op) || !self.function.ty(data.value()).is_float() {
             return Ok(());
         }
-        let shadow = self.shadow(op, data.operands[0])?;
-        let (address, value) = (data.operands[0], data.operands[1]);
+        let shadow = self.shadow(op, data.address())?;
+        let (address, value) = (data.address(), data.value());
         let shadow = self.shadow_to_write(op, value, (address, shadow))?;
         self.mode.steps.insert(op, Step::AtomicAdd { shadow });
         Ok(())

@@ -169,7 +169,7 @@ impl Sweep<'_, Reversible<'_>> {
             seeds: floats_among(&self.function, &data.results),
             tape: None,
             mask: None,
-            gradients: floats_among(&self.function, &data.operands[1..]),
+            gradients: floats_among(&self.function, data.arguments()),
         };
         operands.insert(0, augmented);
         operands.push(self.list(&ListKey::Shared));

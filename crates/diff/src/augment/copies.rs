@@ -6,16 +6,14 @@ use crate::memory::{self, Cells};
 use crate::shadows::Sweep;
 use crate::step::{Copied, Step};
 use crate::unions;
-use ferrozyme_ir::{Constant, Op, Opcode, Value};
+use ferrozyme_ir::{Constant, Op, OpView, Opcode, Value};
 use ferrozyme_refusal::Refusal;
 
 impl Sweep<'_, Reversible<'_>> {
     pub(super) fn visit_copy(&mut self, op: Op) -> Result<(), Error> {
         let data = self.function.ops[op].clone();
         self.keep(op);
-        let [to, from, bytes] = data.operands[..] else {
-            unreachable!("a verified copy has three operands")
-        };
+        let (to, from, bytes) = (data.destination(), data.source(), data.size());
         if !self.has_shadow(to) || self.function.int_of(bytes) == Some(0) {
             return Ok(());
         }
@@ -70,7 +68,7 @@ impl Sweep<'_, Reversible<'_>> {
         from_active: bool,
     ) -> Result<(), Error> {
         let data = self.function.ops[op].clone();
-        let (to, from) = (data.operands[0], data.operands[1]);
+        let (to, from) = (data.destination(), data.source());
         self.refuse_other_floats(op, to)?;
         self.refuse_other_floats(op, from)?;
         let constant = self.is_constant_behind(op, from, from_shadow);
@@ -142,8 +140,14 @@ impl Sweep<'_, Reversible<'_>> {
     pub(super) fn visit_fill(&mut self, op: Op) -> Result<(), Error> {
         let data = self.function.ops[op].clone();
         self.keep(op);
-        let [to, byte, bytes] = data.operands[..] else {
-            unreachable!("a verified fill has three operands")
+        let OpView::Fill {
+            destination: to,
+            byte,
+            size: bytes,
+            ..
+        } = data.view()
+        else {
+            unreachable!("only fills are visited here")
         };
         if !self.has_shadow(to) {
             return Ok(());

@@ -50,7 +50,7 @@ impl Sweep<'_, Reversible<'_>> {
             // It is told what the allocation asked for, which is at hand in the reverse sweep.
             Some(release) => (
                 Manner::of(release),
-                (release.operands.len() > 1).then(|| self.function.ops[op].operands[0]),
+                (release.operands.len() > 1).then(|| self.function.ops[op].size()),
             ),
             None => (Manner::own(), None),
         };
@@ -72,7 +72,7 @@ impl Sweep<'_, Reversible<'_>> {
     /// Where floats share their place with other things, what was never set must look like a number, which is the same as its shadow: padding is moved along in parts of words.
     fn set_to_zero(&mut self, op: Op) {
         let data = &self.function.ops[op];
-        let (result, size) = (data.results[0], data.operands[0]);
+        let (result, size) = (data.results[0], data.size());
         if !self.is_in_union(result) {
             return;
         }
@@ -142,7 +142,7 @@ impl Sweep<'_, Reversible<'_>> {
             }
             return;
         }
-        let (address, size) = (data.operands[0], data.operands.get(1).copied());
+        let (address, size) = (data.address(), data.operands.get(1).copied());
         let mut pointers = vec![address];
         if let Some(shadow) = self.shadow_of(address) {
             pointers.push(shadow);
@@ -226,17 +226,16 @@ impl Sweep<'_, Reversible<'_>> {
         let ops = &function.regions[self.region].ops;
         let copy = ops.iter().rev().find(|&&op| {
             let data = &function.ops[op];
-            data.opcode == Opcode::Copy && data.operands[1] == address
+            data.opcode == Opcode::Copy && data.source() == address
         })?;
-        let [to, _, bytes] = function.ops[*copy].operands[..] else {
-            return None;
-        };
+        let copy = &function.ops[*copy];
+        let (to, bytes) = (copy.destination(), copy.size());
         let (made, _) = function.def_op(to)?;
         let is_made_here = function.ops[made].opcode == Opcode::Alloc && ops.contains(&made);
         if !is_made_here || self.mode.releases.contains_key(&made) {
             return None;
         }
-        let new_size = function.ops[made].operands[0];
+        let new_size = function.ops[made].size();
         let is_smaller_of_both = function.def_op(bytes).is_some_and(|(op, _)| {
             let data = &function.ops[op];
             data.opcode == Opcode::Umin

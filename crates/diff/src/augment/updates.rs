@@ -14,23 +14,21 @@
 use super::Reversible;
 use crate::shadows::Sweep;
 use crate::step::Step;
-use ferrozyme_ir::{Builder, Function, Op, Opcode, Type, Value, for_each_op};
-use ferrozyme_opt::{add_carried, first_carried, first_yielded};
+use ferrozyme_ir::{Builder, Op, OpView, Opcode, Type, Value, for_each_op};
+use ferrozyme_opt::add_carried;
 
 impl Sweep<'_, Reversible<'_>> {
     /// Makes a loop that is reversed remember when it last replaced each of the values that it carries in this way.
     pub(super) fn remember_updates(&mut self, op: Op, number: Option<Value>) {
         let data = self.function.ops[op].clone();
         let body = data.regions[0];
-        let first = first_carried(data.opcode);
         let end = self.function.terminator(body);
         if self.function.ops[end].opcode == Opcode::Trap {
             return;
         }
-        let skip = first_yielded(self.function.ops[end].opcode);
         for index in 0..data.results.len() {
-            let carried = self.function.regions[body].args[first + index];
-            let next = self.function.ops[end].operands[skip + index];
+            let carried = self.function.carried(op)[index];
+            let next = self.function.ops[end].values()[index];
             if self.activities.is_active(next)
                 && let Some((update, replaced_if)) = self.is_update(op, end, carried, next)
             {
@@ -44,14 +42,18 @@ impl Sweep<'_, Reversible<'_>> {
         let function = &self.function;
         let body = function.ops[op].regions[0];
         let (update, _) = function.def_op(next)?;
-        let data = &function.ops[update];
-        if data.opcode != Opcode::Select
-            || function.ty(data.operands[0]) != Type::I1
-            || !function.regions[body].ops.contains(&update)
-        {
+        let OpView::Select {
+            condition,
+            then,
+            otherwise,
+        } = function.view(update)
+        else {
+            return None;
+        };
+        if function.ty(condition) != Type::I1 || !function.regions[body].ops.contains(&update) {
             return None;
         }
-        let replaced_if = match (data.operands[1] == carried, data.operands[2] == carried) {
+        let replaced_if = match (then == carried, otherwise == carried) {
             (false, true) => true,
             (true, false) => false,
             _ => return None,
@@ -91,20 +93,27 @@ impl Sweep<'_, Reversible<'_>> {
         let (number, before) = match number {
             Some(number) => (number, self.function.int(Type::I64, -1)),
             None => {
-                let counter = self.function.regions[body].args[0];
+                let [from, _, step] = data.bounds().map(|bound| self.function.int_of(bound));
+                let (Some(from), Some(step)) = (from, step) else {
+                    return;
+                };
+                let counter = self.function.counter(op);
                 let ty = self.function.ty(counter);
-                let constant =
-                    |function: &Function, index: usize| function.int_of(data.operands[index]);
-                let function = &self.function;
-                match (constant(function, 0), constant(function, 2)) {
-                    (Some(from), Some(step)) => {
-                        (counter, self.function.int(ty, from.wrapping_sub(step)))
-                    }
-                    _ => return,
-                }
+                (counter, self.function.int(ty, from.wrapping_sub(step)))
             }
         };
-        let condition = self.function.ops[update].operands[0];
+        let OpView::Select {
+            condition,
+            then,
+            otherwise,
+        } = self.function.view(update)
+        else {
+            unreachable!("an update is a selection")
+        };
+        let (replacement, kept) = match replaced_if {
+            true => (then, otherwise),
+            false => (otherwise, then),
+        };
         let (at, last) = add_carried(&mut self.function, op, before);
         let mut b = Builder::new(&mut self.function, body);
         b.location = data.location;
@@ -118,8 +127,8 @@ impl Sweep<'_, Reversible<'_>> {
         b.function.regions[body].ops.push(end);
         self.function.set_name(last, "last");
         let step = Step::Update {
-            replacement: self.function.ops[update].operands[if replaced_if { 1 } else { 2 }],
-            kept: self.function.ops[update].operands[if replaced_if { 2 } else { 1 }],
+            replacement,
+            kept,
             number,
             last,
         };

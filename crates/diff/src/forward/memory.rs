@@ -9,14 +9,14 @@ use crate::memory::{self, Cells};
 use crate::objects::Kind;
 use crate::shadows::{Lanes, Sweep};
 use crate::unions;
-use ferrozyme_ir::{Alignment, Builder, Constant, IntPredicate, Op, Opcode, Type, Value};
+use ferrozyme_ir::{Alignment, Builder, Constant, IntPredicate, Op, OpView, Opcode, Type, Value};
 
 impl Sweep<'_, Tangents<'_, '_>> {
     /// The tangent of a loaded float is loaded from the shadow, as is the shadow of a loaded pointer.
     pub(super) fn visit_load(&mut self, op: Op) -> Result<(), Error> {
         self.keep(op);
         let data = self.function.ops[op].clone();
-        let (result, address) = (data.results[0], data.operands[0]);
+        let (result, address) = (data.results[0], data.address());
         if !self.has_companions(result) {
             return Ok(());
         }
@@ -32,7 +32,7 @@ impl Sweep<'_, Tangents<'_, '_>> {
     pub(super) fn visit_store(&mut self, op: Op) -> Result<(), Error> {
         self.keep(op);
         let data = self.function.ops[op].clone();
-        let (value, address) = (data.operands[0], data.operands[1]);
+        let (value, address) = (data.value(), data.address());
         let ty = self.function.ty(value);
         if !self.has_shadow(address) || (ty.is_float() && !self.points_to_active(address)) {
             return Ok(());
@@ -81,7 +81,7 @@ impl Sweep<'_, Tangents<'_, '_>> {
     pub(super) fn visit_atomic_add(&mut self, op: Op) -> Result<(), Error> {
         self.keep(op);
         let data = self.function.ops[op].clone();
-        let (address, value, old) = (data.operands[0], data.operands[1], data.results[0]);
+        let (address, value, old) = (data.address(), data.value(), data.results[0]);
         let ty = self.function.ty(value);
         let wanted = self.companions.get(value).is_some() || self.is_active(old);
         if !ty.is_float() || !self.points_to_active(address) || !wanted {
@@ -118,7 +118,7 @@ impl Sweep<'_, Tangents<'_, '_>> {
     pub(super) fn visit_free(&mut self, op: Op) -> Result<(), Error> {
         self.keep(op);
         let data = self.function.ops[op].clone();
-        let address = data.operands[0];
+        let address = data.address();
         if !self.has_shadow(address) {
             return Ok(());
         }
@@ -126,10 +126,10 @@ impl Sweep<'_, Tangents<'_, '_>> {
         let is_apart = memory::has_shadow_apart(self.objects, &self.function, address);
         let mut b = self.builder(op);
         for shadow in shadows {
-            let mut operands = data.operands.clone();
-            operands[0] = shadow;
+            let mut data = data.clone();
+            *data.address_mut() = shadow;
             memory::release_shadow(&mut b, (address, shadow), is_apart, |b| {
-                b.op(Opcode::Free, &operands, data.payload.clone(), &[]);
+                b.op(Opcode::Free, &data.operands, data.payload, &[]);
             });
         }
         Ok(())
@@ -139,7 +139,7 @@ impl Sweep<'_, Tangents<'_, '_>> {
     pub(super) fn visit_copy(&mut self, op: Op) -> Result<(), Error> {
         self.keep(op);
         let data = self.function.ops[op].clone();
-        let (to, from, bytes) = (data.operands[0], data.operands[1], data.operands[2]);
+        let (to, from, bytes) = (data.destination(), data.source(), data.size());
         if !self.has_shadow(to) {
             return Ok(());
         }
@@ -187,7 +187,15 @@ impl Sweep<'_, Tangents<'_, '_>> {
     pub(super) fn visit_fill(&mut self, op: Op) -> Result<(), Error> {
         self.keep(op);
         let data = self.function.ops[op].clone();
-        let (to, byte, bytes) = (data.operands[0], data.operands[1], data.operands[2]);
+        let OpView::Fill {
+            destination: to,
+            byte,
+            size: bytes,
+            ..
+        } = data.view()
+        else {
+            unreachable!("only fills are visited here")
+        };
         if !self.has_shadow(to) {
             return Ok(());
         }

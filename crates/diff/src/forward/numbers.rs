@@ -16,7 +16,7 @@ impl Sweep<'_, Tangents<'_, '_>> {
         if !self.mode.calculated_parts.contains(&op) {
             return;
         }
-        let address = self.function.ops[op].operands[0];
+        let address = self.function.ops[op].address();
         self.may_stop = true;
         self.looks_at_addresses = true;
         let may_be_constant = self.may_be_constant(address);

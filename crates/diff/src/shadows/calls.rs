@@ -292,7 +292,7 @@ impl<M: Mode> Sweep<'_, M> {
             return Ok(());
         }
         let data = self.function.ops[op].clone();
-        let (target, args) = (data.operands[0], &data.operands[1..]);
+        let (target, args) = (data.target(), data.arguments());
         self.refuse_carried_floats(op, args)?;
         self.refuse_constants(op, args)?;
         if args.iter().any(|&arg| self.leads_to_union(arg)) {

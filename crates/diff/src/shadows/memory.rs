@@ -37,7 +37,7 @@ impl<M: Mode> Sweep<'_, M> {
     /// Loads the companions of what an operation loads, and gives where the shadows are.
     pub(crate) fn load_companions(&mut self, op: Op) -> Result<Lanes, Error> {
         let data = &self.function.ops[op];
-        let (result, address) = (data.results[0], data.operands[0]);
+        let (result, address) = (data.results[0], data.address());
         if !self.has_shadow(address) {
             // What is part of something with companions comes from where there are some.
             let is_part_of_number =
@@ -82,9 +82,9 @@ impl<M: Mode> Sweep<'_, M> {
                 b.value(Opcode::Alloc, &data.operands, payload, Type::PTR)
             }
             Payload::Align(align) => {
-                let shadow = b.stack(data.operands[0], *align);
+                let shadow = b.stack(data.size(), *align);
                 let zero = b.zero(Type::I8);
-                b.fill(shadow, zero, data.operands[0], *align);
+                b.fill(shadow, zero, data.size(), *align);
                 shadow
             }
             _ => unreachable!("a verified allocation has an alignment"),
@@ -96,7 +96,7 @@ impl<M: Mode> Sweep<'_, M> {
 
     /// What the bytes from a pointer on are, to which something is copied.
     pub(crate) fn cells(&self, op: Op, to: Value, from: Option<Value>) -> Result<Cells, Error> {
-        let bytes = self.function.ops[op].operands[2];
+        let bytes = self.function.ops[op].size();
         self.cells_of(op, Cells::at(self.objects, &self.function, to, from, bytes))
     }
 

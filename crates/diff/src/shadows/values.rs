@@ -6,7 +6,7 @@ use crate::objects::{Bytes, Class, Kind};
 use crate::request::Activity;
 use crate::rules::{self, Rule};
 use crate::shadowing;
-use ferrozyme_ir::{Constant, GlobalId, Op, Opcode, Type, Value};
+use ferrozyme_ir::{Constant, GlobalId, Op, OpView, Opcode, Type, Value};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
@@ -213,13 +213,12 @@ impl<M: Mode> Sweep<'_, M> {
 
     /// Whether a pointer is a number, put where addresses are in other cases: how much memory could not be had, say.
     fn is_made_of_number(&self, pointer: Value) -> bool {
-        let made = self.function.def_op(pointer);
-        made.is_some_and(|(op, _)| {
-            let data = &self.function.ops[op];
-            data.opcode == Opcode::Inttoptr
-                && !self.objects.may_be_hidden(pointer)
-                && self.is_calculated(data.operands[0])
-        })
+        match self.function.definition(pointer) {
+            Some(OpView::Cast(Opcode::Inttoptr, number)) => {
+                !self.objects.may_be_hidden(pointer) && self.is_calculated(number)
+            }
+            _ => false,
+        }
     }
 
     /// Whether a value is an argument without a shadow: a number, though it is put where addresses are in other cases, or a pointer to numbers, though it
