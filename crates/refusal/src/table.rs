@@ -252,11 +252,6 @@ refusals! { w:
         format!("cannot determine the target of an indirect call: the function pointer may come from memory of an argument declared {}", w.constant),
         "select the function inside the differentiated function";
 
-    /// An active indirect call goes through a function pointer without a shadow.
-    405 NoTable =>
-        "an active indirect call goes through a function pointer without a shadow",
-        format!("declare the argument that the pointer comes from {}, and give it a shadow", w.duplicated);
-
     /// A derivative rule reads memory in the reverse sweep that is overwritten before.
     406 OverwrittenForRule { index: usize } =>
         format!("the derivative rule of this function reads memory of argument {index} in the reverse sweep, and the memory may be overwritten before"),

@@ -300,7 +300,6 @@ impl<M: Mode> Sweep<'_, M> {
         }
         let table = match self.function.constant_of(target) {
             Some(&Constant::Function(function)) => self.table_of(op, function)?,
-            _ if !self.has_shadow(target) => return Err(self.error(op, Refusal::NoTable)),
             _ => {
                 self.refuse_constant_code(op, target)?;
                 let table = self.shadows_to_follow(op, target)?[0];
