@@ -338,7 +338,9 @@ impl<'a, M: Mode> Sweep<'a, M> {
             Opcode::Select if moves() => Some(1..3),
             // Addresses that integers carry are calculated with as such.
             Opcode::Add | Opcode::Sub | Opcode::And | Opcode::Or | Opcode::TruncInt => {
-                let moves = self.has_shadow(result) || self.is_part(result);
+                let moves = self.has_shadow(result)
+                    || self.is_part(result)
+                    || self.transports_shadow(result);
                 let is_shape = !M::TANGENTS && self.is_union(result);
                 (moves || is_shape).then_some(0..operands.len())
             }

@@ -80,7 +80,8 @@ impl Sweep<'_, Reversible<'_>> {
             return Err(self.error(op, Refusal::UnknownLayout));
         }
         if !ty.is_float() && !matches!(what, ValueKind::CarriesFloat(_)) {
-            let to_shadow = self.shadow(op, value)?;
+            let parts = self.parts_stored(address, ty);
+            let to_shadow = self.companions_of(op, value, &parts)?[0];
             self.builder(op)
                 .op(Opcode::Store, &[to_shadow, shadow], data.payload, &[]);
         }

@@ -6,7 +6,6 @@
 use super::sweep::Tangents;
 use crate::error::Error;
 use crate::memory::{self, Cells};
-use crate::objects::Kind;
 use crate::shadows::{Lanes, Sweep};
 use crate::unions;
 use ferrozyme_ir::{Alignment, Builder, Constant, IntPredicate, Op, OpView, Opcode, Type, Value};
@@ -37,21 +36,7 @@ impl Sweep<'_, Tangents<'_, '_>> {
         if !self.has_shadow(address) || (ty.is_float() && !self.points_to_active(address)) {
             return Ok(());
         }
-        let parts = match self.objects.class_of(&self.function, address) {
-            Some((class, offset)) if ty.is_int() => {
-                let mut parts = self.objects.kind_at(class, offset, ty.bytes());
-                if !self.points_to_active(address) {
-                    // Where nothing is active, what the bytes are does not matter.
-                    for part in &mut parts {
-                        if matches!(part.kind, Kind::Unknown | Kind::Conflict(_)) {
-                            part.kind = Kind::Integer;
-                        }
-                    }
-                }
-                parts
-            }
-            _ => Default::default(),
-        };
+        let parts = self.parts_stored(address, ty);
         let lanes = match self.is_number_among_unions(value, address) {
             true => {
                 let tangent = unions::tangent_of_number(&mut self.builder(op), value);

@@ -4,9 +4,11 @@ use super::{Lanes, Mode, Sweep};
 use crate::activity::reachable_from;
 use crate::error::Error;
 use crate::memory::Cells;
+use crate::objects::{Bytes, Kind};
 use crate::statics::stop_without_shadow;
 use ferrozyme_ir::{Op, Opcode, Payload, Type, Value};
 use ferrozyme_refusal::{Refusal, UnknownBytes};
+use smallvec::SmallVec;
 
 impl<M: Mode> Sweep<'_, M> {
     /// Whether floats share their place with other things in the memory behind a pointer.
@@ -65,6 +67,24 @@ impl<M: Mode> Sweep<'_, M> {
         }
         self.set_companions(result, &lanes);
         Ok(shadows)
+    }
+
+    /// What the bytes of an integer are where it is stored.
+    pub(crate) fn parts_stored(&self, address: Value, ty: Type) -> SmallVec<[Bytes; 4]> {
+        let place = self.objects.class_of(&self.function, address);
+        let Some((class, offset)) = place.filter(|_| ty.is_int()) else {
+            return SmallVec::new();
+        };
+        let mut parts = self.objects.kind_at(class, offset, ty.bytes());
+        if !self.points_to_active(address) {
+            // Where nothing is active, what the bytes are does not matter.
+            for part in &mut parts {
+                if matches!(part.kind, Kind::Unknown | Kind::Conflict(_)) {
+                    part.kind = Kind::Integer;
+                }
+            }
+        }
+        parts
     }
 
     /// Memory like that of an allocation, all zeros, in each direction.
