@@ -18,7 +18,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 const HELP: &str = "\
-Shows what was done for each derivative: what is active, the layout of memory, what is saved and why, and how long it took.
+Prints a report on each derivative: what is active, the layout of memory, what is saved and why, and compile times.
 
 Usage: cargo ferrozyme explain [function] [--stage <stage>] [arguments of cargo build]
 
@@ -26,15 +26,15 @@ Arguments:
   [function]       Only derivatives of functions (or derivatives) whose path ends with this name
 
 Options:
-  --stage <stage>  Show the text of a stage instead; may be repeated
-                     import      the function as it came from LLVM, as Loop IR
-                     optimised   the same after the passes
-                     activity    what carries derivatives
+  --stage <stage>  Print the text of a stage instead; may be repeated
+                     import      the function as imported from LLVM, as Loop IR
+                     optimised   the same after optimisation
+                     activity    active values and memory
                      plan        what is saved, recomputed and reloaded
                      derivative  the derivative as Loop IR
                      llvm        the derivative as LLVM IR, optimised
-                     assembly    the derivative as machine code
-  -h, --help       Print this
+                     assembly    the derivative as assembly
+  -h, --help       Print help
 
 Examples:
   cargo ferrozyme explain loss --release

@@ -92,12 +92,12 @@ Examples:
   cargo ferrozyme explain loss --release
   cargo +nightly ferrozyme bench
 
-Every command of cargo works and takes all its arguments. Flags, linker and wrapper that you have set stay in force.
-With `--strict` derivatives add up sums one term after the other, which is slower and gives the same bits on every machine.
-`explain` shows for each derivative what is active, what is saved and why; see `cargo ferrozyme explain --help`.
+Every command of cargo works and takes all its arguments. Your own flags, linker and wrapper are kept.
+With `--strict` derivatives do not reorder sums, which is slower and gives the same bits on every machine.
+`explain` prints for each derivative what is active, what is saved and why; see `cargo ferrozyme explain --help`.
 
 Options:
-  -h, --help     Print this
+  -h, --help     Print help
   -V, --version  Print the version";
 
 /// Cargo with its arguments, and with everything in its environment that makes rustc call us.

@@ -141,8 +141,8 @@ pub(super) struct Gradcheck {
     /// The arguments at which to check, such as `([0.5, 1.5], 2)`; may be given several times.
     #[arg(long, required = true, allow_hyphen_values = true)]
     at: Vec<String>,
-    /// Which combination of outputs the printed gradient is of, such as `(1.0, [0.0, 1.0])`: a number for each active
-    /// result, then memory for each duplicated argument. Without it, each result counts once and memory does not.
+    /// The seed of the printed gradient, such as `(1.0, [0.0, 1.0])`: a number for each active
+    /// result, then memory for each duplicated argument. The default is 1 for each result and 0 for memory.
     #[arg(long, allow_hyphen_values = true)]
     seed: Option<String>,
 }

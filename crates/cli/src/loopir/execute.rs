@@ -24,7 +24,7 @@ pub(super) struct Run {
     /// Optimises the module first.
     #[arg(long)]
     optimise: bool,
-    /// Prints how many operations were carried out and how much memory was used.
+    /// Prints the number of executed operations and the memory used.
     #[arg(long)]
     statistics: bool,
     /// Stops after this many operations.

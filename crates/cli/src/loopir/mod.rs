@@ -35,19 +35,19 @@ A file named `-` is the standard input, so that commands can be chained:
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Prints a file as the compiler writes it.
+    /// Prints a module in canonical form.
     Print {
         /// The file, or `-` for the standard input.
         file: PathBuf,
     },
-    /// Says whether a module is well formed, and if not, why.
+    /// Verifies a module, and prints the errors.
     Verify {
         /// The file, or `-` for the standard input.
         file: PathBuf,
     },
     /// Runs a function on checked memory and prints its results.
     Run(execute::Run),
-    /// Runs passes and prints what becomes of the module.
+    /// Runs passes and prints the resulting module.
     Optimise(optimise::Optimise),
     /// Prints the result of an analysis of a function.
     Analyse(analyse::Analyse),
