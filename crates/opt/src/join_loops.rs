@@ -13,8 +13,10 @@
 //! %s = for %i: i64 = 0 to %n step 1 with (…: f64 = 0.0) { … += x[i] }
 //! ```
 //!
-//! That is what is left of a sum that was written with partial sums, once these are merged and rolled up. The order of the additions changes, so it takes
-//! leave to do that (design decision D10).
+//! The order of the additions changes, so it takes leave to do that (design decision D10).
+//!
+//! Who needs it: people who write partial sums. Once these are [merged](crate::merge_partial_sums) and [rolled up](crate::reroll_loops), this is what is left of them and of
+//! `for (a, b) in chunks_a.remainder().iter().zip(chunks_b.remainder()) { total += a * b }`. LLVM's own unrolling with a remainder runs behind us, not before.
 //!
 //! Both loops carry one sum that nobody looks at before it is complete, and do nothing but compute and read; nothing is written between them. What the first one
 //! adds in iteration *i* is what the second one would add in iteration *i + its number of iterations*.

@@ -14,6 +14,9 @@
 //!
 //! Terms are added in the same order as before. It applies to loops that carry nothing but such sums, and do nothing but compute and read: the terms
 //! must be the same but for the places that they read, which lie at one distance from each other, over the end of an iteration, too.
+//!
+//! Who needs it: people who unroll by hand, partial sums that were [merged](crate::merge_partial_sums), and LLVM's full unrolling of inner loops of constant length.
+//! rustc's optimiser does that before us in release builds: the loop over `k` of `for p in points { for k in 0..3 { s += p[k] * p[k] } }` is gone when we see it.
 
 use crate::alike::Likeness;
 use crate::carried::carried_by;
