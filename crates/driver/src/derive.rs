@@ -7,7 +7,7 @@ use crate::perturbation::{Perturbation, REFUSED};
 use crate::refusal::{Reasons, describe_refusal, say, shown_place};
 use crate::repeatable::without_releases;
 use crate::report::{DerivativeReport, Diagnostic, Location, shorten};
-use crate::requests::{DERIVATIVE_PREFIX, FoundRequest, Mode, Part};
+use crate::requests::{FoundRequest, Mode, Part};
 use crate::trim::stop_writers;
 use ferrozyme_diff::{
     self as diff, constant_in_shadow, differentiate_forward, differentiate_reverse,
@@ -474,9 +474,8 @@ impl Derivation<'_> {
 
     fn calls_derivatives(&self, root: FunctionId) -> bool {
         reached_from(self.module, root).iter().any(|&id| {
-            self.module.functions[id]
-                .name
-                .starts_with(DERIVATIVE_PREFIX)
+            let name = self.module.functions[id].name.as_str();
+            self.requests.contains_key(name)
         })
     }
 

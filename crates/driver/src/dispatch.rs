@@ -46,7 +46,7 @@ const CHOICE_SUFFIX: &str = ".ferrozyme_choice";
 /// What dispatchers are called; LLVM adds numbers.
 const DISPATCHER: &str = "__ferrozyme_dispatch";
 
-/// Marks calls of what is none of the choices.
+/// Marks calls of what is none of the choices. An attribute stays with a call wherever LLVM copies or inlines it, which no table could follow.
 const OTHERWISE: &str = "ferrozyme-otherwise";
 
 /// A function that a call through a pointer may mean.
@@ -101,7 +101,7 @@ pub(crate) fn dispatch_unknown_calls<'c>(
         return Ok(Dispatched::TooMany);
     }
     let slots: Vec<(Type<'c>, Option<u64>)> = calls.iter().copied().map(slot_of).collect();
-    let mut found = find_candidates(context, inputs, &slots).map_err(|problem| vec![problem])?;
+    let mut found = find_candidates(context, inputs, &slots)?;
     // What is said of a function is said of its name, which choices do not keep.
     found.retain(|candidate| !is_registered(gathered, &candidate.wanted));
     let is_new = |wanted: &Wanted| !gathered.originals.contains(&wanted.symbol());

@@ -21,6 +21,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// The working module, and what follows for the others.
+#[derive(Clone)]
 pub(crate) struct Gathered<'c> {
     /// What the requests reach.
     pub(crate) module: Module<'c>,
@@ -47,14 +48,7 @@ impl<'c> Gathered<'c> {
     pub(crate) fn duplicate(&self) -> Gathered<'c> {
         Gathered {
             module: self.module.duplicate(),
-            requests: self.requests.clone(),
-            registrations: self.registrations.clone(),
-            rewritten: self.rewritten.clone(),
-            from_std: self.from_std.clone(),
-            promoted: self.promoted.clone(),
-            originals: self.originals.clone(),
-            is_told_of_moves: self.is_told_of_moves,
-            strict: self.strict,
+            ..self.clone()
         }
     }
 
@@ -91,7 +85,7 @@ impl Wanted {
 /// What our copies of functions that the program knows by address are called after.
 pub(crate) const COPY_SUFFIX: &str = ".ferrozyme";
 
-/// What functions get behind their names that were local to a module of the program.
+/// What functions get behind their names that were local to a module of the program, which calls them by these names from then on.
 pub(crate) const FUNCTION_SUFFIX: &str = ".ferrozyme_local_";
 
 /// Brings more functions of the program into the working module, with what they reach. Those that are local become visible in their modules.
@@ -105,23 +99,10 @@ pub(crate) fn gather_more<'c>(
         context,
         inputs,
         module: gathered.module,
-        requests: std::mem::take(&mut gathered.requests),
-        registrations: std::mem::take(&mut gathered.registrations),
-        rewritten: std::mem::take(&mut gathered.rewritten),
-        promoted: std::mem::take(&mut gathered.promoted),
-        from_std: std::mem::take(&mut gathered.from_std),
-        originals: std::mem::take(&mut gathered.originals),
+        work: gathered,
         linked: HashSet::new(),
-        strict: gathered.strict,
     };
-    let outcome = gathering.add_functions(wanted);
-    gathered.requests = gathering.requests;
-    gathered.registrations = gathering.registrations;
-    gathered.rewritten = gathering.rewritten;
-    gathered.promoted = gathering.promoted;
-    gathered.from_std = gathering.from_std;
-    gathered.originals = gathering.originals;
-    outcome.map_err(one)
+    Ok(gathering.add_functions(wanted)?)
 }
 
 /// Brings together what the requests of all modules reach. If that is `strict`, every function is the one that the program calls.
@@ -130,62 +111,47 @@ pub(crate) fn gather<'c>(
     inputs: &dyn Inputs,
     strict: bool,
 ) -> Result<Gathered<'c>, Vec<Diagnostic>> {
-    let mut gathering = Gathering {
-        context,
-        inputs,
+    let mut gathered = Gathered {
         module: context.create_module("ferrozyme"),
         requests: Vec::new(),
         registrations: Vec::new(),
         rewritten: BTreeMap::new(),
-        promoted: HashMap::new(),
         from_std: HashMap::new(),
+        promoted: HashMap::new(),
         originals: HashSet::new(),
-        linked: HashSet::new(),
+        is_told_of_moves: false,
         strict,
     };
+    let mut gathering = Gathering {
+        context,
+        inputs,
+        module: gathered.module,
+        work: &mut gathered,
+        linked: HashSet::new(),
+    };
     gathering.run()?;
-    let mut requests = gathering.requests.iter();
-    let is_told_of_moves = requests.any(|request| request.language().tells_of_moves)
+    let mut requests = gathered.requests.iter();
+    gathered.is_told_of_moves = requests.any(|request| request.language().tells_of_moves)
         && inputs.defining(ferrozyme_diff::MOVED).is_some();
-    Ok(Gathered {
-        module: gathering.module,
-        requests: gathering.requests,
-        registrations: gathering.registrations,
-        rewritten: gathering.rewritten,
-        from_std: gathering.from_std,
-        promoted: gathering.promoted,
-        originals: gathering.originals,
-        is_told_of_moves,
-        strict,
-    })
+    Ok(gathered)
 }
 
 struct Gathering<'c, 'i> {
     context: &'c Context,
     inputs: &'i dyn Inputs,
     module: Module<'c>,
-    requests: Vec<FoundRequest>,
-    registrations: Vec<Registration>,
-    rewritten: BTreeMap<usize, Vec<u8>>,
-    /// Which input a promoted global is from.
-    promoted: HashMap<String, usize>,
-    /// Functions of the standard library, and whether they are visible to others.
-    from_std: HashMap<String, bool>,
-    /// Functions of which only the program's own are meant.
-    originals: HashSet<String>,
+    work: &'i mut Gathered<'c>,
     /// Inputs that were looked into, with the symbols that were wanted.
     linked: HashSet<(usize, String)>,
-    /// Whether every function has to be the one that the program calls.
-    strict: bool,
 }
 
 impl<'c> Gathering<'c, '_> {
     fn run(&mut self) -> Result<(), Vec<Diagnostic>> {
-        self.read_registrations().map_err(one)?;
+        self.read_registrations()?;
         let mut problems = Vec::new();
         let mut sources = Vec::new();
         for index in self.inputs.requesting() {
-            let source = self.load(index, false).map_err(one)?;
+            let source = self.load(index, false)?;
             match self.replace_requests(source, index) {
                 Ok(found) => self.add_requests(found),
                 // A module of which some requests were left as they are is of no use to anybody.
@@ -195,8 +161,7 @@ impl<'c> Gathering<'c, '_> {
                 }
             }
             promote_locals(source, &self.inputs.identity(index));
-            self.rewritten
-                .insert(index, rewritten(source).map_err(one)?);
+            self.work.rewritten.insert(index, rewritten(source)?);
             sources.push((index, source));
         }
         if !problems.is_empty() {
@@ -209,12 +174,12 @@ impl<'c> Gathering<'c, '_> {
                 self.module.set_data_layout(&source.data_layout());
             }
             self.declare_primals(source);
-            self.link(index, source, self.module).map_err(one)?;
+            self.link(index, source, self.module)?;
         }
-        self.close().map_err(one)?;
+        self.close()?;
         self.find_given();
         self.leave_out_std_with_locals();
-        self.rewrite_promoted().map_err(one)?;
+        self.rewrite_promoted()?;
         self.make_private(&HashSet::new());
         Ok(())
     }
@@ -240,7 +205,7 @@ impl<'c> Gathering<'c, '_> {
         }
         for (index, functions) in local {
             let input = self.inputs.get(index).map_err(Diagnostic::error)?;
-            let bitcode = match self.rewritten.get(&index) {
+            let bitcode = match self.work.rewritten.get(&index) {
                 Some(bitcode) => bitcode,
                 None => &*input.bitcode,
             };
@@ -261,7 +226,7 @@ impl<'c> Gathering<'c, '_> {
                     }
                 }
             }
-            self.rewritten.insert(index, rewritten(source)?);
+            self.work.rewritten.insert(index, rewritten(source)?);
             self.link(index, source, self.module)?;
         }
         self.close()?;
@@ -274,7 +239,7 @@ impl<'c> Gathering<'c, '_> {
 
     /// Finds the functions that users gave to the function interface.
     fn find_given(&mut self) {
-        for request in &mut self.requests {
+        for request in &mut self.work.requests {
             if request.is_of_interface() && request.given.is_none() {
                 let primal = self.module.function(&request.primal);
                 request.given =
@@ -300,11 +265,12 @@ impl<'c> Gathering<'c, '_> {
     fn add_requests(&mut self, found: Vec<FoundRequest>) {
         for request in found {
             if !self
+                .work
                 .requests
                 .iter()
                 .any(|other| other.symbol == request.symbol)
             {
-                self.requests.push(request);
+                self.work.requests.push(request);
             }
         }
     }
@@ -339,7 +305,7 @@ impl<'c> Gathering<'c, '_> {
                 let terms = front_end.language().terms;
                 let found =
                     found.map_err(|refusal| Diagnostic::refused_at(None, &refusal, terms))?;
-                self.registrations.extend(found);
+                self.work.registrations.extend(found);
             }
             source.dispose();
         }
@@ -348,7 +314,7 @@ impl<'c> Gathering<'c, '_> {
 
     /// Wants the primals that a source defines or names.
     fn declare_primals(&mut self, source: Module<'c>) {
-        for request in &self.requests {
+        for request in &self.work.requests {
             if let Some(primal) = source.function(&request.primal)
                 && self.module.function(&request.primal).is_none()
             {
@@ -361,7 +327,7 @@ impl<'c> Gathering<'c, '_> {
     /// Wants the rules of functions that are reached; whether there are new ones.
     fn declare_rules(&mut self) -> bool {
         let mut declared = false;
-        for registration in &self.registrations {
+        for registration in &self.work.registrations {
             if self.module.function(&registration.primal).is_none() {
                 continue;
             }
@@ -379,8 +345,16 @@ impl<'c> Gathering<'c, '_> {
 
     /// Local functions that are wanted by name are made visible.
     fn expose(&self, source: Module<'c>) {
-        let primals = self.requests.iter().map(|request| request.primal.as_str());
-        let registered = self.registrations.iter().flat_map(Registration::symbols);
+        let primals = self
+            .work
+            .requests
+            .iter()
+            .map(|request| request.primal.as_str());
+        let registered = self
+            .work
+            .registrations
+            .iter()
+            .flat_map(Registration::symbols);
         for symbol in primals.chain(registered) {
             if let Some(function) = source.function(symbol)
                 && !function.is_declaration()
@@ -401,20 +375,21 @@ impl<'c> Gathering<'c, '_> {
         let input = self.inputs.get(index).map_err(Diagnostic::error)?;
         let std = matches!(input.origin, Origin::Std { .. });
         for name in promote_locals(source, &self.inputs.identity(index)) {
-            self.promoted.insert(name, index);
+            self.work.promoted.insert(name, index);
         }
         self.expose(source);
         for front_end in FRONT_ENDS {
             front_end.before_linking(self.context, source);
         }
         let registered: HashSet<String> = self
+            .work
             .registrations
             .iter()
             .map(|registration| registration.primal.clone())
             .collect();
         for function in source.functions().collect::<Vec<_>>() {
             let name = function.name();
-            if self.originals.contains(&name) && !is_local(function) {
+            if self.work.originals.contains(&name) && !is_local(function) {
                 // Our copy is meant, not the function whose address is compared.
                 function.set_name(&format!("{name}{COPY_SUFFIX}"));
             }
@@ -422,7 +397,9 @@ impl<'c> Gathering<'c, '_> {
                 continue;
             }
             if std {
-                self.from_std.insert(function.name(), !is_local(function));
+                self.work
+                    .from_std
+                    .insert(function.name(), !is_local(function));
             }
             let of_unit = input.origin == Origin::Unit;
             if of_unit {
@@ -460,7 +437,7 @@ impl<'c> Gathering<'c, '_> {
     /// Links what is declared and defined elsewhere, until nothing is missing that can be had.
     fn close(&mut self) -> Result<(), Diagnostic> {
         loop {
-            if !self.strict {
+            if !self.work.strict {
                 self.substitute();
             }
             let mut wanted: BTreeMap<usize, Vec<String>> = BTreeMap::new();
@@ -472,7 +449,7 @@ impl<'c> Gathering<'c, '_> {
                     || name.starts_with("llvm.")
                     || name.starts_with(DERIVATIVE_PREFIX)
                     || is_opaque(&name, symbol) && !self.is_formatting_of_program(&name, symbol)
-                    || self.originals.contains(&name)
+                    || self.work.originals.contains(&name)
                 {
                     continue;
                 }
@@ -547,7 +524,7 @@ impl<'c> Gathering<'c, '_> {
         self.inputs.defining(name).or_else(|| {
             let registers =
                 |registration: &&Registration| registration.symbols().any(|symbol| symbol == name);
-            let registration = self.registrations.iter().find(registers)?;
+            let registration = self.work.registrations.iter().find(registers)?;
             Some(registration.source)
         })
     }
@@ -581,7 +558,8 @@ impl<'c> Gathering<'c, '_> {
             .module
             .globals()
             .filter(|global| {
-                self.promoted
+                self.work
+                    .promoted
                     .get(&global.name())
                     .and_then(|&index| self.inputs.get(index).ok())
                     .is_some_and(|input| matches!(input.origin, Origin::Std { .. }))
@@ -619,7 +597,7 @@ impl<'c> Gathering<'c, '_> {
     /// Whether a function of the standard library is visible to others; none if it is not from there. Local functions get a number behind their names for each time that
     /// they met others of the same name.
     fn is_visible_in_std(&self, name: &str) -> Option<bool> {
-        if let Some(&visible) = self.from_std.get(name) {
+        if let Some(&visible) = self.work.from_std.get(name) {
             return Some(visible);
         }
         let mut rest = name;
@@ -627,7 +605,7 @@ impl<'c> Gathering<'c, '_> {
             && !number.is_empty()
             && number.bytes().all(|byte| byte.is_ascii_digit())
         {
-            if let Some(&visible) = self.from_std.get(name) {
+            if let Some(&visible) = self.work.from_std.get(name) {
                 return (!visible).then_some(false);
             }
             rest = name;
@@ -640,16 +618,18 @@ impl<'c> Gathering<'c, '_> {
         let used: BTreeSet<usize> = self
             .module
             .globals()
-            .filter_map(|global| self.promoted.get(&global.name()).copied())
+            .filter_map(|global| self.work.promoted.get(&global.name()).copied())
             .collect();
         for index in used {
             let input = self.inputs.get(index).map_err(Diagnostic::error)?;
-            if self.rewritten.contains_key(&index) || matches!(input.origin, Origin::Std { .. }) {
+            if self.work.rewritten.contains_key(&index)
+                || matches!(input.origin, Origin::Std { .. })
+            {
                 continue;
             }
             let source = self.load(index, false)?;
             promote_locals(source, &self.inputs.identity(index));
-            self.rewritten.insert(index, rewritten(source)?);
+            self.work.rewritten.insert(index, rewritten(source)?);
             source.dispose();
         }
         Ok(())
@@ -659,6 +639,7 @@ impl<'c> Gathering<'c, '_> {
     fn make_private(&mut self, known: &HashSet<String>) {
         // What is known by name must keep name and signature; the roots call the primals only, which may change.
         let kept: HashSet<&str> = self
+            .work
             .registrations
             .iter()
             .flat_map(Registration::symbols)
@@ -674,7 +655,7 @@ impl<'c> Gathering<'c, '_> {
             specialise_layouts(self.context, function);
             // The machinery of the runtime stays outside: its body must not come in through the inliner.
             let name = function.name();
-            let of_runtime = self.from_std.contains_key(&name)
+            let of_runtime = self.work.from_std.contains_key(&name)
                 || demangle(&name) == name && is_outside(&name)
                 || is(&name, &Known::Formatting);
             if of_runtime && is_opaque(&name, function) {
@@ -777,8 +758,4 @@ fn from_llvm(error: LlvmError) -> Diagnostic {
         notes: vec![error.to_string()],
         ..Diagnostic::error("modules could not be linked for differentiation")
     }
-}
-
-fn one(diagnostic: Diagnostic) -> Vec<Diagnostic> {
-    vec![diagnostic]
 }

@@ -40,6 +40,7 @@ mod trace;
 mod trim;
 
 pub use frontend::c::unit::{Library, Unit, UnitOptions, UnitRequests, compile_unit};
+pub use frontend::rust::{REGISTRATIONS, REQUEST};
 pub use inputs::{Input, Inputs, Origin};
 pub use options::{Explain, Level, Options, Relocation, Stage};
 pub use perturbation::Perturbation;

@@ -3,6 +3,7 @@
 use ferrozyme_llvm::{Linkage, Module, Opcode, Value, Visibility};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+/// What the names of local memory start with that was made visible. It is told by its name since a unit may be linked, or compiled once more, long after it got it.
 pub(crate) const PROMOTED_PREFIX: &str = "__ferrozyme_static_";
 
 /// Makes local memory that is written visible under a name that only this module gives. Gives the names.

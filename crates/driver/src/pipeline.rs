@@ -52,11 +52,10 @@ pub fn differentiate(inputs: &dyn Inputs, options: &Options) -> Result<Output, V
     let mut made = make_derivatives(&context, &mut gathered, inputs, options, &mut clock)?;
     inputs.progress("compiles the derivatives");
     let machine = &made.machine;
-    let module = optimise_derivatives(gathered.module, machine, options.level)
-        .map_err(|problem| vec![problem])?;
+    let module = optimise_derivatives(&gathered, machine, options.level)?;
     clock.lap("optimise");
     add_code(&mut made.reports, module, machine, options);
-    let object = emit(module, machine).map_err(|problem| vec![problem])?;
+    let object = emit(module, machine)?;
     clock.lap("generate code");
     Ok(Output {
         rewritten: gathered.rewritten.into_iter().collect(),
@@ -156,20 +155,18 @@ fn prepare_module<'c>(
         }
     }
     for front_end in &front_ends {
-        front_end
-            .adapt_registrations(context, module, &mut gathered.registrations)
-            .map_err(|problem| vec![problem])?;
+        front_end.adapt_registrations(context, module, &mut gathered.registrations)?;
         front_end.adapt_module(context, gathered, options)?;
     }
     copy_from_outside(context, module);
     translate_assembly(context, module);
     spell_out_instructions(context, module);
     wrap_library_addresses(context, module);
-    let machine = target_machine(&module.triple(), options).map_err(|problem| vec![problem])?;
+    let machine = target_machine(&module.triple(), options)?;
     let perturbation = &options.perturbation;
     program.progress("optimises the functions to differentiate");
     choose_inlining(context, module, &gathered.requests, perturbation.inline);
-    prepare(module, &machine, perturbation).map_err(|problem| vec![problem])?;
+    prepare(module, &machine, perturbation)?;
     let mut refused: Vec<Diagnostic> = front_ends
         .iter()
         .flat_map(|front_end| front_end.check_module(context, module))
@@ -242,12 +239,12 @@ impl Attempt<'_> {
             }
             let module = gathered.module;
             for front_end in gathered.front_ends() {
-                front_end
-                    .adapt_registrations(context, module, &mut gathered.registrations)
-                    .map_err(|problem| vec![problem])?;
+                let adapted =
+                    front_end.adapt_registrations(context, module, &mut gathered.registrations);
+                adapted.map_err(Vec::from)?;
             }
             choose_inlining(context, module, &gathered.requests, perturbation.inline);
-            prepare(module, self.machine, perturbation).map_err(|problem| vec![problem])?;
+            prepare(module, self.machine, perturbation).map_err(Vec::from)?;
         }
         Ok(choices)
     }
@@ -398,13 +395,14 @@ fn bring_in<'c>(
         }
     }
     for registration in &gathered.registrations {
-        register(&mut loops, registration, inactive_writes).map_err(|problem| vec![problem])?;
+        register(&mut loops, registration, inactive_writes)?;
     }
-    let reasons = imported
-        .opaque
-        .into_iter()
-        .map(|(function, error)| (loops.functions[function].name.clone(), error))
-        .collect();
+    let name_of = |function| loops.functions[function].name.clone();
+    let (bodies, moved) = (imported.opaque.into_iter(), imported.moved.into_iter());
+    let reasons = Reasons {
+        bodies: bodies.map(|(id, error)| (name_of(id), error)).collect(),
+        instructions: moved.map(|(id, why)| (name_of(id), why)).collect(),
+    };
     Ok((loops, reasons))
 }
 

@@ -7,15 +7,21 @@ use crate::locals::own_name;
 use crate::report::{Diagnostic, Frame, Location};
 use crate::requests::FoundRequest;
 use ferrozyme_diff as diff;
-use ferrozyme_import::{ImportError, MovedOut};
+use ferrozyme_import::ImportError;
 use ferrozyme_ir::{self as ir, Module, Opcode};
 use ferrozyme_library::demangle;
 use ferrozyme_llvm::{Context, SourcePlace, Value};
 use ferrozyme_refusal::{Argument, RUST, Refusal, Words};
 use std::collections::{HashMap, HashSet};
 
-/// Why functions with a body are only declared in the Loop IR, by name.
-pub(crate) type Reasons = HashMap<String, ImportError>;
+/// Why functions that are only declared in the Loop IR have no derivative, by name.
+#[derive(Default)]
+pub(crate) struct Reasons {
+    /// Those with a body that could not be imported.
+    pub(crate) bodies: HashMap<String, ImportError>,
+    /// Those that were made for instructions which the Loop IR has no word for.
+    pub(crate) instructions: HashMap<String, Refusal>,
+}
 
 /// What is said of an error of the differentiator.
 pub(crate) fn describe_refusal(
@@ -26,12 +32,12 @@ pub(crate) fn describe_refusal(
 ) -> Diagnostic {
     let speaker = Speaker { request };
     // Of a function that was called, the importer may know why it has no derivative.
-    let reason = error.callee().and_then(|callee| reasons.get(callee));
+    let reason = error.callee().and_then(|callee| reasons.bodies.get(callee));
     let mut places = reason.map_or_else(Vec::new, |reason| locations(&reason.places));
     places.extend(places_of(module, error.place()));
     let refusal = match reason {
         Some(reason) => of_import(reason),
-        None => speaker.refine(module, error, &places),
+        None => speaker.refine(module, reasons, error, &places),
     };
     let mut chain: Vec<Frame> = Vec::new();
     for caller in &error.chain {
@@ -169,13 +175,21 @@ impl Speaker<'_> {
     }
 
     /// A refusal in terms of the program: what the differentiator sees is what optimised code is made of.
-    fn refine(&self, module: &Module, error: &diff::Error, places: &[Location]) -> Refusal {
+    fn refine(
+        &self,
+        module: &Module,
+        reasons: &Reasons,
+        error: &diff::Error,
+        places: &[Location],
+    ) -> Refusal {
         let function = || error.function.clone();
         if places.iter().any(|place| is_of_threads(&place.file)) {
             return Refusal::Thread;
         }
-        match (error.callee().and_then(MovedOut::of_name), &error.refusal) {
-            (Some(kind), _) => kind.refusal(),
+        let callee = error.callee();
+        let moved = callee.and_then(|callee| reasons.instructions.get(callee));
+        match (moved, &error.refusal) {
+            (Some(refusal), _) => refusal.clone(),
             (None, Refusal::ConstantArgument { argument }) => {
                 match self.argument(error, argument) {
                     Some(_) if is_of_library(self.request) => Refusal::CapturedMemory,

@@ -83,6 +83,12 @@ impl Diagnostic {
     }
 }
 
+impl From<Diagnostic> for Vec<Diagnostic> {
+    fn from(problem: Diagnostic) -> Vec<Diagnostic> {
+        vec![problem]
+    }
+}
+
 /// How bad it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Severity {

@@ -50,7 +50,6 @@ mod structure;
 mod vector;
 
 pub use error::ImportError;
-pub use opaque::MovedOut;
 
 use ferrozyme_convention::signature::leaves;
 use ferrozyme_ir as ir;
@@ -76,6 +75,8 @@ pub struct Imported {
     pub module: ir::Module,
     /// Functions that have a body in LLVM but could not be imported, and why.
     pub opaque: FxHashMap<FunctionId, ImportError>,
+    /// Functions that were made for instructions which the Loop IR has no word for, and why these have no derivative.
+    pub moved: FxHashMap<FunctionId, Refusal>,
 }
 
 /// Imports functions and what they need.
@@ -98,6 +99,7 @@ pub fn import<'c>(
         globals: FxHashMap::default(),
         queue: VecDeque::new(),
         opaque: FxHashMap::default(),
+        moved: FxHashMap::default(),
         locations: Locations::default(),
         brought: FxHashMap::default(),
     };
@@ -131,9 +133,14 @@ pub fn import<'c>(
             }
         }
     }
+    let moved = importer.moved.into_iter();
+    let functions = &importer.functions;
     Ok(Imported {
         module: importer.module,
         opaque: importer.opaque,
+        moved: moved
+            .filter_map(|(function, moved)| Some((*functions.get(&function)?, moved.refusal)))
+            .collect(),
     })
 }
 
@@ -149,6 +156,8 @@ struct Importer<'c, 'o> {
     /// Functions whose bodies are still to be imported.
     queue: VecDeque<(Value<'c>, FunctionId)>,
     opaque: FxHashMap<FunctionId, ImportError>,
+    /// Functions that were made for instructions which the Loop IR has no word for.
+    moved: FxHashMap<Value<'c>, opaque::MovedOut>,
     locations: Locations<'c>,
     /// Functions that came along as Loop IR, by name.
     brought: FxHashMap<String, FunctionId>,
@@ -186,10 +195,11 @@ impl<'c> Importer<'c, '_> {
             None if self.has_imported_body(function) => self.enqueue(function, id),
             None => {
                 let name = &self.module.functions[id].name;
-                let inactive = (self.options.is_inactive)(name) || opaque::is_inactive(function);
+                let inactive = (self.options.is_inactive)(name) || self.is_inactive(function);
+                let writes_constants = inactive && self.writes_constants(function);
                 let facts = &mut self.module.functions[id].facts;
                 facts.inactive |= inactive;
-                facts.writes_constants |= inactive && opaque::writes_constants(function);
+                facts.writes_constants |= writes_constants;
                 if !inactive {
                     self.add_library_rule(id);
                 }
@@ -201,7 +211,7 @@ impl<'c> Importer<'c, '_> {
     /// Whether the body of a function is to be imported.
     fn has_imported_body(&self, function: Value<'c>) -> bool {
         !function.is_declaration()
-            && !opaque::is_moved_out(function)
+            && !self.is_moved_out(function)
             && !(self.options.is_opaque)(function)
     }
 

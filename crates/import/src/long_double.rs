@@ -10,7 +10,6 @@
 //! outlined, and cannot be imported.
 
 use super::Importer;
-use super::opaque::MovedOut;
 use ferrozyme_ir::{Form, MathFunction};
 use ferrozyme_llvm::{Opcode, Type, TypeKind, Value};
 use std::collections::HashMap;
@@ -20,7 +19,7 @@ const LIMIT: usize = 64;
 
 impl<'c> Importer<'c, '_> {
     /// Moves calculations whose result is not a `long double`.
-    pub(super) fn move_out_long_doubles(&self, function: Value<'c>) {
+    pub(super) fn move_out_long_doubles(&mut self, function: Value<'c>) {
         let ends: Vec<Value<'c>> = function
             .instructions()
             .filter(|&instruction| ends_calculation(instruction))
@@ -33,7 +32,7 @@ impl<'c> Importer<'c, '_> {
         }
     }
 
-    fn move_calculation(&self, function: Value<'c>, end: Value<'c>, steps: &[Value<'c>]) {
+    fn move_calculation(&mut self, function: Value<'c>, end: Value<'c>, steps: &[Value<'c>]) {
         let is_given = |operand: &Value<'c>| {
             !operand.is_constant() && !operand.is_global() && !steps.contains(operand)
         };
@@ -46,7 +45,7 @@ impl<'c> Importer<'c, '_> {
         let types: Vec<Type<'c>> = taken.iter().map(|value| value.ty()).collect();
         let ty = end.ty().function(&types, false);
         let inactive = !types.iter().any(|ty| ty.is_float());
-        let moved = self.add_calculation(function, MovedOut::LongDouble, ty, inactive);
+        let moved = self.add_calculation(function, ty, inactive);
         let builder = self.context.builder();
         builder.at_end(self.context.append_block(moved, "entry"));
         let mut copies: HashMap<Value<'c>, Value<'c>> =

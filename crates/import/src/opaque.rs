@@ -13,48 +13,48 @@ use ferrozyme_llvm::{Linkage, Opcode, Ordering, Place, Type, TypeKind, Value, Va
 use ferrozyme_refusal::Refusal;
 use rustc_hash::FxHashSet;
 
-/// The attribute of such a function through which nothing goes that carries a derivative.
-const INACTIVE: &str = "ferrozyme-inactive";
-/// The attribute of an inactive function that may write numbers to memory behind its arguments.
-const WRITES_CONSTANTS: &str = "ferrozyme-writes-constants";
-/// The attribute of such a function that touches memory through its arguments only.
-const ARGUMENTS_ONLY: &str = "ferrozyme-memory-args";
-
-/// The attribute of all such functions.
-const MADE_HERE: &str = "ferrozyme-opaque";
-
-/// Whether nothing that goes through a function without a body carries a derivative.
-pub(super) fn is_inactive(function: Value<'_>) -> bool {
-    let name = function.name();
-    // A program may have a function of the same name that computes something: its type tells.
-    let is_of_library =
-        || !function.value_type().result().is_float() || is(&name, &Known::GivesFloat);
-    function.text_attribute(Place::Function, INACTIVE).is_some()
-        || is(&name, &Known::Inactive) && is_of_library()
-        || is_input(&name)
-}
-
-/// Whether a function that is inactive may write numbers that are computed with afterwards.
-pub(super) fn writes_constants(function: Value<'_>) -> bool {
-    let marked = function.text_attribute(Place::Function, WRITES_CONSTANTS);
-    marked.is_some() || is_input(&function.name())
+/// An instruction that moved into a function of its own.
+pub(super) struct MovedOut {
+    /// Why it has no derivative.
+    pub(super) refusal: Refusal,
+    /// Whether nothing that goes through it carries a derivative.
+    inactive: bool,
+    /// Whether it may write numbers to memory behind its arguments although it is inactive.
+    writes_constants: bool,
+    /// Whether it touches memory through its arguments only.
+    arguments_only: bool,
 }
 
 fn is_input(name: &str) -> bool {
     find(name, |known| matches!(known, Known::Input(_)).then_some(())).is_some()
 }
 
-/// Whether a function was made here.
-pub(super) fn is_moved_out(function: Value<'_>) -> bool {
-    let made_here = function
-        .text_attribute(Place::Function, MADE_HERE)
-        .is_some();
-    made_here || ferrozyme_convention::cleanup::is_cleanup(function)
-}
-
 impl<'c> Importer<'c, '_> {
+    /// Whether nothing that goes through a function without a body carries a derivative.
+    pub(super) fn is_inactive(&self, function: Value<'c>) -> bool {
+        let name = function.name();
+        // A program may have a function of the same name that computes something: its type tells.
+        let is_of_library =
+            || !function.value_type().result().is_float() || is(&name, &Known::GivesFloat);
+        let moved = self.moved.get(&function);
+        moved.is_some_and(|moved| moved.inactive)
+            || is(&name, &Known::Inactive) && is_of_library()
+            || is_input(&name)
+    }
+
+    /// Whether a function that is inactive may write numbers that are computed with afterwards.
+    pub(super) fn writes_constants(&self, function: Value<'c>) -> bool {
+        let moved = self.moved.get(&function);
+        moved.is_some_and(|moved| moved.writes_constants) || is_input(&function.name())
+    }
+
+    /// Whether a function was made here.
+    pub(super) fn is_moved_out(&self, function: Value<'c>) -> bool {
+        self.moved.contains_key(&function) || ferrozyme_convention::cleanup::is_cleanup(function)
+    }
+
     /// Moves what the Loop IR cannot say out of a function.
-    pub(super) fn move_out_opaque(&self, function: Value<'c>) {
+    pub(super) fn move_out_opaque(&mut self, function: Value<'c>) {
         let found: Vec<Value<'c>> = function
             .instructions()
             .filter(|&instruction| is_inexpressible(instruction))
@@ -70,7 +70,7 @@ impl<'c> Importer<'c, '_> {
     }
 
     /// Replaces an instruction by a call of a new function that consists of it.
-    fn move_out(&self, function: Value<'c>, instruction: Value<'c>) {
+    fn move_out(&mut self, function: Value<'c>, instruction: Value<'c>) {
         let operands = instruction.operands();
         let is_local = |value: &Value<'c>| {
             matches!(value.kind(), ValueKind::Instruction | ValueKind::Argument)
@@ -81,22 +81,23 @@ impl<'c> Importer<'c, '_> {
         let taken: Vec<Value<'c>> = operands.iter().copied().filter(is_taken).collect();
         let types: Vec<Type<'c>> = taken.iter().map(|value| value.ty()).collect();
         let ty = instruction.ty().function(&types, false);
-        let moved = self.add_moved_function(function, kind_of(instruction), ty);
-        let mark = |key: &str| {
-            moved.add_attribute(Place::Function, self.context.text_attribute(key, ""));
+        let (kind, refusal) = kind_of(instruction);
+        let mut facts = MovedOut {
+            refusal,
+            inactive: self.calls_inactive(instruction),
+            writes_constants: false,
+            arguments_only: is_access(instruction),
         };
-        if self.calls_inactive(instruction) {
-            mark(INACTIVE);
-            if instruction.called_function().is_some_and(writes_constants) {
-                mark(WRITES_CONSTANTS);
-            }
-        } else if !carries_derivatives(instruction) && !runs_user_code(instruction) {
-            mark(INACTIVE);
+        if facts.inactive {
+            let called = instruction.called_function();
+            facts.writes_constants = called.is_some_and(|called| self.writes_constants(called));
+        } else if !self.carries_derivatives(instruction) && !runs_user_code(instruction) {
+            facts.inactive = true;
             let reaches_memory = taken.iter().any(|value| value.ty().is_pointer());
-            if reaches_memory && !is_access(instruction) && !does_nothing(instruction) {
-                mark(WRITES_CONSTANTS);
-            }
+            facts.writes_constants =
+                reaches_memory && !is_access(instruction) && !does_nothing(instruction);
         }
+        let moved = self.add_moved_function(function, kind, ty, facts);
         if instruction.is(Opcode::Call) {
             let arguments = instruction.arguments();
             for (place, value) in (0..).zip(&taken) {
@@ -111,10 +112,6 @@ impl<'c> Importer<'c, '_> {
         }
         if is_access(instruction) {
             moved.add_attribute(Place::Function, self.context.attribute("nounwind", 0));
-            moved.add_attribute(
-                Place::Function,
-                self.context.text_attribute(ARGUMENTS_ONLY, ""),
-            );
             if let Some(position) = taken.iter().position(|value| Some(*value) == address)
                 && taken
                     .iter()
@@ -157,30 +154,38 @@ impl<'c> Importer<'c, '_> {
     }
 
     /// Declares a function for what moves out of another.
-    fn add_moved_function(&self, function: Value<'c>, kind: MovedOut, ty: Type<'c>) -> Value<'c> {
-        let name = format!("{}.{}", function.name(), kind.suffix());
+    fn add_moved_function(
+        &mut self,
+        function: Value<'c>,
+        kind: &str,
+        ty: Type<'c>,
+        facts: MovedOut,
+    ) -> Value<'c> {
+        let name = format!("{}.moved_{kind}", function.name());
         let moved = self.llvm.add_function(&name, ty);
         moved.set_linkage(Linkage::Internal);
         moved.add_attribute(Place::Function, self.context.attribute("noinline", 0));
-        moved.add_attribute(Place::Function, self.context.text_attribute(MADE_HERE, ""));
         moved.adopt_processor(self.context, function);
+        self.moved.insert(moved, facts);
         moved
     }
 
-    /// The same for a calculation, which may or may not be one with derivatives.
+    /// The same for a calculation in `long double`, which may or may not be one with derivatives.
     pub(super) fn add_calculation(
-        &self,
+        &mut self,
         function: Value<'c>,
-        kind: MovedOut,
         ty: Type<'c>,
         inactive: bool,
     ) -> Value<'c> {
-        let moved = self.add_moved_function(function, kind, ty);
+        let facts = MovedOut {
+            refusal: Refusal::LongDouble,
+            inactive,
+            writes_constants: false,
+            arguments_only: false,
+        };
+        let moved = self.add_moved_function(function, "long_double", ty, facts);
         for fact in ["memory", "nounwind", "willreturn"] {
             moved.add_attribute(Place::Function, self.context.attribute(fact, 0));
-        }
-        if inactive {
-            moved.add_attribute(Place::Function, self.context.text_attribute(INACTIVE, ""));
         }
         moved
     }
@@ -195,10 +200,10 @@ impl<'c> Importer<'c, '_> {
 
     /// Whether a function computes nothing with a derivative: it is known not to, or hands what it is given to such functions, and writes to its own variables only.
     fn only_shows(&self, function: Value<'c>, depth: usize) -> bool {
-        if writes_constants(function) {
+        if self.writes_constants(function) {
             return false;
         }
-        if is_inactive(function) || (self.options.is_inactive)(&function.name()) {
+        if self.is_inactive(function) || (self.options.is_inactive)(&function.name()) {
             return true;
         }
         let result = function.value_type().result();
@@ -227,83 +232,105 @@ impl<'c> Importer<'c, '_> {
 
     /// What the Loop IR is told of the memory that a function of this kind touches.
     pub(super) fn opaque_memory(&self, function: Value<'c>) -> Option<MemoryEffect> {
-        function
-            .text_attribute(Place::Function, ARGUMENTS_ONLY)
-            .map(|_| MemoryEffect::Args)
+        let moved = self.moved.get(&function)?;
+        moved.arguments_only.then_some(MemoryEffect::Args)
     }
-}
 
-/// What kind of instruction was moved into a function of its own, which tells by its name.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum MovedOut {
-    /// An atomic access or a fence.
-    Atomic,
-    /// A volatile access.
-    Volatile,
-    /// Inline assembly.
-    Assembly,
-    /// A call with variable arguments.
-    Variadic,
-    /// An instruction of the machine, by an intrinsic.
-    Machine,
-    /// A calculation in `long double`.
-    LongDouble,
-}
+    fn use_of(&self, value: Value<'c>, user: Value<'c>) -> Use {
+        match user.opcode() {
+            Some(Opcode::ICmp | Opcode::Br | Opcode::Switch) => Use::Harmless,
+            // As a number it has no derivative.
+            Some(Opcode::SIToFP | Opcode::UIToFP) => Use::Harmless,
+            Some(opcode) if is_integer_step(opcode) => Use::Same,
+            Some(Opcode::AtomicRMW | Opcode::AtomicCmpXchg) => Use::Harmless,
+            Some(Opcode::GetElementPtr) if user.operand(0) != value => Use::Harmless,
+            Some(Opcode::Store) if user.ordering() != Ordering::NotAtomic => Use::Harmless,
+            Some(Opcode::Call | Opcode::Invoke) if self.is_moved_out(user.called()) => {
+                Use::Harmless
+            }
+            Some(Opcode::BitCast | Opcode::IntToPtr) => Use::Unknown,
+            _ if wide(value) => Use::Unknown,
+            _ => Use::Harmless,
+        }
+    }
 
-impl MovedOut {
-    const ALL: [MovedOut; 6] = [
-        MovedOut::Atomic,
-        MovedOut::Volatile,
-        MovedOut::Assembly,
-        MovedOut::Variadic,
-        MovedOut::Machine,
-        MovedOut::LongDouble,
-    ];
-
-    /// What stands in the function of this name, if it was made for an instruction that the Loop IR has no word for.
-    pub fn of_name(name: &str) -> Option<MovedOut> {
-        // LLVM puts a number behind names that were there already.
-        let name = name.trim_end_matches(|c: char| c.is_ascii_digit());
-        let name = name.strip_suffix('.').unwrap_or(name);
-        MovedOut::ALL
+    /// Whether something that a derivative follows may go in or out: floats, also as integers with their bits, and pointers other than
+    /// the address that is accessed, since they may lead to floats. What only counts or compares does not.
+    fn carries_derivatives(&self, instruction: Value<'c>) -> bool {
+        let followed = |of: Type<'_>| {
+            let is = |of: Type<'_>| of.is_float() || of.is_pointer();
+            match of.kind() {
+                TypeKind::Struct => of.fields().iter().any(|field| is(*field)),
+                TypeKind::Vector | TypeKind::Array => is(of.element()),
+                _ => is(of),
+            }
+        };
+        let mut operands = instruction.operands();
+        match address_of(instruction) {
+            Some(address) => operands.retain(|operand| *operand != address),
+            // Nobody but memory accesses is known to keep what a pointer leads to as it is; but most of them only look.
+            None => operands.retain(|operand| !operand.ty().is_pointer()),
+        }
+        if is_only_compared(instruction) {
+            return false;
+        }
+        if followed(instruction.ty()) || operands.iter().any(|operand| followed(operand.ty())) {
+            return true;
+        }
+        // Back to where operands come from, and on to where the result goes: only what is understood all the way may be left alone.
+        let mut seen = FxHashSet::default();
+        let mut work: Vec<(Value<'c>, bool)> = operands
             .into_iter()
-            .find(|kind| name.ends_with(&format!(".{}", kind.suffix())))
-    }
-
-    /// Why it has no derivative.
-    pub fn refusal(self) -> Refusal {
-        match self {
-            MovedOut::Atomic => Refusal::Atomic,
-            MovedOut::Volatile => Refusal::Volatile,
-            MovedOut::Assembly => Refusal::Assembly,
-            MovedOut::Variadic => Refusal::Variadic,
-            MovedOut::Machine => Refusal::MachineInstruction,
-            MovedOut::LongDouble => Refusal::LongDouble,
+            .map(|operand| (operand, false))
+            .collect();
+        work.push((instruction, true));
+        while let Some((value, forward)) = work.pop() {
+            if !seen.insert((value, forward)) {
+                continue;
+            }
+            if forward {
+                for user in value.users() {
+                    match self.use_of(value, user) {
+                        Use::Harmless => {}
+                        Use::Same => work.push((user, true)),
+                        Use::Unknown => return true,
+                    }
+                }
+            } else if !value.is_constant() {
+                match value.opcode() {
+                    Some(opcode) if is_integer_step(opcode) => {
+                        work.extend(value.operands().into_iter().map(|operand| (operand, false)));
+                    }
+                    // What another access of this kind gave was looked at there.
+                    Some(Opcode::AtomicRMW | Opcode::AtomicCmpXchg) => {}
+                    Some(Opcode::ICmp | Opcode::FCmp) => {}
+                    Some(Opcode::Load) if value.ordering() != Ordering::NotAtomic => {}
+                    Some(Opcode::Call) if self.is_moved_out(value.called()) => {}
+                    Some(Opcode::BitCast | Opcode::PtrToInt) => return true,
+                    _ if wide(value) => return true,
+                    _ => {}
+                }
+            }
         }
-    }
-
-    fn suffix(self) -> &'static str {
-        match self {
-            MovedOut::Atomic => "moved_atomic",
-            MovedOut::Volatile => "moved_volatile",
-            MovedOut::Assembly => "moved_assembly",
-            MovedOut::Variadic => "moved_variadic",
-            MovedOut::Machine => "moved_machine",
-            MovedOut::LongDouble => "moved_long_double",
-        }
+        false
     }
 }
 
-fn kind_of(instruction: Value<'_>) -> MovedOut {
+/// What kind of instruction this is, for the name of the function that it moves into, and why it has no derivative.
+fn kind_of(instruction: Value<'_>) -> (&'static str, Refusal) {
     match instruction.opcode() {
-        Some(Opcode::VAArg) => MovedOut::Variadic,
+        Some(Opcode::VAArg) => ("variadic", Refusal::Variadic),
         Some(Opcode::Load | Opcode::Store) if instruction.ordering() == Ordering::NotAtomic => {
-            MovedOut::Volatile
+            ("volatile", Refusal::Volatile)
         }
-        Some(Opcode::Call) if instruction.called().is_inline_assembly() => MovedOut::Assembly,
-        Some(Opcode::Call) if instruction.called_type().is_variadic() => MovedOut::Variadic,
-        Some(Opcode::Call) => MovedOut::Machine,
-        _ => MovedOut::Atomic,
+        Some(Opcode::Call) if instruction.called().is_inline_assembly() => {
+            ("assembly", Refusal::Assembly)
+        }
+        Some(Opcode::Call) if instruction.called_type().is_variadic() => {
+            ("variadic", Refusal::Variadic)
+        }
+        Some(Opcode::Call) => ("machine", Refusal::MachineInstruction),
+        _ => ("atomic", Refusal::Atomic),
     }
 }
 
@@ -412,22 +439,6 @@ enum Use {
     Unknown,
 }
 
-fn use_of(value: Value<'_>, user: Value<'_>) -> Use {
-    match user.opcode() {
-        Some(Opcode::ICmp | Opcode::Br | Opcode::Switch) => Use::Harmless,
-        // As a number it has no derivative.
-        Some(Opcode::SIToFP | Opcode::UIToFP) => Use::Harmless,
-        Some(opcode) if is_integer_step(opcode) => Use::Same,
-        Some(Opcode::AtomicRMW | Opcode::AtomicCmpXchg) => Use::Harmless,
-        Some(Opcode::GetElementPtr) if user.operand(0) != value => Use::Harmless,
-        Some(Opcode::Store) if user.ordering() != Ordering::NotAtomic => Use::Harmless,
-        Some(Opcode::Call | Opcode::Invoke) if is_moved_out(user.called()) => Use::Harmless,
-        Some(Opcode::BitCast | Opcode::IntToPtr) => Use::Unknown,
-        _ if wide(value) => Use::Unknown,
-        _ => Use::Harmless,
-    }
-}
-
 /// Integer arithmetic, and what hands integers on.
 fn is_integer_step(opcode: Opcode) -> bool {
     matches!(
@@ -470,65 +481,4 @@ fn wide(value: Value<'_>) -> bool {
         _ => None,
     };
     function.is_none_or(uses_short_floats)
-}
-
-/// Whether something that a derivative follows may go in or out: floats, also as integers with their bits, and pointers other than
-/// the address that is accessed, since they may lead to floats. What only counts or compares does not.
-fn carries_derivatives(instruction: Value<'_>) -> bool {
-    let followed = |of: Type<'_>| {
-        let is = |of: Type<'_>| of.is_float() || of.is_pointer();
-        match of.kind() {
-            TypeKind::Struct => of.fields().iter().any(|field| is(*field)),
-            TypeKind::Vector | TypeKind::Array => is(of.element()),
-            _ => is(of),
-        }
-    };
-    let mut operands = instruction.operands();
-    match address_of(instruction) {
-        Some(address) => operands.retain(|operand| *operand != address),
-        // Nobody but memory accesses is known to keep what a pointer leads to as it is; but most of them only look.
-        None => operands.retain(|operand| !operand.ty().is_pointer()),
-    }
-    if is_only_compared(instruction) {
-        return false;
-    }
-    if followed(instruction.ty()) || operands.iter().any(|operand| followed(operand.ty())) {
-        return true;
-    }
-    // Back to where operands come from, and on to where the result goes: only what is understood all the way may be left alone.
-    let mut seen = FxHashSet::default();
-    let mut work: Vec<(Value<'_>, bool)> = operands
-        .into_iter()
-        .map(|operand| (operand, false))
-        .collect();
-    work.push((instruction, true));
-    while let Some((value, forward)) = work.pop() {
-        if !seen.insert((value, forward)) {
-            continue;
-        }
-        if forward {
-            for user in value.users() {
-                match use_of(value, user) {
-                    Use::Harmless => {}
-                    Use::Same => work.push((user, true)),
-                    Use::Unknown => return true,
-                }
-            }
-        } else if !value.is_constant() {
-            match value.opcode() {
-                Some(opcode) if is_integer_step(opcode) => {
-                    work.extend(value.operands().into_iter().map(|operand| (operand, false)));
-                }
-                // What another access of this kind gave was looked at there.
-                Some(Opcode::AtomicRMW | Opcode::AtomicCmpXchg) => {}
-                Some(Opcode::ICmp | Opcode::FCmp) => {}
-                Some(Opcode::Load) if value.ordering() != Ordering::NotAtomic => {}
-                Some(Opcode::Call) if is_moved_out(value.called()) => {}
-                Some(Opcode::BitCast | Opcode::PtrToInt) => return true,
-                _ if wide(value) => return true,
-                _ => {}
-            }
-        }
-    }
-    false
 }

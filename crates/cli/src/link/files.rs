@@ -3,13 +3,9 @@
 use super::archive::{self, Member};
 use super::bitcode::is_bitcode;
 use super::line::LinkLine;
+use ferrozyme_driver::REQUEST;
 use memchr::memmem;
 use std::path::{Path, PathBuf};
-
-/// What names a request in a module: the function that every derivative calls, or a name that begins with it.
-pub const REQUEST: &str = "__ferrozyme_request";
-/// What names the registrations of rules and inactive functions.
-pub const REGISTRATIONS: [&str; 2] = ["__FERROZYME_RULE", "__FERROZYME_INACTIVE"];
 
 /// A file on the link line.
 #[derive(Clone, Debug)]

@@ -5,9 +5,9 @@
 
 use super::archive;
 use super::bitcode::{self, is_bitcode};
-use super::files::{File, Kind, REGISTRATIONS, REQUEST, is_native_object};
+use super::files::{File, Kind, is_native_object};
 use crate::messages;
-use ferrozyme_driver::{Diagnostic, Input, Inputs, Origin};
+use ferrozyme_driver::{Diagnostic, Input, Inputs, Origin, REGISTRATIONS, REQUEST};
 use memchr::memmem;
 use object::{Object, ObjectSection, ObjectSymbol};
 use std::borrow::Cow;

@@ -25,10 +25,10 @@ use crate::records::{self, Record};
 use crate::render;
 use cache::{Entry, Recorded};
 use ferrozyme_driver::{
-    Diagnostic, Inputs, Level, Options, Output, Perturbation, Report, Severity, Timing,
+    Diagnostic, Inputs, Level, Options, Output, Perturbation, REQUEST, Report, Severity, Timing,
     differentiate,
 };
-use files::{File, Kind, REQUEST};
+use files::{File, Kind};
 use inputs::LinkInputs;
 use line::LinkLine;
 use memchr::memmem;

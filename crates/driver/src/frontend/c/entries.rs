@@ -47,7 +47,7 @@ const ENTRIES: &[(&str, Entry)] = &[
 ];
 
 /// What all names of the convention contain.
-const PREFIX: &str = "__enzyme_";
+pub(super) const PREFIX: &str = "__enzyme_";
 
 impl Entry {
     /// Whether it is (a part of) reverse mode.

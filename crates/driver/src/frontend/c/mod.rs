@@ -128,7 +128,51 @@ impl FrontEnd for C {
         module: Module<'c>,
         identity: &str,
     ) -> Result<Vec<FoundRequest>, Vec<Diagnostic>> {
-        replace_calls(context, module, identity)
+        resolve::resolve_functions(context, module);
+        let mut found: Vec<FoundRequest> = Vec::new();
+        let mut problems = entries::misuses(context, module);
+        let declared = globals::declared_shadows(module)?;
+        let shelf = contexts::Shelf::of(module);
+        let (calls, of_contexts): (Vec<_>, Vec<_>) = entries::entry_calls(module)
+            .into_iter()
+            .partition(|(entry, _)| entry.takes_function());
+        for (entry, call) in calls {
+            if entry == entries::Entry::Table {
+                problems.extend(
+                    thunk::replace_table(context, module, call)
+                        .err()
+                        .map(|one| *one),
+                );
+                continue;
+            }
+            if entry == entries::Entry::Batch {
+                problems.extend(
+                    batch::replace_batch(context, module, call)
+                        .err()
+                        .map(|one| *one),
+                );
+                continue;
+            }
+            match arguments::read_call(context, entry, call).and_then(|mut read| {
+                globals::pass_globals(context, module, &mut read, &declared, &shelf)?;
+                thunk::replace_call(context, module, identity, &read)
+            }) {
+                Ok(Some(request)) if found.iter().all(|other| other.symbol != request.symbol) => {
+                    found.push(request);
+                }
+                Ok(_) => {}
+                Err(problem) => problems.push(*problem),
+            }
+        }
+        // Derivatives ask how contexts are made.
+        for (entry, call) in of_contexts {
+            let replaced = contexts::replace_call(context, module, &shelf, entry, call);
+            problems.extend(replaced.err().map(|one| *one));
+        }
+        match problems.is_empty() {
+            true => Ok(found),
+            false => Err(problems),
+        }
     }
 
     fn read_registrations(
@@ -214,6 +258,7 @@ impl Interface for ValueRequest {
         }
     }
 
+    /// The function takes and gives what the derivative does.
     fn wrap(
         &self,
         module: &mut Loops,
@@ -222,7 +267,16 @@ impl Interface for ValueRequest {
         shadows: &[GlobalId],
         _shaped: &[bool],
     ) -> FunctionId {
-        forward_to(module, symbol, derivative, shadows)
+        let code = &module.functions[derivative];
+        let (params, results) = (code.params.clone(), code.results.clone());
+        let mut function = Function::define(symbol, params, results.clone());
+        let arguments = function.arguments().to_vec();
+        let mut build = ferrozyme_ir::Builder::at_body(&mut function);
+        reset_shadows(&mut build, module, shadows);
+        let call = build.call(derivative, &arguments, &results);
+        let values = build.function.ops[call].results.clone();
+        build.ret(&values);
+        define(module, function)
     }
 
     fn is_constant(&self, parameter: usize) -> bool {
@@ -244,76 +298,4 @@ impl Interface for ValueRequest {
         }
         text
     }
-}
-
-/// Replaces all calls of entry points in a module, and gives what they ask for. `unit` names the module among others.
-fn replace_calls<'c>(
-    context: &'c Context,
-    module: Module<'c>,
-    unit: &str,
-) -> Result<Vec<FoundRequest>, Vec<Diagnostic>> {
-    resolve::resolve_functions(context, module);
-    let mut found: Vec<FoundRequest> = Vec::new();
-    let mut problems = entries::misuses(context, module);
-    let declared = globals::declared_shadows(module)?;
-    let shelf = contexts::Shelf::of(module);
-    let (calls, of_contexts): (Vec<_>, Vec<_>) = entries::entry_calls(module)
-        .into_iter()
-        .partition(|(entry, _)| entry.takes_function());
-    for (entry, call) in calls {
-        if entry == entries::Entry::Table {
-            problems.extend(
-                thunk::replace_table(context, module, call)
-                    .err()
-                    .map(|one| *one),
-            );
-            continue;
-        }
-        if entry == entries::Entry::Batch {
-            problems.extend(
-                batch::replace_batch(context, module, call)
-                    .err()
-                    .map(|one| *one),
-            );
-            continue;
-        }
-        match arguments::read_call(context, entry, call).and_then(|mut read| {
-            globals::pass_globals(context, module, &mut read, &declared, &shelf)?;
-            thunk::replace_call(context, module, unit, &read)
-        }) {
-            Ok(Some(request)) if found.iter().all(|other| other.symbol != request.symbol) => {
-                found.push(request);
-            }
-            Ok(_) => {}
-            Err(problem) => problems.push(*problem),
-        }
-    }
-    // Derivatives ask how contexts are made.
-    for (entry, call) in of_contexts {
-        let replaced = contexts::replace_call(context, module, &shelf, entry, call);
-        problems.extend(replaced.err().map(|one| *one));
-    }
-    match problems.is_empty() {
-        true => Ok(found),
-        false => Err(problems),
-    }
-}
-
-/// Defines `name`, which takes and gives what the derivative does, after shadows of globals got what they start with.
-fn forward_to(
-    module: &mut Loops,
-    name: &str,
-    derivative: FunctionId,
-    shadows: &[GlobalId],
-) -> FunctionId {
-    let code = &module.functions[derivative];
-    let (params, results) = (code.params.clone(), code.results.clone());
-    let mut function = Function::define(name, params, results.clone());
-    let arguments = function.arguments().to_vec();
-    let mut build = ferrozyme_ir::Builder::at_body(&mut function);
-    reset_shadows(&mut build, module, shadows);
-    let call = build.call(derivative, &arguments, &results);
-    let values = build.function.ops[call].results.clone();
-    build.ret(&values);
-    define(module, function)
 }

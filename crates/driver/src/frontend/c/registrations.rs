@@ -11,14 +11,12 @@
 //!
 //! `__enzyme_nofree_f` has no effect: frees are deferred in any case.
 
+use super::entries::PREFIX;
 use crate::locals::promoted_name;
 use crate::registrations::{Convention, Registration, RegistrationKind, RuleFunction};
 use crate::trace::trace;
 use ferrozyme_llvm::{Linkage, Module, Value, ValueKind};
 use ferrozyme_refusal::Refusal;
-
-/// What all names of such globals contain.
-const PREFIX: &str = "__enzyme_";
 
 /// The registrations of a module, which is this input.
 pub(crate) fn read_enzyme_registrations(

@@ -35,7 +35,7 @@ const THUNK_NAME: &str = "__ferrozyme_request_in_place";
 /// What a linker shows that looks for a derivative and was not told where derivatives are made.
 const ADVICE: &str = ".link_with_ferrozyme_cc";
 
-/// Marks local functions that other modules must be able to name; the name of their module follows.
+/// Marks local functions that other modules must be able to name; the name of their module follows. It is in their names since units are compiled long before they are linked.
 pub(crate) const LOCAL_MARK: &str = ".ferrozyme.";
 
 /// Replaces a call, and gives what it asks for.

@@ -154,11 +154,10 @@ pub fn compile_unit(
     // A unit that is optimised later is optimised with its derivatives.
     let derivatives = match options.level {
         Level::O2 | Level::O3 if options.explain.is_none() => {
-            drop_the_rest(gathered.module).map(|()| gathered.module)
+            drop_the_rest(&gathered).map(|()| gathered.module)
         }
-        _ => optimise_derivatives(gathered.module, &machine, options.level),
-    }
-    .map_err(|problem| vec![problem])?;
+        _ => optimise_derivatives(&gathered, &machine, options.level),
+    }?;
     clock.lap("optimise");
     add_code(&mut reports, derivatives, &machine, options);
     module.link(derivatives).map_err(|error| {

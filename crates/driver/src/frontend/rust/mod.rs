@@ -22,6 +22,9 @@ mod rules;
 mod shapes;
 mod wrap;
 
+pub use registrations::REGISTRATIONS;
+pub use requests::REQUEST;
+
 use crate::frontend::{FrontEnd, Interface, Language};
 use crate::gather::Gathered;
 use crate::options::Options;
@@ -59,7 +62,7 @@ impl FrontEnd for Rust {
     }
 
     fn asks(&self, module: Module<'_>) -> bool {
-        module.function(requests::REQUEST_SYMBOL).is_some() || shapes::has_shape_requests(module)
+        module.function(REQUEST).is_some() || shapes::has_shape_requests(module)
     }
 
     fn replace_requests<'c>(

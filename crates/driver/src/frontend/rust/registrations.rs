@@ -7,8 +7,8 @@ use crate::registrations::{Convention, Registration, RegistrationKind, RuleFunct
 use ferrozyme_llvm::Module;
 use ferrozyme_refusal::Refusal;
 
-const RULE_NAME: &str = "__FERROZYME_RULE";
-const INACTIVE_NAME: &str = "__FERROZYME_INACTIVE";
+/// What the names of these constants contain, in Rust programs: those of rules, and those of inactive functions.
+pub const REGISTRATIONS: [&str; 2] = ["__FERROZYME_RULE", "__FERROZYME_INACTIVE"];
 
 /// The registrations of a module, which is this input.
 pub(crate) fn read_registrations(
@@ -20,8 +20,8 @@ pub(crate) fn read_registrations(
     let mut found = Vec::new();
     for global in module.globals() {
         let name = global.name();
-        let rule = name.contains(RULE_NAME);
-        if global.is_declaration() || !(rule || name.contains(INACTIVE_NAME)) {
+        let [rule, inactive] = REGISTRATIONS.map(|known| name.contains(known));
+        if global.is_declaration() || !(rule || inactive) {
             continue;
         }
         let unreadable = || Refusal::UnreadableRegistration { name: name.clone() };

@@ -16,15 +16,15 @@ use ferrozyme_refusal::{RUST, Refusal};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
-/// The foreign function that stands for derivatives in source programs.
-pub(crate) const REQUEST_SYMBOL: &str = "__ferrozyme_request";
+/// The foreign function that stands for derivatives in Rust programs. A module whose symbols begin with this name asks for something.
+pub const REQUEST: &str = "__ferrozyme_request";
 
 /// Replaces all requests of a module by calls of derivatives, and gives what they ask for.
 pub(crate) fn replace_requests<'c>(
     context: &'c Context,
     module: Module<'c>,
 ) -> Result<Vec<FoundRequest>, Vec<Diagnostic>> {
-    let Some(foreign) = module.function(REQUEST_SYMBOL) else {
+    let Some(foreign) = module.function(REQUEST) else {
         return Ok(Vec::new());
     };
     let constants = ModuleConstants::new(module);

@@ -15,7 +15,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 /// The foreign function that stands for descriptions. Its name begins with that of requests, so that modules that call it are rewritten.
 const SHAPE_SYMBOL: &str = "__ferrozyme_request_shape";
 
-/// What the symbols of descriptions start with.
+/// What the symbols of descriptions start with. They are told by their names in copies of the module, which are read from its new bitcode.
 const SHAPE_PREFIX: &str = "__ferrozyme_shape_";
 
 /// Whether a module asks about types.
