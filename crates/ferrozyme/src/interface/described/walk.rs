@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::ops::Range;
 
 /// A node of a description.
 #[derive(Clone, Copy)]
@@ -225,13 +226,18 @@ impl Node {
         self.node(6 + number).node(2).text()
     }
 
+    /// The bytes of an enum that tell its variant.
+    pub(super) fn tag(self) -> Range<usize> {
+        self.word(3)..self.word(3) + self.word(4)
+    }
+
     /// The bytes of an enum that its present variant does not use.
     pub(super) fn unused(self, place: *const u8) -> Vec<(usize, usize)> {
         let Some(number) = self.variant(place) else {
             return Vec::new();
         };
         let variant = self.node(6 + number);
-        let tag = (self.word(3), self.word(3) + self.word(4));
+        let tag = (self.tag().start, self.tag().end);
         let fields = (0..variant.word(4))
             .map(|index| (variant.word(5 + 2 * index), variant.word(6 + 2 * index)));
         let mut used: Vec<(usize, usize)> = fields.chain([tag]).collect();
