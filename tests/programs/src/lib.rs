@@ -15,12 +15,14 @@ mod compare;
 mod difference;
 mod field;
 mod scalar;
+mod stop;
 mod vector;
 
 pub use compare::{assert_all_close, assert_close, random_vector, within};
 pub use difference::{directional_derivative, gradient_by_differences};
 pub use field::Field;
 pub use scalar::Scalar;
+pub use stop::assert_stops;
 pub use vector::Mapping;
 
 /// How far a derivative may be from finite differences of fourth order, relative to its size.

@@ -1,4 +1,4 @@
-//! Small vectors that outgrow their place. With the crate's feature `union`, its floats and its pointer share their place, and in debug builds the program stops.
+//! Small vectors that outgrow their place. With the crate's feature `union`, its floats and its pointer share their place (without optimisation the program stops).
 
 use ferrozyme::{grad, jvp};
 use ferrozyme_programs::Field;

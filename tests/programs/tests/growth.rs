@@ -1,9 +1,8 @@
 //! Containers of the caller that are reallocated: the gradient of the old memory is the gradient of the caller's elements, and moves with them.
 
 use ferrozyme::{Differentiable, autodiff_reverse, shadow_of};
-use ferrozyme_programs::assert_close;
+use ferrozyme_programs::{assert_close, assert_stops};
 use std::collections::VecDeque;
-use std::process::Command;
 
 /// The derivative of a function of a few numbers in one of them, by differences.
 fn difference(f: impl Fn(&[f64]) -> f64, at: &[f64], index: usize) -> f64 {
@@ -341,27 +340,8 @@ fn pop(rows: &mut Vec<Vec<f64>>) -> f64 {
 }
 
 const LOST: &str = "Ferrozyme: memory of an argument was freed, and a gradient that is not zero would be lost with it [FZ0705]";
-const LOST_SEED: &str =
-    "Ferrozyme: memory of an argument was freed, and its shadow is not zero: a seed";
-const UNCLEAR: &str = "Ferrozyme: memory of an argument was freed that may hold a float";
-
-/// The program stops rather than lose a gradient: what does so runs in a process of its own, which is this test again.
-fn assert_stops(test: &str, message: &str, run: fn()) {
-    const INSIDE: &str = "FERROZYME_TEST_STOPS";
-    if std::env::var_os(INSIDE).is_some() {
-        run();
-        return;
-    }
-    let itself = std::env::current_exe().expect("the test has a path");
-    let output = Command::new(itself)
-        .args(["--exact", test, "--nocapture"])
-        .env(INSIDE, "1")
-        .output()
-        .expect("the test runs");
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success(), "{errors}");
-    assert!(errors.contains(message), "{errors}");
-}
+const LOST_SEED: &str = "Ferrozyme: memory of an argument was freed, and its shadow is not zero: a seed belongs to memory that exists when the function returns [FZ0706]";
+const UNCLEAR: &str = "Ferrozyme: memory of an argument was freed that may hold a float or, at other times, a pointer or integer, so a gradient may be lost [FZ0707]";
 
 #[test]
 fn replaced_memory_stops_the_program() {
