@@ -1185,6 +1185,10 @@ fn unsuitable_requests_are_refused() {
             width: u32::MAX,
             ..good.clone()
         },
+        Request {
+            discarded: vec![true],
+            ..good.clone()
+        },
         Request::usual(&module, nothing),
     ];
     let messages: Vec<String> = bad
@@ -1196,6 +1200,7 @@ fn unsuitable_requests_are_refused() {
         activity `active` cannot be used for argument of type i64 [FZ0104]
         width 0 is not supported in this mode, which takes 1 to 4096 [FZ0102]
         width 4294967295 is not supported in this mode, which takes 1 to 4096 [FZ0102]
+        argument 0 of type f64 is not a pointer, so it has no memory to discard [FZ0103]
         @nothing has no body to differentiate [FZ0107]"#]]
     .assert_eq(&messages.join("\n"));
 }

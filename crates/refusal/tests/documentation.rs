@@ -50,3 +50,46 @@ fn languages_quote_as_their_compilers_do() {
         }
     }
 }
+
+/// Refusals that no test shows yet. A new one comes with a test.
+const UNTESTED: &[&str] = &[
+    "FZ0109", "FZ0110", "FZ0202", "FZ0208", "FZ0304", "FZ0403", "FZ0405",
+];
+
+/// Each code stands in a test, or its section has an example, which the drivers' tests compile.
+#[test]
+fn each_refusal_has_a_test() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut tests = String::new();
+    for folder in ["filetests", "tests/c", "tests/programs/tests"] {
+        read_files(&root.join(folder), &mut tests);
+    }
+    for package in std::fs::read_dir(root.join("crates")).expect("the packages") {
+        let tests_of_package = package.expect("a package").path().join("tests");
+        if tests_of_package.is_dir() && !tests_of_package.ends_with("refusal/tests") {
+            read_files(&tests_of_package, &mut tests);
+        }
+    }
+    let text = std::fs::read_to_string(root.join("docs/refusals.md")).expect("the documentation");
+    for section in text.split("\n### ").skip(1) {
+        if section.contains("\n```") {
+            tests.push_str(section.lines().next().unwrap_or_default());
+            tests.push('\n');
+        }
+    }
+    let codes = ROWS.iter().map(|row| row.code.to_string());
+    let missing: Vec<String> = codes.filter(|code| !tests.contains(code)).collect();
+    assert_eq!(missing, UNTESTED);
+}
+
+/// Adds what the text files of a folder hold.
+fn read_files(folder: &Path, text: &mut String) {
+    for entry in std::fs::read_dir(folder).expect("the folder can be read") {
+        let path = entry.expect("its files can be listed").path();
+        if path.is_dir() {
+            read_files(&path, text);
+        } else if let Ok(contents) = std::fs::read_to_string(&path) {
+            text.push_str(&contents);
+        }
+    }
+}

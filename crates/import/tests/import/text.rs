@@ -120,3 +120,37 @@ fn cleanups_become_landing_pads_again() {
     assert_eq!(count("call void @drops.cleanup"), 2, "{text}");
     assert!(text.contains("personality ptr @personality"), "{text}");
 }
+
+/// What cannot be imported at all says so, with its code.
+#[test]
+fn roots_are_refused() {
+    let message = |text: &str, root: &str| {
+        let context = Context::new().expect("rustc brings its LLVM");
+        let module = context.parse_text("text", text).expect("LLVM reads it");
+        let options = ImportOptions {
+            is_opaque: &|_| false,
+            is_inactive: &|_| false,
+        };
+        let imported = import(&context, module, &[root], &options);
+        imported.expect_err("it is refused").to_string()
+    };
+    let missing = message("declare void @f()", "f");
+    assert!(missing.contains("[FZ0106]"), "{missing}");
+    // Each loop holds the next.
+    let depth = 2000;
+    let mut text = String::from("define void @f(i1 %c) {\nentry:\n  br label %head0\n");
+    for level in 0..depth {
+        text += &format!("head{level}:\n  br label %head{}\n", level + 1);
+    }
+    text += &format!("head{depth}:\n  br label %tail{}\n", depth - 1);
+    for level in (0..depth).rev() {
+        let next = match level {
+            0 => "end".to_owned(),
+            _ => format!("tail{}", level - 1),
+        };
+        text += &format!("tail{level}:\n  br i1 %c, label %head{level}, label %{next}\n");
+    }
+    text += "end:\n  ret void\n}\n";
+    let deep = message(&text, "f");
+    assert!(deep.contains("[FZ0515]"), "{deep}");
+}
