@@ -15,13 +15,13 @@
 //! A [`Mode`] says what is done with them: forward mode keeps the tangents of floats beside them, and in their shadows (`forward.rs`); reverse mode notes a step of the reverse sweep for each operation
 //! (`augment.rs`), during whose forward sweep floats of shadows are zero.
 //!
-//! Assumes: the module verifies. Regions that end in `trap` stay as they are: nobody sees a derivative from there.
+//! Assumes: the module verifies. Regions that end in `trap` stay as they are: no derivative leaves them.
 //!
-//! - `shadows/values.rs`: which values have companions, and how they come by them,
+//! - `shadows/values.rs`: which values have companions, and how these are computed,
 //! - `shadows/memory.rs`: loads, allocation, copies and fills as far as both modes do the same,
-//! - `shadows/constants.rs`: memory with derivatives, and memory of constant arguments, behind one pointer,
+//! - `shadows/constants.rs`: pointers that may lead to active memory or to memory of a constant argument,
 //! - `shadows/calls.rs`: what a call needs of the derivative of its callee,
-//! - `shadows/companions.rs`: who is whose companion.
+//! - `shadows/companions.rs`: the map from values to their companions.
 
 mod calls;
 mod companions;

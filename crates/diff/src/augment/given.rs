@@ -1,4 +1,4 @@
-//! Memory whose shadow comes from outside the derivative, and memory in which floats share their place with something else.
+//! Memory whose shadow the caller provides, and union words.
 
 use super::{Reversible, Task};
 use crate::activity::reachable_from;

@@ -1,6 +1,6 @@
-//! The forward sweep of reverse mode where memory is made and released.
+//! Allocations and frees in the forward sweep of reverse mode.
 //!
-//! What the reverse sweep still needs is released after it (see `deferral.rs`), and what memory of the caller's had in its shadow is not lost with it (see `given_memory.rs`).
+//! Memory that the reverse sweep still needs is freed after it (see `deferral.rs`), and the gradient of freed memory of the caller is not lost (see `given_memory.rs`).
 
 use super::{Lists, Reversible, list_of};
 use crate::deferral::{self, ListKey, Manner};

@@ -1,4 +1,4 @@
-//! Values that a loop carries and replaces now and then: a running maximum, the last element that fits.
+//! Carried values that a loop replaces conditionally: a running maximum, the last element that fits.
 //!
 //! ```text
 //! %r = for %i = 0 to %n step 1 with (%m: f64 = %m0) {      %r, %last = for %i = 0 to %n step 1 with (%m: f64 = %m0, %at: i64 = -1) {
@@ -8,8 +8,8 @@
 //! }                                                          yield %m1, %at1
 //! ```
 //!
-//! The adjoint of the result goes to what replaced the value last, and to nothing else. So the reverse sweep need not know of each
-//! iteration whether it replaced the value, only which one was the last: one number instead of one for each iteration.
+//! The adjoint of the result goes to the last replacement, and to nothing else. So the reverse sweep need not know for each
+//! iteration whether it replaced the value, only which iteration was the last: one saved integer instead of one per iteration.
 
 use super::Reversible;
 use crate::shadows::Sweep;

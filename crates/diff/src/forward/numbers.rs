@@ -1,4 +1,4 @@
-//! Words that a program calculates with have to be numbers, though at other times there are floats in their place: see `crate::unions`. The program stops where one is a float with a tangent.
+//! Checks that union words that are used in arithmetic are integers: see `crate::unions`. The program stops if one is a float with a tangent.
 //!
 //! A word is checked where it is calculated with. Of a part of one all of the word is looked at, where it is read: half of a tangent may be zero. Parts that are only moved are not checked, and
 //! move their part of the tangent along.

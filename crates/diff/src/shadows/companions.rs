@@ -1,4 +1,4 @@
-//! Who is whose companion: the tangents of a value, or the shadows of a pointer, one for each direction.
+//! The companions of values: the tangents of a float, or the shadow pointers of a pointer, one for each direction.
 
 use ferrozyme_ir::entity::SecondaryMap;
 use ferrozyme_ir::{Function, Value};

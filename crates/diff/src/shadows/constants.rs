@@ -1,7 +1,7 @@
-//! Memory with derivatives, and memory of constant arguments, behind one pointer.
+//! Pointers that may lead to active memory or to memory of a constant argument.
 //!
-//! Whoever chooses between an argument without a shadow and memory of his own reads through one pointer what carries derivatives in one case, and none in the other. The constant memory
-//! is then its own shadow, so that the addresses tell when the derivative runs: where both are the same, nothing is added, tangents are zero, and nothing with a derivative may be put there.
+//! A program may select between an argument without a shadow and active memory, and load through the selected pointer. The constant memory
+//! is then its own shadow, so that the derivative can compare addresses at run time: if they are equal, nothing is added, tangents are zero, and no active value may be stored there.
 //!
 //! ```text
 //! %a = load f64 %p align 8      forward:  %same = icmp eq ptr %p, %p'
@@ -9,11 +9,11 @@
 //!                               reverse:  add the adjoint of %a to what is at %to
 //! ```
 //!
-//! What pointers in constant memory lead to is constant, too.
+//! Memory behind pointers in constant memory is constant, too.
 //!
-//! Where floats share their place with pointers, nobody can tell in forward mode whether a word that comes from constant memory is a float, whose tangent is zero, or an address, which is its own shadow.
-//! It leaves a *mark* in the shadow, a zero with a sign: to who takes it for a float it is a tangent of zero, and who follows it as a pointer takes the pointer itself in its place.
-//! A null pointer, which is what memory without a shadow has, is no mark.
+//! In forward mode a union word from constant memory may be a float, whose tangent is zero, or an address, which is its own shadow.
+//! It leaves a *mark* in the shadow, a negative zero: as a float it is a tangent of zero, and code that follows it as a pointer takes the pointer itself in its place.
+//! A null pointer, which is the shadow of memory without one, is not a mark.
 //!
 //! ```text
 //! copy %to, %from, 16           %same = icmp eq ptr %from, %from'

@@ -1,4 +1,4 @@
-//! What both modes do alike where memory is made, read and written.
+//! Allocations, loads and stores, as far as both modes agree.
 
 use super::{Lanes, Mode, Sweep};
 use crate::activity::reachable_from;

@@ -1,4 +1,4 @@
-//! Which values have companions, and how they come by them.
+//! Which values have companions, and how these are computed.
 
 use super::{Lanes, Mode, Sweep};
 use crate::error::Error;
