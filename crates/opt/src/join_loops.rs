@@ -31,8 +31,8 @@ use crate::uses::Uses;
 use crate::whole_parts::{WholeParts, rest_of, with_constant};
 use crate::with_function::with_function;
 use ferrozyme_ir::{
-    Effect, Flags, Function, FunctionId, Module, Op, OpData, Opcode, Payload, Region, Type, Value,
-    returning_ops,
+    Cursor, Effect, Flags, Function, FunctionId, Module, Op, OpData, Opcode, Payload, Region, Type,
+    Value, returning_ops,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -95,7 +95,7 @@ impl Finder<'_> {
         if data.opcode != Opcode::Fadd {
             return None;
         }
-        let loops = [0, 1].map(|index| self.sum_loop(data.operands[index]));
+        let loops = data.both().map(|sum| self.sum_loop(sum));
         let [one, other] = [loops[0]?, loops[1]?];
         let structure = self.indices.structure();
         let region = structure.region_of(addition)?;
@@ -121,7 +121,7 @@ impl Finder<'_> {
 
     fn have_no_negative_lengths(&self, plan: &Plan) -> bool {
         [plan.rest, plan.whole].into_iter().all(|op| {
-            let length = self.function.ops[op].operands[1];
+            let length = self.function.ops[op].to();
             self.indices.interval_of_value(length).min >= 0
         })
     }
@@ -197,7 +197,7 @@ impl Finder<'_> {
 
     /// Whether the first place that a load of `rest` reads follows on the last of one of `whole`.
     fn goes_on(&self, rest: Op, whole: Op, one: Op, other: Op) -> Option<()> {
-        let [one, other] = [one, other].map(|load| self.function.ops[load].operands[0]);
+        let [one, other] = [one, other].map(|load| self.function.ops[load].address());
         let root = self.pointers.root(one);
         if root != self.pointers.root(other) || self.indices.varies_in(root, whole) {
             return None;
@@ -215,9 +215,7 @@ impl Finder<'_> {
         if stride != other_stride || stride <= 0 {
             return None;
         }
-        let length = self
-            .indices
-            .expression(self.function.ops[whole].operands[1]);
+        let length = self.indices.expression(self.function.ops[whole].to());
         let gap = start.sub(&other_start)?.sub(&length.scale(stride)?)?;
         self.is_nothing(gap, &length).then_some(())
     }
@@ -254,7 +252,7 @@ impl Finder<'_> {
 
     /// The value that is the sum of both lengths: *n* for `n and 15` and `(n lshr 4) · 16`.
     fn length(&self, rest: Op, whole: Op) -> Option<Value> {
-        let [rest, whole] = [rest, whole].map(|op| self.function.ops[op].operands[1]);
+        let [rest, whole] = [rest, whole].map(|op| self.function.ops[op].to());
         let (number, size) = rest_of(self.function, rest)?;
         let again = match self.parts.rounded_down(whole) {
             Some(rounded) => rounded.is_whole.then_some((rounded.number, rounded.size))?,
@@ -273,8 +271,8 @@ impl Finder<'_> {
 }
 
 fn apply(function: &mut Function, plan: &Plan, replaced: &mut FxHashMap<Value, Value>) {
-    let lengths = [plan.rest, plan.whole].map(|op| function.ops[op].operands[1]);
-    let mut new = SmallVec::<[Op; 1]>::new();
+    let lengths = [plan.rest, plan.whole].map(|op| function.ops[op].to());
+    let mut new = Vec::new();
     let length = plan.length.unwrap_or_else(|| {
         let data = OpData {
             opcode: Opcode::Add,
@@ -287,30 +285,24 @@ fn apply(function: &mut Function, plan: &Plan, replaced: &mut FxHashMap<Value, V
         };
         let op = function.new_op(data, &[Type::I64]);
         new.push(op);
-        function.ops[op].results[0]
+        function.result(op)
     });
-    function.ops[plan.whole].operands[1] = length;
-    let counter = function.regions[function.ops[plan.whole].regions[0]].args[0];
+    new.push(plan.whole);
+    *function.ops[plan.whole].to_mut() = length;
+    let counter = function.counter(plan.whole);
     function.values[counter].range = None;
-    let sum = function.ops[plan.whole].results[0];
-    replaced.insert(function.ops[plan.addition].results[0], sum);
+    let sum = function.result(plan.whole);
+    replaced.insert(function.result(plan.addition), sum);
 
     // The loop stands where the later of the two stood, and before the addition.
-    let ops = &mut function.regions[plan.region].ops;
-    let last = ops
-        .iter()
-        .rposition(|&op| op == plan.rest || op == plan.whole);
-    if let Some(last) = last {
-        new.push(plan.whole);
-        ops.splice(last..=last, new);
-        let first = ops
-            .iter()
-            .position(|&op| op == plan.rest || op == plan.whole);
-        if let Some(first) = first.filter(|&first| first < last) {
-            ops.remove(first);
-        }
+    let mut backwards = function.regions[plan.region].ops.iter().rev().copied();
+    let later = backwards.find(|&op| op == plan.rest || op == plan.whole);
+    let later = later.expect("both loops stand in the region");
+    if later != plan.whole {
+        Cursor::before(function, plan.region, plan.whole).remove(function);
     }
-    ops.retain(|&op| op != plan.addition && op != plan.rest);
+    Cursor::before(function, plan.region, later).replace(function, new);
+    function.retain_ops(plan.region, |_, op| op != plan.addition && op != plan.rest);
 }
 
 #[cfg(test)]

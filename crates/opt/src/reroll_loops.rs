@@ -26,8 +26,8 @@ use crate::sums::{Addition, carried_sum, only_computes};
 use crate::uses::Uses;
 use crate::with_function::with_function;
 use ferrozyme_ir::{
-    Alignment, Flags, Function, FunctionId, Module, Op, OpData, Opcode, Payload, Region, Structure,
-    Type, Value, returning_ops,
+    Alignment, Builder, Cursor, Flags, Function, FunctionId, Module, Op, OpView, Opcode, Payload,
+    Region, Structure, Type, Value, returning_ops,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -94,7 +94,7 @@ impl Finder<'_> {
         if data.opcode != Opcode::For || data.results.is_empty() {
             return None;
         }
-        let [from, to, step] = [0, 1, 2].map(|index| data.operands[index]);
+        let [from, to, step] = data.bounds();
         let plain = self.function.ty(from) == Type::I64
             && self.function.int_of(from) == Some(0)
             && self.function.int_of(step) == Some(1);
@@ -117,7 +117,7 @@ impl Finder<'_> {
         }
         let counter = self.function.regions[body].args[0];
         let rewritable = |read: &Read| {
-            let address = self.function.ops[read.load].operands[0];
+            let address = self.function.ops[read.load].address();
             self.can_narrow(body, address, counter, terms?)
                 .then_some(())
         };
@@ -185,7 +185,7 @@ impl Finder<'_> {
         other: Op,
         (position, terms): (i64, i64),
     ) -> Option<()> {
-        let [first, other] = [first, other].map(|load| self.function.ops[load].operands[0]);
+        let [first, other] = [first, other].map(|load| self.function.ops[load].address());
         let root = self.pointers.root(first);
         if root != self.pointers.root(other) || self.indices.varies_in(root, op) {
             return None;
@@ -211,14 +211,10 @@ impl Finder<'_> {
             if structure.region_of_value(self.function, address) != Some(body) {
                 return counted;
             }
-            let Some((op, _)) = self.function.def_op(address) else {
+            let Some(OpView::Offset { base, index, scale }) = self.function.definition(address)
+            else {
                 return false;
             };
-            let data = &self.function.ops[op];
-            let Payload::Scale(scale) = data.payload else {
-                return false;
-            };
-            let index = data.operands[1];
             if index == counter {
                 if counted || scale % terms as i64 != 0 {
                     return false;
@@ -227,7 +223,7 @@ impl Finder<'_> {
             } else if structure.region_of_value(self.function, index) == Some(body) {
                 return false;
             }
-            address = data.operands[0];
+            address = base;
         }
         false
     }
@@ -243,44 +239,27 @@ fn apply(function: &mut Function, plan: &Plan) {
     };
 
     // The bound.
-    let mut before: SmallVec<[Op; 2]> = SmallVec::new();
-    let mut pure = |function: &mut Function, opcode, flags, operands: [Value; 2]| {
-        let op = function.new_op(
-            OpData {
-                opcode,
-                flags,
-                operands: operands.into_iter().collect(),
-                results: SmallVec::new(),
-                regions: SmallVec::new(),
-                payload: Payload::None,
-                location: data.location,
-            },
-            &[Type::I64],
-        );
-        before.push(op);
-        function.ops[op].results[0]
-    };
-    let mut to = data.operands[1];
+    let ahead = Cursor::before(function, region, plan.op);
+    let mut b = Builder::at(function, ahead);
+    b.location = data.location;
+    let mut to = data.to();
     if plan.may_be_negative {
-        let zero = function.int(Type::I64, 0);
-        to = pure(function, Opcode::Smax, Flags::NONE, [to, zero]);
+        let zero = b.i64(0);
+        to = b.binary(Opcode::Smax, to, zero);
     }
-    let terms = function.int(Type::I64, plan.terms as i128);
-    let exact = Flags::NSW.union(Flags::NUW);
-    function.ops[plan.op].operands[1] = pure(function, Opcode::Mul, exact, [to, terms]);
-    let ops = &mut function.regions[region].ops;
-    if let Some(place) = ops.iter().position(|&op| op == plan.op) {
-        ops.splice(place..place, before);
-    }
+    let terms = b.i64(plan.terms as i64);
+    let bound = b.op(Opcode::Mul, &[to, terms], Payload::None, &[Type::I64]);
+    function.ops[bound].flags = Flags::NSW.union(Flags::NUW);
+    *function.ops[plan.op].to_mut() = function.result(bound);
 
     // The addresses of the first terms' reads, each for itself: others may share parts of them.
     for read in &plan.reads {
-        let address = function.ops[read.load].operands[0];
+        let address = function.ops[read.load].address();
         let narrow = narrowed(
             function, &structure, body, address, counter, plan.terms, read.load,
         );
         let load = &mut function.ops[read.load];
-        load.operands[0] = narrow;
+        *load.address_mut() = narrow;
         load.payload = Payload::Align(read.align);
     }
     let end = function.terminator(body);
@@ -306,26 +285,18 @@ fn narrowed(
         .def_op(address)
         .expect("addresses in the body are offsets");
     let mut data = function.ops[op].clone();
-    data.operands[0] = narrowed(
-        function,
-        structure,
-        body,
-        data.operands[0],
-        counter,
-        terms,
-        before,
-    );
+    let base = data.base();
+    *data.base_mut() = narrowed(function, structure, body, base, counter, terms, before);
+    let counted = data.index() == counter;
     if let Payload::Scale(scale) = &mut data.payload
-        && data.operands[1] == counter
+        && counted
     {
         *scale /= terms as i64;
     }
     data.results = SmallVec::new();
     let copy = function.new_op(data, &[Type::PTR]);
-    let ops = &mut function.regions[body].ops;
-    let place = ops.iter().position(|&op| op == before).unwrap_or(0);
-    ops.insert(place, copy);
-    function.ops[copy].results[0]
+    Cursor::before(function, body, before).insert(function, copy);
+    function.result(copy)
 }
 
 #[cfg(test)]
