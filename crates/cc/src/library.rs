@@ -50,3 +50,15 @@ pub(crate) fn compile(clang: &Clang, folder: &Path) -> Result<Vec<u8>, Failure> 
     clang.run(command)?;
     std::fs::read(&bitcode).map_err(failed)
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn functions_with_a_body_have_one() {
+        for symbol in super::SYMBOLS.iter() {
+            let is_name = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+            let mut places = super::SOURCE.split(symbol).skip(1);
+            assert!(places.any(is_name), "library.c has no `{symbol}`");
+        }
+    }
+}

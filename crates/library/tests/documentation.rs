@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 const START: &str = "FERROZYME_BLESS=1 cargo test -p ferrozyme-library -->\n";
+/// The derivatives of functions that are neither operations nor have a body.
+const RULES: &str = include_str!("../../import/src/library.fz");
 const END: &str = "<!-- end of the table -->";
 
 #[test]
@@ -136,6 +138,16 @@ fn page() -> String {
         }
         page.push('\n');
     }
+    let declared = RULES
+        .lines()
+        .filter_map(|line| line.strip_prefix("declare @"));
+    let names = declared.filter_map(|line| line.split('(').next());
+    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    let _ = writeln!(
+        page,
+        "**Functions with rules (`crates/import/src/library.fz`); in single precision with `f` at the end:**\n\n- {}\n",
+        names.join(", ")
+    );
     page
 }
 
