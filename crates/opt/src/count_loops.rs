@@ -27,7 +27,7 @@ use crate::recurrence::step_of;
 use crate::simplify_next::simplify_next;
 use crate::symbolic::Symbolic;
 use crate::with_function::with_function;
-use count::{Count, Limit, build_count};
+use count::{Count, Distance, Limit, Span, build_count};
 use ferrozyme_ir::{
     Builder, Cursor, Flags, Function, FunctionId, IntPredicate, Module, Op, OpView, Opcode, Region,
     Scalar, Type, Value, ValueData, ValueDef, all_ops,
@@ -177,62 +177,43 @@ impl Finder<'_, '_> {
         {
             return None;
         }
-        let down = step < 0;
-        let single = step.abs() == 1;
-        let (predicate, to) = self.without_equality(predicate, to)?;
-        let runs = self.prove_distance(op, from, to, down, 1);
-        let predicate = self.as_signed(op, predicate, from, to);
-        match predicate {
-            IntPredicate::Slt if !down => {}
-            IntPredicate::Sgt if down => {}
-            IntPredicate::Ult if !down => return self.count_unsigned(op, growing, to),
-            // A value that does not wrap around meets its end exactly, or nothing would end the loop.
-            IntPredicate::Ne
-                if !single && growing.flags.contains(Flags::NSW) && !self.body_stops(op) =>
-            {
-                return Some(Count::Even {
-                    from,
-                    to,
-                    step,
-                    extra: i64::from(growing.before),
-                });
-            }
-            IntPredicate::Ne if single => {
-                let extra = i64::from(growing.before);
-                if runs || (growing.before && self.prove_distance(op, from, to, down, 0)) {
-                    return Some(Count::Distance {
-                        from,
-                        to,
-                        down,
-                        extra,
-                    });
-                }
-                return Some(Count::Wrapping {
-                    from,
-                    to,
-                    down,
-                    extra,
-                    stops: self.body_stops(op),
-                    apart: !growing.before && self.are_apart_at(op, from, to),
-                });
-            }
-            _ => return None,
-        }
+        let (down, single, before) = (step < 0, step.abs() == 1, growing.before);
         let promised = growing.flags.contains(Flags::NSW);
-        let extra = i64::from(growing.before);
-        let distance = Count::Distance {
+        let toward = match down {
+            true => IntPredicate::Sgt,
+            false => IntPredicate::Slt,
+        };
+        let (predicate, to) = self.without_equality(predicate, to)?;
+        let predicate = self.as_signed(op, predicate, from, to);
+        let least = i64::from(!before);
+        let known = match predicate {
+            IntPredicate::Ne if !single && promised && !self.body_stops(op) => {
+                // A value that does not wrap around meets its end exactly, or nothing would end the loop.
+                Distance::Multiple
+            }
+            _ if single
+                && (predicate == toward || predicate == IntPredicate::Ne)
+                && self.prove_distance(op, from, to, down, least) =>
+            {
+                Distance::Exact
+            }
+            IntPredicate::Ne if single => Distance::Wrapping {
+                stops: self.body_stops(op),
+                apart: !before && self.are_apart_at(op, from, to),
+            },
+            _ if predicate == toward && (promised || before && single) => Distance::Signed,
+            IntPredicate::Ult if !down && self.counts_unsigned(op, growing) => Distance::Unsigned {
+                stops: self.body_stops(op),
+            },
+            _ => return None,
+        };
+        let span = Span {
             from,
             to,
-            down,
-            extra,
+            step,
+            before,
         };
-        match growing.before {
-            true if single && self.prove_distance(op, from, to, down, 0) => Some(distance),
-            true if promised || single => Some(Count::OneMore { from, to, step }),
-            false if runs && single => Some(distance),
-            false if promised => Some(Count::AtLeastOne { from, to, step }),
-            _ => None,
-        }
+        Some(Count::Span(span, known))
     }
 
     /// A comparison that excludes equality, where moving the limit by one does not overflow.
@@ -276,21 +257,11 @@ impl Finder<'_, '_> {
         expression.is_some_and(|expression| known.prove_at_least(&expression, 0))
     }
 
-    /// The count of a loop that goes up to a limit without sign.
-    fn count_unsigned(&self, op: Op, growing: &Growing, to: Limit) -> Option<Count> {
-        let function = self.aliases.function();
-        let word = function.ty(growing.initial) == Type::I64;
-        let exact = growing.step == 1 || growing.flags.contains(Flags::NUW);
-        if !word || !exact || !self.is_not_negative(op, growing.initial, 0) {
-            return None;
-        }
-        Some(Count::Unsigned {
-            from: growing.initial,
-            to,
-            step: i64::try_from(growing.step).ok()?,
-            before: growing.before,
-            stops: self.body_stops(op),
-        })
+    /// Whether a value that grows goes up from a number that is not negative without wrapping around as one without sign.
+    fn counts_unsigned(&self, op: Op, growing: &Growing) -> bool {
+        self.aliases.function().ty(growing.initial) == Type::I64
+            && (growing.step == 1 || growing.flags.contains(Flags::NUW))
+            && self.is_not_negative(op, growing.initial, 0)
     }
 
     /// The count of a loop that moves a pointer until it meets another one into the same object.

@@ -6,46 +6,8 @@ use ferrozyme_ir::{Builder, Flags, Opcode, Type, Value};
 
 /// The trip count of a loop that runs at least once, from its values on entry.
 pub(super) enum Count {
-    /// `to - from + extra`, which is at least 1; with the opposite distance for a step of -1.
-    Distance {
-        from: Value,
-        to: Limit,
-        down: bool,
-        extra: i64,
-    },
-    /// As before, but the distance may be 0 or wrap around: then it is taken as a number without sign, with 0 for 2^width.
-    Wrapping {
-        from: Value,
-        to: Limit,
-        down: bool,
-        /// What is added: 1 where the comparison comes before the growth.
-        extra: i64,
-        /// Whether the loop can end by other means than its condition, so that a distance below 1 must be kept apart.
-        stops: bool,
-        /// Whether a test around the loop says that the distance is not 0. Where it is, and the count is computed ahead of the test, there are no iterations.
-        apart: bool,
-    },
-    /// The iterations of `for from to to step step`, but at least 1.
-    AtLeastOne { from: Value, to: Limit, step: i128 },
-    /// One more than the iterations of `for from to to step step`.
-    OneMore { from: Value, to: Limit, step: i128 },
-    /// Up from a number that is not negative to a limit without sign, but at least one iteration.
-    Unsigned {
-        from: Value,
-        to: Limit,
-        step: i64,
-        /// Whether the comparison comes before the growth.
-        before: bool,
-        /// As for `Wrapping`.
-        stops: bool,
-    },
-    /// The distance divided by the step, plus `extra`: promised to come out even.
-    Even {
-        from: Value,
-        to: Limit,
-        step: i128,
-        extra: i64,
-    },
+    /// Until a number meets a limit.
+    Span(Span, Distance),
     /// As often as `by` fits into `from`, rounded up, but at least once.
     Division {
         from: Value,
@@ -60,9 +22,41 @@ pub(super) enum Count {
         trips: Symbolic,
         /// Whether nothing proves that it is at least 1, and the loop can end by other means than its condition.
         doubtful: bool,
-        /// As for `Wrapping`.
+        /// As for [`Distance::Wrapping`].
         apart: bool,
     },
+}
+
+/// A number that grows by a constant until it meets a limit.
+#[derive(Clone, Copy)]
+pub(super) struct Span {
+    pub from: Value,
+    pub to: Limit,
+    pub step: i128,
+    /// Whether the comparison comes before the growth, which makes one iteration more.
+    pub before: bool,
+}
+
+/// What is known of the distance from a number to its limit.
+pub(super) enum Distance {
+    /// The step is 1 or -1, and the loop runs as often as the distance says, which is at least once.
+    Exact,
+    /// The step is 1 or -1, and the distance may be 0 or wrap around: then it is taken as a number without sign, with 0 for 2^width.
+    Wrapping {
+        /// Whether the loop can end by other means than its condition, so that a distance below 1 must be kept apart.
+        stops: bool,
+        /// Whether a test around the loop says that the distance is not 0. Where it is, and the count is computed ahead of the test, there are no iterations.
+        apart: bool,
+    },
+    /// As that of a `for`, which would not run where it is not positive.
+    Signed,
+    /// Up from a number that is not negative to a limit without sign.
+    Unsigned {
+        /// As for `Wrapping`.
+        stops: bool,
+    },
+    /// Promised to be a multiple of the step.
+    Multiple,
 }
 
 /// A value plus a number; the sum does not overflow.
@@ -75,95 +69,7 @@ pub(super) struct Limit {
 /// Builds a trip count ahead of the loop.
 pub(super) fn build_count(builder: &mut Builder<'_>, count: &Count) -> Option<Value> {
     match count {
-        &Count::Distance {
-            from,
-            to,
-            down,
-            extra,
-        } => {
-            let to = build_limit(builder, to);
-            let (from, to) = (widen(builder, from), widen(builder, to));
-            if extra == 0 {
-                return Some(between(builder, from, to, down));
-            }
-            // From 1 up to and including n is n trips.
-            let (low, high) = if down { (to, from) } else { (from, to) };
-            let low = match builder.function.int_of(low) {
-                Some(low) => builder.function.int(Type::I64, low - i128::from(extra)),
-                None => {
-                    let less = builder.i64(-extra);
-                    builder.binary(Opcode::Add, low, less)
-                }
-            };
-            Some(distance(builder, low, high))
-        }
-        &Count::Wrapping {
-            from,
-            to,
-            down,
-            extra,
-            stops,
-            apart,
-        } => {
-            let ty = builder.ty(from);
-            let to = build_limit(builder, to);
-            let span = between(builder, from, to, down);
-            if ty == Type::I64 && !stops {
-                if extra == 0 {
-                    return Some(span);
-                }
-                let extra = builder.i64(extra);
-                return Some(builder.binary(Opcode::Add, span, extra));
-            }
-            if apart {
-                return Some(without_sign(builder, span));
-            }
-            // Taken one less, the distance lies between 0 and 2^width - 1.
-            let less = builder.function.int(ty, i128::from(extra) - 1);
-            let less = builder.binary(Opcode::Add, span, less);
-            Some(one_more_without_sign(builder, less))
-        }
-        &Count::AtLeastOne { from, to, step } => {
-            let to = build_limit(builder, to);
-            let step = builder.function.int(builder.ty(from), step);
-            let trips = build_trip_count(builder, from, to, step);
-            let one = builder.i64(1);
-            Some(builder.binary(Opcode::Smax, trips, one))
-        }
-        &Count::OneMore { from, to, step } => {
-            let to = build_limit(builder, to);
-            let step = builder.function.int(builder.ty(from), step);
-            let trips = build_trip_count(builder, from, to, step);
-            let one = builder.i64(1);
-            Some(builder.binary(Opcode::Add, trips, one))
-        }
-        &Count::Unsigned {
-            from,
-            to,
-            step,
-            before,
-            stops,
-        } => {
-            let to = build_limit(builder, to);
-            Some(count_unsigned(builder, (from, to, step), before, stops))
-        }
-        &Count::Even {
-            from,
-            to,
-            step,
-            extra,
-        } => {
-            let to = build_limit(builder, to);
-            let (from, to) = (widen(builder, from), widen(builder, to));
-            let span = between(builder, from, to, step < 0);
-            let by = builder.i64(i64::try_from(step.unsigned_abs()).ok()?);
-            let trips = builder.binary(Opcode::Udiv, span, by);
-            if let Some((op, _)) = builder.function.def_op(trips) {
-                builder.function.ops[op].flags = Flags::EXACT;
-            }
-            let extra = builder.i64(extra);
-            Some(builder.binary(Opcode::Add, trips, extra))
-        }
+        Count::Span(span, known) => build_span(builder, *span, known),
         &Count::Division {
             from,
             by,
@@ -185,6 +91,84 @@ pub(super) fn build_count(builder: &mut Builder<'_>, count: &Count) -> Option<Va
             let ones = builder.i64(-1);
             let less = builder.binary(Opcode::Add, trips, ones);
             Some(one_more_without_sign(builder, less))
+        }
+    }
+}
+
+fn build_span(builder: &mut Builder<'_>, span: Span, known: &Distance) -> Option<Value> {
+    let (from, to) = (span.from, build_limit(builder, span.to));
+    let ty = builder.ty(from);
+    let between = |builder: &mut Builder<'_>, from: Value, to: Value| {
+        let (low, high) = if span.step < 0 {
+            (to, from)
+        } else {
+            (from, to)
+        };
+        distance(builder, low, high)
+    };
+    let one = builder.i64(1);
+    match *known {
+        Distance::Exact => {
+            let (from, to) = (widen(builder, from), widen(builder, to));
+            let (low, high) = if span.step < 0 {
+                (to, from)
+            } else {
+                (from, to)
+            };
+            // From 1 up to and including n is n trips.
+            let low = match builder.function.int_of(low) {
+                _ if !span.before => low,
+                Some(low) => builder.function.int(Type::I64, low - 1),
+                None => {
+                    let less = builder.i64(-1);
+                    builder.binary(Opcode::Add, low, less)
+                }
+            };
+            Some(distance(builder, low, high))
+        }
+        Distance::Wrapping { stops, apart } => {
+            let distance = between(builder, from, to);
+            Some(match (ty == Type::I64 && !stops, apart) {
+                (true, _) if !span.before => distance,
+                (true, _) => builder.binary(Opcode::Add, distance, one),
+                (false, true) => without_sign(builder, distance),
+                (false, false) => {
+                    // Taken one less, the distance lies between 0 and 2^width - 1.
+                    let less = builder.function.int(ty, i128::from(span.before) - 1);
+                    let less = builder.binary(Opcode::Add, distance, less);
+                    one_more_without_sign(builder, less)
+                }
+            })
+        }
+        Distance::Signed => {
+            let step = builder.function.int(ty, span.step);
+            let trips = build_trip_count(builder, from, to, step);
+            let opcode = if span.before {
+                Opcode::Add
+            } else {
+                Opcode::Smax
+            };
+            Some(builder.binary(opcode, trips, one))
+        }
+        Distance::Unsigned { stops } => {
+            let step = i64::try_from(span.step).ok()?;
+            Some(count_unsigned(
+                builder,
+                (from, to, step),
+                span.before,
+                stops,
+            ))
+        }
+        Distance::Multiple => {
+            let (from, to) = (widen(builder, from), widen(builder, to));
+            let distance = between(builder, from, to);
+            let by = builder.i64(i64::try_from(span.step.unsigned_abs()).ok()?);
+            let trips = builder.binary(Opcode::Udiv, distance, by);
+            if let Some((op, _)) = builder.function.def_op(trips) {
+                builder.function.ops[op].flags = Flags::EXACT;
+            }
+            let extra = builder.i64(i64::from(span.before));
+            Some(builder.binary(Opcode::Add, trips, extra))
         }
     }
 }
@@ -214,7 +198,7 @@ fn count_division(
     builder.binary(Opcode::Add, whole, one)
 }
 
-/// As [`Count::Unsigned`] says.
+/// As [`Distance::Unsigned`] says.
 fn count_unsigned(
     builder: &mut Builder<'_>,
     (from, to, step): (Value, Value, i64),
@@ -296,9 +280,4 @@ fn build_limit(builder: &mut Builder<'_>, limit: Limit) -> Value {
         builder.function.ops[op].flags = Flags::NSW;
     }
     sum
-}
-
-fn between(builder: &mut Builder<'_>, from: Value, to: Value, down: bool) -> Value {
-    let (low, high) = if down { (to, from) } else { (from, to) };
-    distance(builder, low, high)
 }
