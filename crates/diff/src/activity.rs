@@ -25,7 +25,7 @@ use ferrozyme_ir::{
     Function, FunctionId, GlobalId, MemoryEffect, Module, Op, Opcode, Payload, Region, Value,
     returning_ops,
 };
-use ferrozyme_opt::yielded;
+use ferrozyme_opt::flows;
 use rustc_hash::FxHashSet;
 
 /// The result of the analysis for one function.
@@ -645,35 +645,4 @@ fn order_of_flow(function: &Function) -> Vec<Op> {
     let mut order = Vec::new();
     visit(function, function.body(), &mut order);
     order
-}
-
-/// How values flow into and out of the regions of a structured operation: pairs of (from, to).
-pub(crate) fn flows(function: &Function, op: Op) -> Vec<(Value, Value)> {
-    let data = &function.ops[op];
-    let mut flows = Vec::new();
-    let mut ends = |region: Region, to: &[Value]| {
-        let values = yielded(function, region).unwrap_or(&[]);
-        flows.extend(values.iter().copied().zip(to.iter().copied()));
-    };
-    match data.opcode {
-        Opcode::If | Opcode::Switch => {
-            for &region in &data.regions {
-                ends(region, &data.results);
-            }
-        }
-        Opcode::For | Opcode::Loop => {
-            let carried = function.carried(op);
-            ends(data.body(), carried);
-            ends(data.body(), &data.results);
-            for (index, (&start, &arg)) in data.initial().iter().zip(carried).enumerate() {
-                flows.push((start, arg));
-                if data.opcode == Opcode::For {
-                    // The loop may not run at all.
-                    flows.push((start, data.results[index]));
-                }
-            }
-        }
-        _ => {}
-    }
-    flows
 }

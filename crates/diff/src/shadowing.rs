@@ -14,11 +14,12 @@
 //!
 //! Memory that holds only integers is its own shadow: the same is stored to both.
 
-use crate::activity::{Activities, flows, reachable_from};
+use crate::activity::{Activities, reachable_from};
 use crate::objects::{Class, Kind, Objects, Source};
 use crate::request::Activity;
 use crate::search::Search;
 use ferrozyme_ir::{Function, GlobalId, Module, Op, OpView, Opcode, Payload, Value, returning_ops};
+use ferrozyme_opt::flows;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The memory of a function that has shadows: what its own derivative needs, and what others expect.

@@ -21,6 +21,7 @@
 mod overlap;
 
 use self::overlap::Iteration;
+use crate::behaviour::handling;
 use crate::indices::{Indices, is_loop};
 use crate::inequalities::{Inequalities, inequalities_at};
 use crate::pointers::{Object, Pointers, is_constant_object, object_kind};
@@ -362,17 +363,8 @@ impl<'m> Aliases<'m> {
             if !ty.is_ptr() || ty.is_vector() {
                 continue;
             }
-            let facts = callee
-                .and_then(|callee| callee.params.get(index))
-                .map(|param| &param.facts);
-            let untouched = facts.is_some_and(|facts| {
-                if writes {
-                    facts.readonly
-                } else {
-                    facts.writeonly
-                }
-            });
-            if !untouched {
+            let handling = handling(callee, index);
+            if (writes && handling.writes) || (!writes && handling.reads) {
                 footprint.accesses.push(self.access(operand, None));
             }
         }

@@ -83,6 +83,37 @@ impl Behaviours {
     }
 }
 
+/// What a call may do with what one of its arguments points to, and with the pointer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Handling {
+    /// It may read what is there.
+    pub reads: bool,
+    /// It may write there.
+    pub writes: bool,
+    /// It may keep a copy of the pointer: in memory, or as a result.
+    pub keeps: bool,
+}
+
+/// What a call of a function may do with an argument, as the function declares; with none, of a function that is not known.
+pub fn handling(callee: Option<&Function>, index: usize) -> Handling {
+    let Some(callee) = callee else {
+        return Handling {
+            reads: true,
+            writes: true,
+            keeps: true,
+        };
+    };
+    let facts = callee.params.get(index).map(|param| &param.facts);
+    // A function that writes nothing can keep a pointer only in its results.
+    let silent = !callee.may_write() && callee.results.iter().all(|ty| ty.is_float());
+    Handling {
+        reads: callee.facts.memory != MemoryEffect::None
+            && facts.is_none_or(|facts| !facts.writeonly),
+        writes: callee.facts.memory.writes() && facts.is_none_or(|facts| !facts.readonly),
+        keeps: !silent && facts.is_none_or(|facts| !facts.nocapture),
+    }
+}
+
 /// The effects of an operation without its regions.
 pub fn behaviour_of(module: &Module, function: &Function, op: Op) -> Behaviour {
     let data = &function.ops[op];

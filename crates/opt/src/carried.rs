@@ -61,6 +61,43 @@ pub fn yielded(function: &Function, region: Region) -> Option<&[Value]> {
     (data.opcode != Opcode::Trap).then(|| data.values())
 }
 
+/// The values that one result of a structured operation may be. A `for` may not run at all; a `loop` runs at least once.
+pub fn sources_of_result(function: &Function, op: Op, place: usize) -> SmallVec<[Value; 4]> {
+    let data = &function.ops[op];
+    let initial = (data.opcode == Opcode::For).then(|| data.initial()[place]);
+    let ends = (data.regions.iter()).filter_map(|&region| yielded(function, region));
+    (initial.into_iter())
+        .chain(ends.map(|values| values[place]))
+        .collect()
+}
+
+/// The values that the body's argument for one carried value may be.
+pub(crate) fn sources_of_carried(
+    function: &Function,
+    op: Op,
+    place: usize,
+) -> SmallVec<[Value; 4]> {
+    let data = &function.ops[op];
+    let next = yielded(function, data.body()).map(|values| values[place]);
+    std::iter::once(data.initial()[place]).chain(next).collect()
+}
+
+/// How values flow into and out of the regions of a structured operation: pairs of (from, to).
+pub fn flows(function: &Function, op: Op) -> Vec<(Value, Value)> {
+    let data = &function.ops[op];
+    let mut flows = Vec::new();
+    for (place, &result) in data.results.iter().enumerate() {
+        if matches!(data.opcode, Opcode::For | Opcode::Loop) {
+            let argument = function.carried(op)[place];
+            let sources = sources_of_carried(function, op, place);
+            flows.extend(sources.into_iter().map(|from| (from, argument)));
+        }
+        let sources = sources_of_result(function, op, place);
+        flows.extend(sources.into_iter().map(|from| (from, result)));
+    }
+    flows
+}
+
 /// Removes the results of a structured operation for which `keep` is false. They must be unused, except for the
 /// terminators and initial values that go with them.
 pub fn remove_results(function: &mut Function, op: Op, keep: &[bool]) {

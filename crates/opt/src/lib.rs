@@ -48,10 +48,10 @@ mod whole_parts;
 mod with_function;
 mod written_first;
 
-pub use behaviour::{Behaviour, Behaviours, behaviour_of, is_plain_loop};
+pub use behaviour::{Behaviour, Behaviours, Handling, behaviour_of, handling, is_plain_loop};
 pub use carried::{
     Carried, add_carried, add_yielded, carried_at, carried_by, first_carried, first_initial,
-    first_yielded, remove_results, yielded,
+    first_yielded, flows, remove_results, sources_of_result, yielded,
 };
 pub use check_facts::check_facts;
 pub use conditions::{Comparison, Truth, Truths, comparison, split_conjunction};

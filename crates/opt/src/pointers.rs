@@ -10,7 +10,8 @@
 //! point into it. The analysis ignores the order of execution, except that an object that escapes only on the way to a trap
 //! does not alias pointers elsewhere.
 
-use crate::carried::carried_at;
+use crate::behaviour::handling;
+use crate::carried::{carried_at, sources_of_carried, sources_of_result};
 use crate::indices::Indices;
 use crate::recurrence::even_step;
 use crate::symbolic::Symbolic;
@@ -609,14 +610,7 @@ fn captures(module: &Module, function: &Function, op: Op, index: usize) -> bool 
             let Payload::Callee(callee) = data.payload else {
                 return true;
             };
-            let callee = &module.functions[callee];
-            let keeps = callee
-                .params
-                .get(index)
-                .is_none_or(|param| !param.facts.nocapture);
-            // A function that writes nothing can keep a pointer only in its results.
-            let silent = !callee.may_write() && callee.results.iter().all(|ty| ty.is_float());
-            keeps && !silent
+            handling(Some(&module.functions[callee]), index).keeps
         }
         Opcode::CallIndirect => index > 0,
         _ => true,
@@ -658,11 +652,7 @@ fn collect(function: &Function, region: Region, definitions: &mut Vec<Definition
             Opcode::If | Opcode::Switch => {
                 for (index, &result) in data.results.iter().enumerate() {
                     if is_pointer(function, result) {
-                        let inputs = data
-                            .regions
-                            .iter()
-                            .filter_map(|&branch| passed_on(function, branch, index))
-                            .collect();
+                        let inputs = sources_of_result(function, op, index);
                         definitions.push(Definition::Merge {
                             result,
                             inputs,
@@ -683,33 +673,21 @@ fn collect_carried(
     definitions: &mut Vec<Definition>,
     arguments: bool,
 ) {
-    let data = &function.ops[op];
-    let counted = data.opcode == Opcode::For;
-    for (index, &result) in data.results.iter().enumerate() {
+    for (index, &result) in function.ops[op].results.iter().enumerate() {
         if !is_pointer(function, result) {
             continue;
         }
-        let next = passed_on(function, data.body(), index);
-        // A `loop` runs at least once, so that its results never are the initial values.
-        let initial = (arguments || counted).then(|| data.initial()[index]);
-        let result = match arguments {
-            true => function.carried(op)[index],
-            false => result,
+        let (result, inputs) = match arguments {
+            true => (
+                function.carried(op)[index],
+                sources_of_carried(function, op, index),
+            ),
+            false => (result, sources_of_result(function, op, index)),
         };
         definitions.push(Definition::Merge {
             result,
-            inputs: initial.into_iter().chain(next).collect(),
+            inputs,
             holder: op,
         });
-    }
-}
-
-/// The operand of a region's terminator for result `index`; none if the region traps.
-fn passed_on(function: &Function, region: Region, index: usize) -> Option<Value> {
-    let last = &function.ops[*function.regions[region].ops.last()?];
-    match last.opcode {
-        Opcode::Yield => last.operands.get(index).copied(),
-        Opcode::Again => last.operands.get(index + 1).copied(),
-        _ => None,
     }
 }

@@ -1,9 +1,10 @@
 //! The forward half of activity: what depends on active inputs, through values, memory and calls.
 
-use super::{Access, Analysis, behind, flows, reachable_from};
+use super::{Access, Analysis, behind, reachable_from};
 use crate::objects::{Class, Source};
 use crate::rules::{self, Rule};
 use ferrozyme_ir::{GlobalId, MemoryEffect, Op, Opcode, Value};
+use ferrozyme_opt::flows;
 use rustc_hash::FxHashSet;
 
 impl Analysis<'_> {

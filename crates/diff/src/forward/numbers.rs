@@ -4,10 +4,10 @@
 //! move their part of the tangent along.
 
 use super::sweep::Tangents;
-use crate::activity::flows;
 use crate::shadows::Sweep;
 use crate::unions;
 use ferrozyme_ir::{IntPredicate, Op, Opcode, Value, returning_ops};
+use ferrozyme_opt::flows;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 impl Sweep<'_, Tangents<'_, '_>> {

@@ -31,12 +31,12 @@ use ferrozyme_ir::{
 };
 use ferrozyme_opt::interval::Interval;
 use ferrozyme_opt::intervals::Intervals;
+use ferrozyme_opt::{sources_of_result, yielded};
 use instance::Instance;
 use memory::part_of;
 use numbers::Packing;
 pub(super) use numbers::is_telling;
 use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// What a function is analysed with on top of its declared facts.
@@ -515,14 +515,6 @@ impl Gather<'_> {
         }
     }
 
-    /// What a region hands on at its end.
-    fn handed_on(&self, b: usize, region: Region) -> Option<SmallVec<[Value; 4]>> {
-        let function = self.bodies[b].function;
-        let &last = function.regions[region].ops.last()?;
-        let data = &function.ops[last];
-        (data.opcode != Opcode::Trap).then(|| SmallVec::from_slice(data.values()))
-    }
-
     // ---- operations
 
     fn enter(&mut self, b: usize, op: Op) {
@@ -708,33 +700,18 @@ impl Gather<'_> {
         let data = &function.ops[op];
         match data.opcode {
             Opcode::If | Opcode::Switch => {
-                let mut ends: SmallVec<[SmallVec<[Value; 4]>; 4]> = SmallVec::new();
-                for &region in &data.regions {
-                    ends.extend(self.handed_on(b, region));
-                }
                 for (index, &result) in data.results.iter().enumerate() {
-                    let from: SmallVec<[Value; 4]> = ends
-                        .iter()
-                        .filter_map(|values| values.get(index).copied())
-                        .collect();
-                    self.choose(b, &from, result);
+                    self.choose(b, &sources_of_result(function, op, index), result);
                 }
             }
-            Opcode::For => {
-                let args = &function.regions[data.regions[0]].args;
-                if let Some(values) = self.handed_on(b, data.regions[0]) {
-                    self.flow(b, &values, &args[1..]);
-                }
-                for (&arg, &result) in args[1..].iter().zip(&data.results) {
-                    self.choose(b, &[arg], result);
-                }
-            }
-            Opcode::Loop => {
-                let args = &function.regions[data.regions[0]].args;
-                if let Some(values) = self.handed_on(b, data.regions[0]) {
-                    self.flow(b, &values, args);
-                    for (&value, &result) in values.iter().zip(&data.results) {
-                        self.choose(b, &[value], result);
+            Opcode::For | Opcode::Loop => {
+                let args = function.carried(op);
+                self.flow(b, yielded(function, data.body()).unwrap_or(&[]), args);
+                for (index, &result) in data.results.iter().enumerate() {
+                    match data.opcode {
+                        // What the first and the last iteration begin with.
+                        Opcode::For => self.choose(b, &[args[index]], result),
+                        _ => self.choose(b, &sources_of_result(function, op, index), result),
                     }
                 }
             }

@@ -5,6 +5,7 @@ use super::super::span::Span;
 use super::super::{Source, may_put_words};
 use super::Gather;
 use ferrozyme_ir::{Constant, FunctionId, Module, Op, OpView, Type, Value};
+use ferrozyme_opt::{Handling, handling};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 impl Gather<'_> {
@@ -94,9 +95,7 @@ impl Gather<'_> {
             let facts = callee
                 .and_then(|callee| callee.params.get(index))
                 .map(|param| &param.facts);
-            let keeps = facts.is_none_or(|facts| !facts.nocapture);
-            let writes = callee.is_none_or(|callee| callee.facts.memory.writes())
-                && facts.is_none_or(|facts| !facts.readonly);
+            let Handling { writes, keeps, .. } = handling(callee, index);
             if let Some(layout) = facts.and_then(|facts| facts.layout.as_ref())
                 && let Some(at) = target.span.as_exact()
             {
