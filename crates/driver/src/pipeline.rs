@@ -354,11 +354,8 @@ fn bring_in<'c>(
             }
         },
     };
-    let imported = import(context, module, &names, &options).map_err(|error| {
-        let mut requests = gathered.requests.iter();
-        let request = requests.find(|request| request.root == error.function);
-        vec![describe_import_error(request, &error)]
-    })?;
+    let imported = import(context, module, &names, &options)
+        .map_err(|error| vec![describe_import_error(&gathered.requests, &error)])?;
     let mut loops = imported.module;
     // `#[inline(never)]` is meant for the program's own code: derivatives of loops save less where caller and callee are seen together.
     let all: Vec<ir::FunctionId> = loops.functions.keys().collect();

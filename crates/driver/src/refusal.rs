@@ -9,9 +9,8 @@ use crate::requests::FoundRequest;
 use ferrozyme_diff as diff;
 use ferrozyme_import::ImportError;
 use ferrozyme_ir::{self as ir, Module, Opcode};
-use ferrozyme_library::demangle;
 use ferrozyme_llvm::{Context, SourcePlace, Value};
-use ferrozyme_refusal::{Argument, RUST, Refusal, Words};
+use ferrozyme_refusal::{Argument, Refusal, Words};
 use std::collections::{HashMap, HashSet};
 
 /// Why functions that are only declared in the Loop IR have no derivative, by name.
@@ -72,37 +71,28 @@ pub(crate) fn describe_refusal(
 }
 
 /// What is said of a root that could not be imported.
-pub(crate) fn describe_import_error(
-    request: Option<&FoundRequest>,
-    error: &ImportError,
-) -> Diagnostic {
+pub(crate) fn describe_import_error(requests: &[FoundRequest], error: &ImportError) -> Diagnostic {
+    let request = requests
+        .iter()
+        .find(|request| request.root == error.function);
+    // What is imported for rules is nobody's root.
+    let speaker = Speaker {
+        request: request
+            .or(requests.first())
+            .expect("nothing is imported without a request"),
+    };
     let places = locations(&error.places);
     let location = choose_outside(&places, std::iter::empty(), request);
     let mut notes = notes_of_places(&places, location.as_ref());
-    let refusal = of_import(error);
-    let (function, said) = match request {
-        Some(request) => {
-            let speaker = Speaker { request };
-            notes.push(speaker.purpose());
-            (speaker.name(&error.function), speaker.say(&refusal))
-        }
-        None => {
-            let words = Words {
-                terms: &RUST,
-                path_of: &demangle,
-            };
-            let said = Diagnostic::refused(&refusal, &words);
-            (demangle(&error.function), said)
-        }
-    };
+    notes.extend(request.map(|_| speaker.purpose()));
     Diagnostic {
         location,
         chain: vec![Frame {
-            function,
+            function: speaker.name(&error.function),
             location: None,
         }],
         notes,
-        ..said
+        ..speaker.say(&of_import(error))
     }
 }
 
