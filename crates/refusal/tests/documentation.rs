@@ -77,7 +77,10 @@ fn each_refusal_has_a_test() {
     }
     let codes = ROWS.iter().map(|row| row.code.to_string());
     let missing: Vec<String> = codes.filter(|code| !tests.contains(code)).collect();
-    assert_eq!(missing, UNTESTED);
+    assert_eq!(
+        missing, UNTESTED,
+        "codes without a test are those of UNTESTED, and no others"
+    );
 }
 
 /// Adds what the text files of a folder hold.
