@@ -84,12 +84,34 @@ struct Candidate {
 /// The objects to promote, and the action of each operation on them.
 fn find_places(function: &mut Function) -> (Vec<Op>, FxHashMap<Op, Access>, Addresses) {
     let ops = all_ops(function);
+    let (mut candidates, addresses) = find_candidates(function, &ops);
+    candidates.retain(|_, candidate| candidate.fits && candidate.is_tidy());
+    // The other end of a copy is memory, which is read or written instead.
+    let is_promoted = |address: Value| {
+        addresses[address].is_some_and(|(object, _)| candidates.contains_key(&object))
+    };
+    let copies = ops.iter().copied().filter(|&op| {
+        let data = &function.ops[op];
+        matches!(data.opcode, Opcode::Copy | Opcode::Move)
+            && (is_promoted(data.destination()) || is_promoted(data.source()))
+    });
+    let copies: FxHashSet<Op> = copies.collect();
+    copy_by_value(function, &copies);
+    let ops = all_ops(function);
+    let accesses = describe(function, &ops, &candidates, &addresses);
+    let mut promoted: Vec<Op> = candidates.into_keys().collect();
+    promoted.sort_unstable();
+    (promoted, accesses, addresses)
+}
+
+/// Memory that might be promoted by how the operations use it, and the addresses within it.
+fn find_candidates(function: &Function, ops: &[Op]) -> (FxHashMap<Op, Candidate>, Addresses) {
     let mut candidates: FxHashMap<Op, Candidate> = FxHashMap::default();
     // Addresses within candidates: the object and the byte.
     let mut addresses = Addresses::new();
     // Memory allocated on the path into a trap belongs to the trap.
     let returning: FxHashSet<Op> = returning_ops(function).into_iter().collect();
-    for &op in &ops {
+    for &op in ops {
         let data = &function.ops[op];
         match data.view() {
             OpView::Stack { size, .. } | OpView::Alloc { size, .. } if returning.contains(&op) => {
@@ -191,23 +213,7 @@ fn find_places(function: &mut Function) -> (Vec<Op>, FxHashMap<Op, Access>, Addr
             }
         }
     }
-    candidates.retain(|_, candidate| candidate.fits && candidate.is_tidy());
-    // The other end of a copy is memory, which is read or written instead.
-    let is_promoted = |address: Value| {
-        addresses[address].is_some_and(|(object, _)| candidates.contains_key(&object))
-    };
-    let copies = ops.iter().copied().filter(|&op| {
-        let data = &function.ops[op];
-        matches!(data.opcode, Opcode::Copy | Opcode::Move)
-            && (is_promoted(data.destination()) || is_promoted(data.source()))
-    });
-    let copies: FxHashSet<Op> = copies.collect();
-    copy_by_value(function, &copies);
-    let ops = all_ops(function);
-    let accesses = describe(function, &ops, &candidates, &addresses);
-    let mut promoted: Vec<Op> = candidates.into_keys().collect();
-    promoted.sort_unstable();
-    (promoted, accesses, addresses)
+    (candidates, addresses)
 }
 
 /// The integer as which a copy can be made: as large as it.

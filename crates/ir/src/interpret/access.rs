@@ -5,7 +5,6 @@ use super::fault::FaultKind;
 use super::memory::{Origin, check_alignment, is_word};
 use super::promises::Touch;
 use super::{Machine, Prepared, float};
-use crate::facts::Alignment;
 use crate::function::{Function, Op, OpData, Payload, Value, ones};
 use crate::opcode::Opcode;
 use crate::types::{Scalar, Type};
@@ -27,13 +26,7 @@ impl<'m> Machine<'m> {
                 .scalar(base, address, "an address")
                 .map(|raw| raw as u64)
         };
-        let align = match &data.payload {
-            Payload::Align(align) | Payload::Alloc { align, .. } | Payload::Free { align, .. } => {
-                *align
-            }
-            _ => Alignment::ONE,
-        }
-        .bytes();
+        let align = alignment_of(data);
         match data.view() {
             OpView::Load { address, .. } => {
                 let at = address_of(self, address)?;
@@ -107,21 +100,7 @@ impl<'m> Machine<'m> {
             } => {
                 let (to, from) = (address_of(self, destination)?, address_of(self, source)?);
                 let bytes = self.size(base, size)?;
-                if bytes == 0 {
-                    return Ok(());
-                }
-                check_alignment(to, align)?;
-                check_alignment(from, align)?;
-                if data.opcode == Opcode::Copy && to != from && to.abs_diff(from) < bytes {
-                    return Err(FaultKind::OverlappingCopy {
-                        to: Pointer(to),
-                        from: Pointer(from),
-                        bytes,
-                    });
-                }
-                self.check_touch(from, Touch::Read)?;
-                self.check_touch(to, Touch::Write)?;
-                self.memory.move_bytes(to, from, bytes)
+                self.copy_bytes(to, from, bytes, align, data.opcode == Opcode::Copy)
             }
             OpView::Fill {
                 destination,
@@ -148,6 +127,32 @@ impl<'m> Machine<'m> {
             }
             _ => unreachable!("{} does not touch memory", data.opcode),
         }
+    }
+
+    /// Copies bytes between places that may overlap unless they are `apart`.
+    fn copy_bytes(
+        &mut self,
+        to: u64,
+        from: u64,
+        bytes: u64,
+        align: u64,
+        apart: bool,
+    ) -> Result<(), FaultKind> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        check_alignment(to, align)?;
+        check_alignment(from, align)?;
+        if apart && to != from && to.abs_diff(from) < bytes {
+            return Err(FaultKind::OverlappingCopy {
+                to: Pointer(to),
+                from: Pointer(from),
+                bytes,
+            });
+        }
+        self.check_touch(from, Touch::Read)?;
+        self.check_touch(to, Touch::Write)?;
+        self.memory.move_bytes(to, from, bytes)
     }
 
     /// Adds the value of a slot to memory, and returns the old value.
@@ -179,5 +184,15 @@ fn add(scalar: Scalar, a: u128, b: u128) -> u128 {
         float::compute(Opcode::Fadd, scalar, [a, b, 0])
     } else {
         a.wrapping_add(b) & ones(scalar.bits())
+    }
+}
+
+/// The alignment that an operation promises, in bytes.
+fn alignment_of(data: &OpData) -> u64 {
+    match &data.payload {
+        Payload::Align(align) | Payload::Alloc { align, .. } | Payload::Free { align, .. } => {
+            align.bytes()
+        }
+        _ => 1,
     }
 }
