@@ -107,14 +107,12 @@ impl<M: Mode> Sweep<'_, M> {
 
     /// An integer that has no companions must carry no address with a shadow.
     fn refuse_lost_address(&self, op: Op, value: Value, parts: &[Bytes]) -> Result<(), Error> {
-        let is_lost = match self.function.ty(value) {
+        let may_be_address = match self.function.ty(value) {
             // An integer is where an address may be, but carries none itself.
-            Type::I64 => {
-                self.has_shadow(value) && !self.is_own_shadow(value) && !self.is_calculated(value)
-            }
+            Type::I64 => self.has_shadow(value) && !self.is_own_shadow(value),
             _ => !self.function.is_constant(value) && self.leads_to_shadow(parts),
         };
-        match is_lost {
+        match may_be_address && !self.is_calculated(value) {
             true => Err(self.lost_shadow(op)),
             false => Ok(()),
         }
