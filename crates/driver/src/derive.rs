@@ -2,6 +2,7 @@
 
 use crate::dispatch::{Choice, stop_with};
 use crate::explain::{show_locations, summarise};
+use crate::frontend::FRONT_ENDS;
 use crate::options::{Explain, Options, Stage};
 use crate::perturbation::{Perturbation, REFUSED};
 use crate::refusal::{Reasons, describe_refusal, say, shown_place};
@@ -253,8 +254,7 @@ impl Derivation<'_> {
         let (derivative, before) = self.attempt(request, &mut asked, &report)?;
         let made: Vec<FunctionId> = self.module.functions.keys().skip(before).collect();
         if request.part == Part::Whole {
-            let front_end = request.interface.front_end();
-            front_end.adapt_derivative(self.module, &made);
+            self.adapt(&made);
         }
         let directions = asked.width;
         for id in made {
@@ -365,8 +365,7 @@ impl Derivation<'_> {
                 let before = self.module.functions.len();
                 let split = differentiate_split(self.module, asked)?;
                 let made: Vec<FunctionId> = self.module.functions.keys().skip(before).collect();
-                let front_end = request.interface.front_end();
-                front_end.adapt_derivative(self.module, &made);
+                self.adapt(&made);
                 self.splits.insert(request.root.clone(), split);
                 split
             }
@@ -376,6 +375,13 @@ impl Derivation<'_> {
             Part::Reverse { keep_tape: false } => split.reverse,
             _ => split.augmented,
         })
+    }
+
+    /// Lets all front ends change new derivatives: code of one language may be reached from a request in the other.
+    fn adapt(&mut self, made: &[FunctionId]) {
+        for front_end in FRONT_ENDS {
+            front_end.adapt_derivative(self.module, made);
+        }
     }
 
     /// The shadows of statics that a derivative made, from this number on, that it writes to: each thread has its own, and they hold nothing between calls.

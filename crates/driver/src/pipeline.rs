@@ -68,7 +68,7 @@ pub fn differentiate(inputs: &dyn Inputs, options: &Options) -> Result<Output, V
     })
 }
 
-/// How often functions are brought in that are called through pointers by those that were brought in before.
+/// Maximum number of rounds of indirect-call resolution.
 const MAX_ROUNDS: usize = 4;
 
 /// Which calls through pointers become choices, and between what.
@@ -87,7 +87,7 @@ pub(crate) struct Made {
 
 /// Adds the derivatives to the working module, not yet optimised.
 ///
-/// Those that are refused and reach calls through pointers of which nothing is known are tried once more, with choices between functions of the program in the place of the calls.
+/// Refused ones that reach an unresolved indirect call are tried once more, with the call replaced by a choice between functions of the program.
 pub(crate) fn make_derivatives<'c>(
     context: &'c Context,
     gathered: &mut Gathered<'c>,
@@ -334,13 +334,17 @@ fn bring_in<'c>(
                 .is_some_and(|function| !function.is_declaration())
         })
         .collect();
-    names.extend(rules);
+    // Rules alone are nobody's derivative.
+    if !gathered.requests.is_empty() {
+        names.extend(rules);
+    }
     if perturbation.reversed {
         names.reverse();
     }
     let outlined: HashSet<String> = outlined.iter().map(|function| function.name()).collect();
     let languages = gathered.requests.iter().map(FoundRequest::language);
     let inactive_writes = languages.clone().any(|language| language.inactive_writes);
+    let compilers: HashSet<&str> = languages.map(|language| language.compiler).collect();
     let options = ImportOptions {
         is_opaque: &|function| {
             let name = function.name();
@@ -349,8 +353,8 @@ fn bring_in<'c>(
         is_inactive: &|name| match outlined.contains(name) {
             true => only_calls_inactive(module, name),
             false => {
-                let mut compilers = languages.clone().map(|language| language.compiler);
-                is_inactive(name) || compilers.any(|one| is(name, &Known::InactiveIn(one)))
+                let is_inactive_in = |one: &&'static str| is(name, &Known::InactiveIn(one));
+                is_inactive(name) || compilers.iter().any(is_inactive_in)
             }
         },
     };

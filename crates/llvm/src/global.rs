@@ -264,10 +264,8 @@ impl<'c> Value<'c> {
         }
         // Then all that names blocks.
         for block in blocks {
-            while let Some(instruction) = block.terminator().or_else(|| block.instructions().last())
-            {
-                instruction.erase();
-            }
+            let instructions: Vec<Value<'c>> = block.instructions().collect();
+            instructions.into_iter().rev().for_each(Value::erase);
         }
         for block in blocks {
             let (raw, freed) = (block.raw(), Addresses::of_block(block.raw()));

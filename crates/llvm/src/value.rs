@@ -209,7 +209,12 @@ impl<'c> Value<'c> {
             false => Addresses::default(),
         };
         call!(LLVMReplaceAllUsesWith(self.raw(), other.raw()));
-        remade.free();
+        // Some are changed in place.
+        let alive = match self.is_constant() {
+            true => Addresses::of_constants_with(other.raw()),
+            false => Addresses::default(),
+        };
+        remade.free_but_for(&alive);
     }
 
     /// The block that it is, if it is one (as an operand of a terminator).

@@ -58,7 +58,7 @@ fn normalise(
     let number = function
         .int_of(step)
         .and_then(|step| i64::try_from(step).ok());
-    let number = number.filter(|&number| number != 0)?;
+    let number = number.filter(|&number| number != 0 && number != i64::MIN)?;
     let ty = function.ty(from);
     if ty == Type::I64 && number == 1 && function.int_of(from) == Some(0) {
         return None;
@@ -110,6 +110,20 @@ mod tests {
     use super::normalise_loops;
     use crate::testing::{check, check_unchanged};
     use expect_test::expect;
+
+    #[test]
+    fn the_largest_step_is_left_alone() {
+        check_unchanged(
+            normalise_loops,
+            "func @f() -> (i64) {
+               %r = for %i: i64 = 0 to -5 step -9223372036854775808 with (%n: i64 = 0) {
+                 %m = add i64 %n, 1
+                 yield %m
+               }
+               return %r
+             }",
+        );
+    }
 
     #[test]
     fn counting_down() {

@@ -142,6 +142,9 @@ fn build_span(builder: &mut Builder<'_>, span: Span, known: &Distance) -> Option
         }
         Distance::Signed => {
             let step = builder.function.int(ty, span.step);
+            if builder.function.int_of(step) != Some(span.step) {
+                return None;
+            }
             let trips = build_trip_count(builder, from, to, step);
             let opcode = if span.before {
                 Opcode::Add

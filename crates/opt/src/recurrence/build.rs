@@ -8,10 +8,12 @@ use std::cmp::Ordering;
 ///
 /// A loop of 2⁶³ iterations or more would not end in a lifetime, and counts as one that is not met.
 pub fn build_trip_count(builder: &mut Builder<'_>, from: Value, to: Value, step: Value) -> Value {
+    // Wider counters are only compared modulo 2⁶⁴.
+    let is_wide = builder.ty(from).scalar().bits() > 64;
     let (from, to) = (widen(builder, from), widen(builder, to));
     let zero = builder.i64(0);
     let one = builder.i64(1);
-    let number = builder.function.int_of(step);
+    let number = builder.function.int_of(step).filter(|_| !is_wide);
     let size = number.and_then(|number| i64::try_from(number.unsigned_abs()).ok());
     let Some(size @ 1..) = size else {
         // Only the run knows which way the loop counts: (to - from) / step, rounded away from zero, or 0.
