@@ -102,6 +102,20 @@ mod tests {
         }
     }
 
+    /// Derivatives go through what a function calls that it was given.
+    #[test]
+    fn machinery_that_calls_what_it_is_given_does_not_stay_outside() {
+        for name in ["__rust_alloc", "__rust_start_panic", "__rust_panic_cleanup"] {
+            assert!(is_outside(name), "{name}");
+        }
+        for name in [
+            "__rust_try",
+            "_RINvNtNtCs7i2FqJ8Eoo4_3std3sys9backtrace28___rust_begin_short_backtraceNvCs1_1a4mainuEB1_",
+        ] {
+            assert!(!is_outside(name), "{name}");
+        }
+    }
+
     #[test]
     fn text_of_cpp_stays_outside_and_containers_do_not() {
         for name in [
