@@ -19,7 +19,7 @@ impl Sweep<'_, Tangents<'_, '_>> {
         if !self.has_companions(result) {
             return Ok(());
         }
-        if self.is_union_of_others(result, address) {
+        if self.has_shadow(address) && self.is_union_of_others(result, address) {
             return Err(self.lost_shadow(op));
         }
         let shadows = self.load_companions(op)?;
