@@ -10,6 +10,7 @@ use crate::activity::{Activities, Giver};
 use crate::augment::{
     Augmented, CalleeDerivative, Callees, Lists, Reversible, SplitKey, Task, augment,
 };
+use crate::contractions::see_loops;
 use crate::deferral::{self, ListKey, Manner};
 use crate::error::Error;
 use crate::given_memory;
@@ -52,6 +53,7 @@ pub fn differentiate_reverse(module: &mut Module, request: &Request) -> Result<F
         let split = differentiate_split(module, request)?;
         return Ok(join_split(module, split, request));
     }
+    see_loops(module);
     assume_constants(module, |module, assumption| {
         Session::new(module, assumption).combined(request)
     })
@@ -62,6 +64,7 @@ pub fn differentiate_reverse(module: &mut Module, request: &Request) -> Result<F
 /// # Errors
 /// If something active in it cannot be differentiated, or the request does not fit the function.
 pub fn differentiate_split(module: &mut Module, request: &Request) -> Result<Split, Error> {
+    see_loops(module);
     let derivative = assume_constants(module, |module, assumption| {
         let mut session = Session::new(module, assumption);
         let key = session.check(request, Lists::Heap)?;
@@ -85,6 +88,7 @@ pub(crate) struct Study {
 /// # Errors
 /// If something active in it cannot be differentiated, or the request does not fit the function.
 pub(crate) fn study_reverse(module: &mut Module, request: &Request) -> Result<Study, Error> {
+    see_loops(module);
     assume_constants(module, |module, assumption| {
         let mut session = Session::new(module, assumption);
         let key = session.check(request, Lists::Stack)?;

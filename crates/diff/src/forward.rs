@@ -32,6 +32,7 @@ mod memory;
 mod numbers;
 mod sweep;
 
+use crate::contractions::see_loops;
 use crate::error::Error;
 use crate::globals::{self, Use};
 use crate::objects::{Objects, ObjectsCache};
@@ -63,6 +64,7 @@ pub fn differentiate_forward(module: &mut Module, request: &Request) -> Result<F
         return Err(Error::of(&name.clone(), Refusal::NoFunction { name }));
     };
     request.check(function, false)?;
+    see_loops(module);
     if module.functions[request.function].body.is_some() {
         ferrozyme_opt::infer_facts(module, request.function);
     }

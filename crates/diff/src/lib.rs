@@ -4,6 +4,7 @@ mod activity;
 mod at_once;
 mod augment;
 
+mod contractions;
 mod deferral;
 mod differentiate;
 mod error;

@@ -19,7 +19,9 @@ use ferrozyme_ir::{
     Constant, FunctionId, GlobalId, Module, Opcode, Payload, Symbol, all_ops, print,
 };
 use ferrozyme_opt::{
-    OptimiseOptions, hand_out_values, keep_order, optimise_with, remove_dead_code, skip_zero_terms,
+    OptimiseOptions, expand_contractions, forward_stores, hand_out_values, hoist_invariants,
+    keep_order, merge_common_subexpressions, optimise_with, raise_contractions, remove_dead_code,
+    remove_dead_stores, simplify, skip_zero_terms,
 };
 use ferrozyme_refusal::{Refusal, STOP};
 use std::collections::{HashMap, HashSet};
@@ -79,6 +81,7 @@ pub(crate) fn derive(
         open: Vec::new(),
         refused_pointers: false,
         reports: Vec::new(),
+        shown: Vec::new(),
     };
     let mut refusals = Refusals {
         problems: Vec::new(),
@@ -110,6 +113,7 @@ pub(crate) fn derive(
     if !refusals.problems.is_empty() {
         return Err(refusals);
     }
+    derivation.raise_all();
     for (report, text) in derivation
         .reports
         .iter_mut()
@@ -163,6 +167,8 @@ struct Derivation<'m> {
     /// Whether a call through a pointer was refused.
     refused_pointers: bool,
     reports: Vec<(String, DerivativeReport)>,
+    /// The reports that show the text of a derivative, and which.
+    shown: Vec<(usize, FunctionId)>,
 }
 
 impl Derivation<'_> {
@@ -287,14 +293,37 @@ impl Derivation<'_> {
             &asked.shaped,
         );
         self.wrappers.insert(request.symbol.clone(), wrapper);
-        let mut report = report;
         if self.wants(request, Stage::Derivative) {
-            report
-                .stages
-                .push((Stage::Derivative, self.print_reached(derivative)));
+            self.shown.push((self.reports.len(), derivative));
         }
         self.reports.push((request.symbol.clone(), report));
         Ok(wrapper)
+    }
+
+    /// Raises what the requests call to contractions: not before all derivatives are made, since those of loops are simpler than those of contractions' calls.
+    fn raise_all(&mut self) {
+        let mut reached: Vec<FunctionId> = Vec::new();
+        for &wrapper in self.wrappers.values() {
+            reached.extend(reached_from(self.module, wrapper));
+        }
+        reached.sort();
+        reached.dedup();
+        reached.retain(|&id| self.module.functions[id].body.is_some());
+        if !self.strict {
+            for &id in &reached {
+                raise(self.module, id);
+            }
+        }
+        for (report, derivative) in std::mem::take(&mut self.shown) {
+            let text = self.print_reached(derivative);
+            self.reports[report]
+                .1
+                .stages
+                .push((Stage::Derivative, text));
+        }
+        for &id in &reached {
+            expand_contractions(self.module, id);
+        }
     }
 
     /// Makes a derivative, with fewer choices behind pointers and with shaped shadows where it is refused otherwise. Gives it, and how many functions there were before.
@@ -561,6 +590,23 @@ impl Derivation<'_> {
             .filter(|&id| self.module.functions[id].body.is_some())
             .map(|id| print::print_function(self.module, id));
         functions.collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// Raises loops of a function to contractions, and removes what is left of them.
+fn raise(module: &mut Module, id: FunctionId) {
+    if raise_contractions(module, id) == 0 {
+        return;
+    }
+    for pass in [
+        simplify,
+        merge_common_subexpressions,
+        hoist_invariants,
+        forward_stores,
+        remove_dead_stores,
+        remove_dead_code,
+    ] {
+        pass(module, id);
     }
 }
 

@@ -12,6 +12,7 @@
 //! b.ret(&[y]);
 //! ```
 
+use crate::contraction::Contraction;
 use crate::cursor::Cursor;
 use crate::facts::{Alignment, Flags};
 use crate::function::{Constant, Function, Op, OpData, Payload, Region, Value};
@@ -265,6 +266,16 @@ impl<'f> Builder<'f> {
     /// Sets bytes.
     pub fn fill(&mut self, to: Value, byte: Value, bytes: Value, align: Alignment) -> Op {
         self.op(Opcode::Fill, &[to, byte, bytes], Payload::Align(align), &[])
+    }
+
+    /// A contraction whose elements have the type of its factor, and that alignment.
+    pub fn contract(&mut self, contraction: &Contraction) -> Op {
+        let payload = Payload::Contract {
+            align: Alignment::natural(self.ty(contraction.factor)),
+            add: contraction.add,
+            indices: contraction.classes(),
+        };
+        self.op(Opcode::Contract, &contraction.operands(), payload, &[])
     }
 
     // ---- calls

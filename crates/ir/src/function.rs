@@ -4,6 +4,7 @@
 //! region that defines it, after its definition, and in all regions nested there. Constants are values without a
 //! place: they are visible everywhere in their function, and equal constants are one value.
 
+use crate::contraction::IndexClass;
 use crate::facts::{Alignment, Flags, FunctionFacts, MemoryEffect, ParamFacts, Range};
 use crate::opcode::{FloatPredicate, IntPredicate, Opcode};
 use crate::types::{Scalar, Type};
@@ -124,6 +125,15 @@ pub enum Payload {
         align: Alignment,
         /// Which allocator the memory goes back to.
         family: Box<str>,
+    },
+    /// `contract`.
+    Contract {
+        /// Alignment of all elements.
+        align: Alignment,
+        /// Whether the sums are added to the destination.
+        add: bool,
+        /// The classes of the indices, outermost first.
+        indices: Box<[IndexClass]>,
     },
     /// `call`, and `trap` that calls.
     Callee(FunctionId),

@@ -22,6 +22,7 @@
 //! Everything here prints ([`print`](mod@print)), parses back ([`parse`](mod@parse)), verifies ([`verify`](mod@verify)) and runs ([`interpret`](mod@interpret)).
 
 mod builder;
+mod contraction;
 mod cursor;
 mod facts;
 pub mod formula;
@@ -40,6 +41,7 @@ pub mod verify;
 mod view;
 
 pub use builder::Builder;
+pub use contraction::{Contraction, ContractionIndex, IndexClass};
 pub use cranelift_entity as entity;
 pub use cursor::Cursor;
 pub use facts::{Alignment, Field, Flags, FunctionFacts, Layout, MemoryEffect, ParamFacts, Range};

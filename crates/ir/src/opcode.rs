@@ -277,6 +277,10 @@ with_functions! { operations! {
     /// `%old = atomic_add T %p, %v align 8`: adds to memory in one step, gives what was there.
     AtomicAdd "atomic_add" Special Write { (address, value) Align(align: Alignment) };
 
+    /// `contract add f64 %c, %a, %b, %factor over left %m (%c_m, %a_m), right %n (%c_n, %b_n), sum %k (%a_k, %b_k) align 8`:
+    /// sums of products over arrays, added to the destination `%c` or (`set`) written there; see [`Contraction`](crate::Contraction).
+    Contract "contract" Special Write { (destination, left, right, factor, ..extents) Contract { align: Alignment, add: bool, &indices: [IndexClass] } };
+
     // ---- calls
 
     /// `%a, %b = call @f(%x, %y)`.

@@ -14,6 +14,7 @@
 //! assert_eq!(store.address(), p);
 //! ```
 
+use crate::contraction::IndexClass;
 use crate::facts::Alignment;
 use crate::function::{Function, Op, OpData, Payload, Region, Value};
 use crate::module::FunctionId;
@@ -292,7 +293,7 @@ impl OpData {
         /// How many bytes are made, copied or filled.
         size size_mut: Value, &mut Value { Stack Alloc Copy Move Fill }
         /// Where bytes go.
-        destination destination_mut: Value, &mut Value { Copy Move Fill }
+        destination destination_mut: Value, &mut Value { Copy Move Fill Contract }
         /// The source of a copy.
         source source_mut: Value, &mut Value { Copy Move }
         /// The condition of a `select`, an `if`, or a loop.

@@ -132,6 +132,19 @@ impl<'m> Aliases<'m> {
             OpView::Copy { source, size, .. } | OpView::Move { source, size, .. } => {
                 self.stretch(source, size)
             }
+            OpView::Contract {
+                destination,
+                left,
+                right,
+                add,
+                ..
+            } => {
+                let read = [left, right].into_iter().chain(add.then_some(destination));
+                Footprint {
+                    accesses: read.map(|array| self.access(array, None)).collect(),
+                    elsewhere: false,
+                }
+            }
             OpView::Call { .. } | OpView::CallIndirect { .. } => self.call(op, false),
             OpView::Trap { .. } => self.trap(op),
             _ => Footprint::default(),
@@ -154,7 +167,11 @@ impl<'m> Aliases<'m> {
             | OpView::Fill {
                 destination, size, ..
             } => self.stretch(destination, size),
-            OpView::Free { address, .. } => Footprint {
+            OpView::Contract {
+                destination: address,
+                ..
+            }
+            | OpView::Free { address, .. } => Footprint {
                 accesses: smallvec::smallvec![self.access(address, None)],
                 elsewhere: false,
             },

@@ -125,7 +125,10 @@ pub fn behaviour_of(module: &Module, function: &Function, op: Op) -> Behaviour {
             ..none
         },
         Effect::Write => Behaviour {
-            reads: matches!(data.opcode, Opcode::Copy | Opcode::Move | Opcode::AtomicAdd),
+            reads: matches!(
+                data.opcode,
+                Opcode::Copy | Opcode::Move | Opcode::AtomicAdd | Opcode::Contract
+            ),
             writes: true,
             ..none
         },

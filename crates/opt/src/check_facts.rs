@@ -91,6 +91,17 @@ fn touched_parameters(module: &Module, aliases: &Aliases<'_>, writes: bool) -> V
             } => {
                 vec![if writes { destination } else { source }]
             }
+            OpView::Contract {
+                destination,
+                left,
+                right,
+                add,
+                ..
+            } => match (writes, add) {
+                (true, _) => vec![destination],
+                (false, true) => vec![destination, left, right],
+                (false, false) => vec![left, right],
+            },
             OpView::Call { arguments, callee } => {
                 let params = &module.functions[callee].params;
                 let given = arguments.iter().zip(params);

@@ -145,6 +145,7 @@ fn is_harmless(opcode: Opcode, position: usize) -> bool {
     match opcode {
         Opcode::Load | Opcode::Icmp | Opcode::Offset | Opcode::Select => true,
         Opcode::Copy | Opcode::Move => position == 1,
+        Opcode::Contract => position != 0,
         Opcode::For | Opcode::Loop | Opcode::Yield | Opcode::Again => true,
         _ => false,
     }

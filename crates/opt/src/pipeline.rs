@@ -1,9 +1,10 @@
 //! The passes by name, and the pipelines that run them in order.
 
 use crate::{
-    InlinePolicy, count_loops, forward_stores, hand_out_values, hoist_checks, hoist_invariants,
-    infer_facts, inline_calls, join_loops, join_words, keep_order, merge_common_subexpressions,
-    merge_partial_sums, move_words, normalise_loops, place_words, promote_stack, remove_dead_code,
+    InlinePolicy, count_loops, expand_contractions, forward_stores, hand_out_values, hoist_checks,
+    hoist_invariants, infer_facts, inline_calls, join_loops, join_words, keep_order,
+    lower_contractions, merge_common_subexpressions, merge_partial_sums, move_words,
+    normalise_loops, place_words, promote_stack, raise_contractions, remove_dead_code,
     remove_dead_stores, reorder_sums, reroll_loops, rewrite_induction, select_branches, simplify,
     skip_zero_terms, unguard_loops,
 };
@@ -23,6 +24,9 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("hoist", hoist_invariants),
     ("hoist_checks", hoist_checks),
     ("reorder_sums", reorder_sums),
+    ("raise_contractions", raise_contractions),
+    ("lower_contractions", lower_contractions),
+    ("expand_contractions", expand_contractions),
     ("keep_order", keep_order),
     ("skip_zero_terms", skip_zero_terms),
     ("merge_partial_sums", merge_partial_sums),
@@ -43,7 +47,7 @@ pub const PASSES: &[(&str, Pass)] = &[
 ];
 
 /// The passes that reorder sums whether or not they are marked: [`OptimiseOptions::reorder`] permits them.
-pub const REORDERING: &[&str] = &["merge_partial_sums", "join_loops"];
+pub const REORDERING: &[&str] = &["merge_partial_sums", "join_loops", "raise_contractions"];
 
 /// Options of the pipeline.
 #[derive(Clone, Debug)]

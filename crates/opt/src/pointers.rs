@@ -592,6 +592,7 @@ fn captures(module: &Module, function: &Function, op: Op, index: usize) -> bool 
         | Opcode::Copy
         | Opcode::Move
         | Opcode::Fill
+        | Opcode::Contract
         | Opcode::Free
         | Opcode::Offset
         | Opcode::Icmp

@@ -45,9 +45,10 @@ fn row(opcode: Opcode) -> Rule {
         | TruncInt | Zext | Sext | Sitofp | Uitofp => Rule::Inactive(Zero::Integers),
 
         // ---- memory, addresses, calls and control
-        Load | Store | Offset | Stack | Alloc | Free | Copy | Move | Fill | AtomicAdd
-        | Ptrtoint | Inttoptr | Call | CallIndirect | If | Switch | For | Loop | Yield | Again
-        | Return | Trap => Rule::Structural,
+        // A contraction is differentiated as the loops that it stands for (`contractions.rs`).
+        Load | Store | Offset | Stack | Alloc | Free | Copy | Move | Fill | Contract
+        | AtomicAdd | Ptrtoint | Inttoptr | Call | CallIndirect | If | Switch | For | Loop
+        | Yield | Again | Return | Trap => Rule::Structural,
         _ => unreachable!("{opcode} is a function of the other table"),
     }
 }

@@ -125,6 +125,7 @@ impl<'m> Machine<'m> {
                 let old = self.add_at(at, ty, base + value.index())?;
                 self.define(code, prepared, base, data.results[0], old)
             }
+            OpView::Contract { .. } => self.contract(prepared, base, data, align),
             _ => unreachable!("{} does not touch memory", data.opcode),
         }
     }
@@ -190,9 +191,10 @@ fn add(scalar: Scalar, a: u128, b: u128) -> u128 {
 /// The alignment that an operation promises, in bytes.
 fn alignment_of(data: &OpData) -> u64 {
     match &data.payload {
-        Payload::Align(align) | Payload::Alloc { align, .. } | Payload::Free { align, .. } => {
-            align.bytes()
-        }
+        Payload::Align(align)
+        | Payload::Alloc { align, .. }
+        | Payload::Free { align, .. }
+        | Payload::Contract { align, .. } => align.bytes(),
         _ => 1,
     }
 }

@@ -188,6 +188,7 @@ impl<'m> Machine<'m> {
             | Opcode::Copy
             | Opcode::Move
             | Opcode::Fill
+            | Opcode::Contract
             | Opcode::AtomicAdd => self.access(code, prepared, base, op, data)?,
             _ => self.compute(code, prepared, base, data)?,
         }

@@ -88,6 +88,11 @@ pub enum FaultKind {
         /// How many bytes.
         bytes: u64,
     },
+    /// A `contract` whose destination overlaps an operand or itself.
+    OverlappingContraction {
+        /// An element of the destination.
+        to: Pointer,
+    },
     /// A size that is negative or larger than anything the machine has.
     AbsurdSize {
         /// The size, read as signed.
@@ -202,7 +207,8 @@ impl FaultKind {
             | FaultKind::PromiseBroken { address, .. }
             | FaultKind::DoubleFree { address }
             | FaultKind::InvalidFree { address }
-            | FaultKind::OverlappingCopy { to: address, .. } => Some(address),
+            | FaultKind::OverlappingCopy { to: address, .. }
+            | FaultKind::OverlappingContraction { to: address } => Some(address),
             _ => None,
         }
     }
@@ -255,6 +261,10 @@ impl fmt::Display for FaultKind {
             FaultKind::OverlappingCopy { to, from, bytes } => write!(
                 f,
                 "copy of {bytes} bytes from {from} to {to}: the two overlap (`move` may do that)"
+            ),
+            FaultKind::OverlappingContraction { to } => write!(
+                f,
+                "the element of a contraction at {to} overlaps an operand or another element"
             ),
             FaultKind::AbsurdSize { bytes } => write!(f, "absurd size: {bytes} bytes"),
             FaultKind::OutOfMemory { bytes, limit } => write!(

@@ -29,6 +29,7 @@
 
 mod access;
 mod arithmetic;
+mod contract;
 mod datum;
 mod execute;
 mod fault;

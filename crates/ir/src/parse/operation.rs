@@ -2,6 +2,7 @@
 
 use super::body::count;
 use super::{Parser, Result};
+use crate::contraction::IndexClass;
 use crate::facts::Alignment;
 use crate::function::{Constant, Payload, Value, float_to_bits};
 use crate::lexer::{Lexer, Token};
@@ -244,6 +245,7 @@ impl<'t> Parser<'t> {
                 let align = self.alignment_or(Alignment::ONE)?;
                 Ok(Parts::effect(operands, Payload::Align(align)))
             }
+            Opcode::Contract => self.contract(),
             Opcode::Call => self.call(),
             Opcode::CallIndirect => self.call_indirect(),
             other => self.expected(&format!("an operation other than `{other}`")),
@@ -291,6 +293,53 @@ impl<'t> Parser<'t> {
             }
             other => self.expected(&format!("an operation other than `{other}`")),
         }
+    }
+
+    fn contract(&mut self) -> Result<Parts> {
+        let add = self.accept_word("add")?;
+        if !add && !self.accept_word("set")? {
+            return self.expected("`add` or `set`");
+        }
+        let ty = self.ty()?;
+        let mut operands = self.operands(&[Type::PTR; 3])?;
+        self.expect(",")?;
+        operands.push(self.typed_operand(ty)?);
+        let mut indices = Vec::new();
+        if self.accept_word("over")? {
+            loop {
+                indices.push(self.contraction_index(&mut operands)?);
+                if !self.accept(",")? {
+                    break;
+                }
+            }
+        }
+        let align = self.alignment_or(Alignment::natural(ty))?;
+        let indices = indices.into();
+        Ok(Parts::effect(
+            operands,
+            Payload::Contract {
+                align,
+                add,
+                indices,
+            },
+        ))
+    }
+
+    /// One index of a contraction, as in `left %m (%c_m, %a_m)`.
+    fn contraction_index(&mut self, operands: &mut SmallVec<[Value; 4]>) -> Result<IndexClass> {
+        for class in IndexClass::ALL {
+            if !self.accept_word(class.name())? {
+                continue;
+            }
+            operands.push(self.operand(Some(Type::I64))?);
+            for stride in 0..class.strides() {
+                self.expect(if stride == 0 { "(" } else { "," })?;
+                operands.push(self.operand(Some(Type::I64))?);
+            }
+            self.expect(")")?;
+            return Ok(class);
+        }
+        self.expected("the class of an index: `batch`, `left`, `right` or `sum`")
     }
 
     fn call(&mut self) -> Result<Parts> {

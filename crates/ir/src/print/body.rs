@@ -11,6 +11,7 @@ use crate::literal::{write_name, write_scalar, write_string};
 use crate::module::Module;
 use crate::opcode::{Form, Opcode};
 use crate::types::Type;
+use smallvec::SmallVec;
 use std::fmt::{self, Write};
 
 /// Writes one function, or parts of it.
@@ -312,6 +313,7 @@ impl<'a> Printer<'a> {
                 }
                 Ok(())
             }
+            Opcode::Contract => self.contract(data),
             Opcode::Call => self.call(data),
             Opcode::CallIndirect => {
                 let (callee, arguments) = match data.operands.split_first() {
@@ -449,9 +451,32 @@ impl<'a> Printer<'a> {
         self.function.values.get(value)?.range
     }
 
+    fn contract(&mut self, data: &OpData) -> fmt::Result {
+        let Some(contraction) = data.contraction() else {
+            return self.out.write_str(" ?");
+        };
+        self.out
+            .push_str(if contraction.add { " add" } else { " set" });
+        write!(self.out, " {}", self.ty(contraction.factor))?;
+        self.operands(&contraction.arrays, " ")?;
+        self.operands(&[contraction.factor], ", ")?;
+        for (position, index) in contraction.indices.iter().enumerate() {
+            self.out
+                .push_str(if position == 0 { " over " } else { ", " });
+            self.out.push_str(index.class.name());
+            self.operands(&[index.count], " ")?;
+            let strides: SmallVec<[Value; 3]> = index.strides.into_iter().flatten().collect();
+            self.operands(&strides, " (")?;
+            self.out.push(')');
+        }
+        self.alignment(data)
+    }
+
     fn alignment(&mut self, data: &OpData) -> fmt::Result {
         match data.payload {
-            Payload::Align(align) => write!(self.out, " align {}", align.bytes()),
+            Payload::Align(align) | Payload::Contract { align, .. } => {
+                write!(self.out, " align {}", align.bytes())
+            }
             _ => Ok(()),
         }
     }

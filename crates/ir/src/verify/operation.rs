@@ -136,7 +136,10 @@ fn check_payload(data: &OpData) -> Check {
         )
     })?;
     match data.payload {
-        P::Align(align) | P::Alloc { align, .. } | P::Free { align, .. } => check_alignment(align),
+        P::Align(align)
+        | P::Alloc { align, .. }
+        | P::Free { align, .. }
+        | P::Contract { align, .. } => check_alignment(align),
         _ => Ok(()),
     }
 }
@@ -346,6 +349,7 @@ fn check_special(module: &Module, shape: &Shape) -> Check {
             })?;
             shape.result_is(0, ty)
         }
+        Opcode::Contract => check_contract(shape),
         Opcode::Call => check_call(module, shape),
         Opcode::CallIndirect => {
             require(!data.operands.is_empty(), || {
@@ -382,6 +386,22 @@ fn check_shuffle(shape: &Shape) -> Check {
         return Err(format!("there is no lane {lane} in two vectors {ty}"));
     }
     shape.result_is(0, Type::vector_of(ty.scalar(), count))
+}
+
+fn check_contract(shape: &Shape) -> Check {
+    let Payload::Contract { indices, .. } = &shape.data.payload else {
+        return Ok(());
+    };
+    let extents: usize = indices.iter().map(|class| 1 + class.strides()).sum();
+    shape.counts(4 + extents, 0)?;
+    for array in 0..3 {
+        shape.operand_is(array, Type::PTR)?;
+    }
+    let element = shape.operand(3);
+    require(element == Type::F32 || element == Type::F64, || {
+        format!("contract works on f32 and f64, not on {element}")
+    })?;
+    (4..4 + extents).try_for_each(|extent| shape.operand_is(extent, Type::I64))
 }
 
 fn check_call(module: &Module, shape: &Shape) -> Check {

@@ -21,6 +21,7 @@ pub(super) fn simplify(
         Opcode::For => {
             let outcome = simplify_for(function, op);
             if matches!(outcome, Outcome::Keep) {
+                *changes += usize::from(bound_without_limit(function, op));
                 *changes += remove_unchanging(function, op, substitution);
             }
             outcome
@@ -106,6 +107,29 @@ fn flatten(function: &Function, op: Op) -> Outcome {
         }
         _ => Outcome::Keep,
     }
+}
+
+/// `for %i = 0 to (smax %n, 0) step 1` runs as often as `for %i = 0 to %n step 1`: a limit that is not beyond the start changes nothing.
+fn bound_without_limit(function: &mut Function, op: Op) -> bool {
+    let [from, to, step] = function.ops[op].bounds();
+    let Some(OpView::Binary(limit @ (Opcode::Smax | Opcode::Smin), a, b)) = function.definition(to)
+    else {
+        return false;
+    };
+    let (Some(from), Some(step)) = (function.int_of(from), function.int_of(step)) else {
+        return false;
+    };
+    let changes_nothing = |value: Value| match limit {
+        Opcode::Smax => step > 0 && function.int_of(value).is_some_and(|limit| limit <= from),
+        _ => step < 0 && function.int_of(value).is_some_and(|limit| limit >= from),
+    };
+    let bound = match (changes_nothing(a), changes_nothing(b)) {
+        (_, true) => a,
+        (true, _) => b,
+        _ => return false,
+    };
+    *function.ops[op].to_mut() = bound;
+    true
 }
 
 fn simplify_for(function: &Function, op: Op) -> Outcome {

@@ -1,0 +1,164 @@
+//! Loop distribution: may a statement of a loop nest run ahead of the nest, or behind it, in a nest of its own?
+//!
+//! A statement is a store with the loads that it takes. It may run ahead if nothing that the nest does before one of its executions touches what the statement writes, or writes
+//! what it reads; and behind if that is true of all that the nest does afterwards. Neither is possible if the nest may stop the program: a check that fails
+//! would come too late for what it guards.
+//!
+//! Sums commute: a statement that adds to memory may be moved past others that add to the same memory.
+
+use crate::alias::{Access, Aliases, Footprint};
+use crate::behaviour::Behaviours;
+use crate::uses::Uses;
+use ferrozyme_ir::{Function, Module, Op, OpView, Opcode, Type, Value, for_each_op, returning_ops};
+use rustc_hash::FxHashMap;
+
+/// Where a statement is to run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Site {
+    /// Before its nest.
+    Ahead,
+    /// After its nest.
+    Behind,
+}
+
+/// A statement of a nest.
+pub(crate) struct Statement {
+    /// The store.
+    pub store: Op,
+    /// What it writes.
+    pub place: Access,
+    /// The load of the sum that the store adds to, if it does.
+    pub own: Option<Op>,
+    /// The other loads.
+    pub reads: Vec<Op>,
+}
+
+/// Answers whether statements may be distributed, of a function as it stands.
+pub(crate) struct Distribution<'a, 'm> {
+    aliases: &'a Aliases<'m>,
+    behaviours: Behaviours,
+    /// The stores that add to memory, and the loads of what they add to, with the type of the sum.
+    sums: FxHashMap<Op, Type>,
+}
+
+impl<'a, 'm> Distribution<'a, 'm> {
+    pub(crate) fn new(module: &Module, aliases: &'a Aliases<'m>) -> Distribution<'a, 'm> {
+        let function = aliases.function();
+        let uses = Uses::by(function, returning_ops(function));
+        let mut sums = FxHashMap::default();
+        for store in returning_ops(function) {
+            if let Some(load) = sum_in_memory(aliases, &uses, store) {
+                let ty = function.ty(function.ops[store].value());
+                sums.extend([(store, ty), (load, ty)]);
+            }
+        }
+        Distribution {
+            aliases,
+            behaviours: Behaviours::of(module, function),
+            sums,
+        }
+    }
+
+    /// Whether all executions of a statement within an execution of a nest may run at a site.
+    pub(crate) fn may_run(&self, nest: Op, statement: &Statement, site: Site) -> bool {
+        if self.behaviours.op(nest).stops {
+            return false;
+        }
+        let function = self.aliases.function();
+        let reads: Vec<(Op, Footprint)> = (statement.reads.iter())
+            .map(|&op| (op, self.aliases.reads(op)))
+            .collect();
+        if reads.iter().any(|(_, read)| read.elsewhere) {
+            return false;
+        }
+        let order = Order {
+            aliases: self.aliases,
+            nest,
+            site,
+        };
+        let mut free = true;
+        each_op_within(function, nest, &mut |op| {
+            if !free || op == statement.store || Some(op) == statement.own {
+                return;
+            }
+            let written = self.aliases.writes(op);
+            let place = (statement.store, &statement.place);
+            let commutes = statement.own.is_some()
+                && self.sums.get(&op) == self.sums.get(&statement.store)
+                && self.sums.contains_key(&op);
+            free = (commutes
+                || !order.crosses(place, op, &written)
+                    && !order.crosses(place, op, &self.aliases.reads(op)))
+                && !reads.iter().any(|(load, read)| {
+                    let mut accesses = read.accesses.iter();
+                    accesses.any(|access| order.crosses((*load, access), op, &written))
+                });
+        });
+        free
+    }
+}
+
+/// The load of `store f64 (fadd (load %p), %x), %p`, if nothing else uses it or the sum, and both are aligned: then two such sums
+/// either have the same place or nothing in common.
+fn sum_in_memory(aliases: &Aliases<'_>, uses: &Uses, store: Op) -> Option<Op> {
+    let function = aliases.function();
+    let OpView::Store { value, align, .. } = function.view(store) else {
+        return None;
+    };
+    let ty = function.ty(value);
+    if align.bytes() < ty.bytes() || ty.is_vector() {
+        return None;
+    }
+    let mut sum = value;
+    loop {
+        uses.only(sum)?;
+        if let Some(load) = aliases.load_before(store, sum) {
+            return Some(load);
+        }
+        let OpView::Binary(opcode, a, b) = function.definition(sum)? else {
+            return None;
+        };
+        sum = match opcode {
+            Opcode::Fadd => {
+                let is_old = |&value: &Value| aliases.load_before(store, value).is_some();
+                [a, b].into_iter().find(is_old).unwrap_or(a)
+            }
+            Opcode::Fsub => a,
+            _ => return None,
+        };
+    }
+}
+
+/// What a statement would be moved past.
+struct Order<'a, 'm> {
+    aliases: &'a Aliases<'m>,
+    nest: Op,
+    site: Site,
+}
+
+impl Order<'_, '_> {
+    /// Whether an access of a statement may touch what another operation touches in an execution that it would be moved past.
+    fn crosses(&self, own: (Op, &Access), other: Op, footprint: &Footprint) -> bool {
+        let aliases = self.aliases;
+        (footprint.elsewhere && aliases.is_reachable_from_elsewhere(own.1.root))
+            || footprint.accesses.iter().any(|access| {
+                let other = (other, access);
+                let (earlier, later) = match self.site {
+                    Site::Ahead => (other, own),
+                    Site::Behind => (own, other),
+                };
+                aliases.may_share(own.1.root, access.root)
+                    && aliases.may_overwrite_within(earlier, later, Some(self.nest), false)
+            })
+    }
+}
+
+/// Visits the operations within a loop, but those of regions that end in a trap.
+fn each_op_within(function: &Function, nest: Op, visit: &mut impl FnMut(Op)) {
+    let body = function.ops[nest].regions[0];
+    for_each_op(function, body, &mut |region, op| {
+        if !function.ends_in_trap(region) {
+            visit(op);
+        }
+    });
+}

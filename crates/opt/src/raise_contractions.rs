@@ -1,0 +1,491 @@
+//! Raises loop nests that sum up products of array elements to `contract`, for which there are kernels.
+//!
+//! ```text
+//! for %i: i64 = 0 to %m step 1 {                       %big = …                       ; are the trip counts worth it?
+//!   for %j: i64 = 0 to %n step 1 {                     if %big {
+//!     %s = for %l: i64 = 0 to %k step 1                  for %i … { for %j … {
+//!         with (%a: f32 = 0.0) {                            %b = load f32 %bias[j]
+//!       … %a + %x[i, l] * %w[j, l]                →          store f32 %b, %c[i, j]
+//!     }                                                  } }
+//!     %b = load f32 %bias[j]                             contract add f32 %c, %x, %w, 1.0 over left %m (…), right %n (…), sum %k (…)
+//!     %t = fadd f32 %b, %s                             } else {
+//!     store f32 %t, %c[i, j]                             … the nest as it was
+//!   }                                                  }
+//! }
+//! ```
+//!
+//! A nest may hold other work, and several sums: each is taken out of it, to run ahead of it or behind it (`distribution.rs`). A sum is taken out if
+//! - its place, and those of both factors, are arrays with a stride per loop (`raise_contractions/arrays.rs`), with trip counts known before the nest,
+//! - there are loops that move only the place and one factor, for both factors, and loops that move only the factors: the sum has a
+//!   matrix product in it,
+//! - different places are different memory, by a proof or by a test when the program runs (`raise_contractions/distinct.rs`), and the rest of the nest may run before
+//!   or after it.
+//!
+//! Sums are added up in another order than in the loops, so the pass is not for programs that live from that (`--strict`).
+
+mod apply;
+mod arrays;
+mod distinct;
+mod products;
+
+use self::apply::apply;
+use self::arrays::{Array, is_visible};
+use self::distinct::{Distinct, are_distinct};
+use self::products::{Factors, Guard, Products, Reduction, Term};
+use crate::alias::{Access, Aliases};
+use crate::distribution::{Distribution, Site, Statement};
+use crate::recurrence::Counted;
+use crate::symbolic::Symbolic;
+use crate::uses::Uses;
+use crate::with_function::with_function;
+use ferrozyme_ir::{
+    Function, FunctionId, IndexClass, Module, Op, OpView, Opcode, Type, Value, all_ops,
+    returning_ops,
+};
+use rustc_hash::FxHashSet;
+
+/// How many nests of one function are looked at, and how large they may be.
+const MAX_NESTS: usize = 256;
+const MAX_OPERATIONS: usize = 600;
+
+/// A product with fewer iterations in one of its three kinds of loops stays a loop.
+const MIN_TRIPS: i64 = 8;
+
+/// Raises sums of products to contractions; returns how many.
+pub fn raise_contractions(module: &mut Module, id: FunctionId) -> usize {
+    with_function(module, id, |module, function| {
+        let mut raised = 0;
+        // The nests as they were, for small trip counts.
+        let mut left_alone = FxHashSet::default();
+        for _ in 0..MAX_NESTS {
+            let plans = find(module, function, &left_alone);
+            if plans.is_empty() {
+                break;
+            }
+            raised += plans.len();
+            apply(function, &plans, &mut left_alone);
+        }
+        raised
+    })
+}
+
+/// A sum that is to become a contraction.
+struct Plan {
+    /// The outermost loop that it sums and counts over.
+    nest: Op,
+    /// The store that the sum is a term of.
+    store: Op,
+    site: Site,
+    /// When the sum is computed at all.
+    guards: Vec<Guard>,
+    /// The destination, and both factors.
+    arrays: [Array; 3],
+    /// The indices of the contraction, outermost first; without those that are one with another.
+    indices: Vec<Index>,
+    /// The classes and trip counts of all loops.
+    trips: Vec<(IndexClass, Symbolic)>,
+    /// How different places are known to be different memory.
+    distinct: Distinct,
+    /// What all products are multiplied with: values, and elements of memory.
+    scalars: Vec<Value>,
+    scalar_loads: Vec<Array>,
+    negated: bool,
+    /// The type of the elements.
+    element: Type,
+    rest: Rest,
+}
+
+/// An index of a contraction.
+struct Index {
+    class: IndexClass,
+    /// The trip counts of the loops that it stands for.
+    counts: Vec<Symbolic>,
+    /// Its strides in the three arrays.
+    strides: [Symbolic; 3],
+}
+
+/// What is left of a store.
+enum Rest {
+    /// Nothing: the contraction adds to the place.
+    Sum,
+    /// Nothing: the contraction sets the place.
+    Set,
+    /// The other terms: the initial value of the sum, or a zero, stands for it in its use.
+    Others {
+        used: (Op, usize),
+        by: Option<Value>,
+    },
+}
+
+/// All sums that can be taken out of the first nest that has any.
+fn find(module: &Module, function: &Function, left_alone: &FxHashSet<Op>) -> Vec<Plan> {
+    let stores: Vec<Op> = (returning_ops(function).into_iter())
+        .filter(|op| !left_alone.contains(op) && is_float_store(function, *op))
+        .collect();
+    if stores.is_empty() || !has_product_in_nest(function) {
+        return Vec::new();
+    }
+    let aliases = Aliases::new(module, function);
+    let finder = Finder {
+        function,
+        aliases: &aliases,
+        distribution: Distribution::new(module, &aliases),
+        uses: Uses::by(function, returning_ops(function)),
+    };
+    let mut plans: Vec<Plan> = Vec::new();
+    for store in stores {
+        for plan in finder.plans_for(store) {
+            if plans.first().is_none_or(|first| first.nest == plan.nest) {
+                plans.push(plan);
+            }
+        }
+    }
+    plans
+}
+
+fn is_float_store(function: &Function, op: Op) -> bool {
+    let data = &function.ops[op];
+    data.opcode == Opcode::Store && [Type::F32, Type::F64].contains(&function.ty(data.value()))
+}
+
+/// Whether there are loops three deep, and a product: otherwise there is nothing to find.
+fn has_product_in_nest(function: &Function) -> bool {
+    fn depth(function: &Function, region: ferrozyme_ir::Region) -> usize {
+        let ops = function.regions[region].ops.iter();
+        let inner = ops.map(|&op| {
+            let data = &function.ops[op];
+            let regions = data.regions.iter().map(|&region| depth(function, region));
+            regions.max().unwrap_or(0) + usize::from(data.opcode == Opcode::For)
+        });
+        inner.max().unwrap_or(0)
+    }
+    let multiplies = |op: Op| function.ops[op].opcode == Opcode::Fmul;
+    function.body.is_some_and(|body| depth(function, body) >= 3)
+        && all_ops(function).into_iter().any(multiplies)
+}
+
+struct Finder<'a, 'f> {
+    function: &'f Function,
+    aliases: &'a Aliases<'f>,
+    distribution: Distribution<'a, 'f>,
+    uses: Uses,
+}
+
+/// A counted loop around a statement, and the conditions between it and the statement's next loop inside.
+struct Around {
+    counted: Counted,
+    guards: Vec<Guard>,
+}
+
+impl Finder<'_, '_> {
+    /// The sums that can be taken out of a store, out of the largest nest that lets them.
+    fn plans_for(&self, store: Op) -> Vec<Plan> {
+        let around = self.loops_around(store);
+        let mut best = Vec::new();
+        for start in (0..around.len()).rev() {
+            let nest = around[start].counted.op;
+            let mut operations = 0;
+            let body = self.function.ops[nest].body();
+            ferrozyme_ir::for_each_op(self.function, body, &mut |_, _| operations += 1);
+            let plans = match operations > MAX_OPERATIONS {
+                true => Vec::new(),
+                false => self.plans_within(store, &around[start..]),
+            };
+            match plans.is_empty() {
+                false => best = plans,
+                true if best.is_empty() => {}
+                true => break,
+            }
+        }
+        best
+    }
+
+    /// The counted loops around an operation, outermost first, up to the first other loop or `switch`.
+    fn loops_around(&self, op: Op) -> Vec<Around> {
+        let structure = self.aliases.structure();
+        let mut around: Vec<Around> = Vec::new();
+        let mut guards = Vec::new();
+        let mut region = structure.region_of(op);
+        while let Some(inner) = region {
+            let Some(holder) = structure.op_of(inner) else {
+                break;
+            };
+            match self.function.view(holder) {
+                OpView::If {
+                    condition, then, ..
+                } => guards.push((condition, then == inner)),
+                OpView::For { .. } => match self.aliases.indices().counted(holder) {
+                    Some(counted) => around.push(Around {
+                        counted: counted.clone(),
+                        guards: std::mem::take(&mut guards),
+                    }),
+                    None => break,
+                },
+                _ => break,
+            }
+            region = structure.region_of(holder);
+        }
+        around.reverse();
+        around
+    }
+
+    /// The sums that can be taken out of a store, out of these loops.
+    fn plans_within(&self, store: Op, around: &[Around]) -> Vec<Plan> {
+        let nest = around[0].counted.op;
+        let products = Products {
+            function: self.function,
+            indices: self.aliases.indices(),
+            uses: &self.uses,
+            nest,
+        };
+        let guards: Vec<Guard> = around.iter().flat_map(|one| one.guards.clone()).collect();
+        let (Some(terms), Some(place)) = (
+            products.terms(store),
+            self.aliases.writes(store).accesses.into_iter().next(),
+        ) else {
+            return Vec::new();
+        };
+        if !guards
+            .iter()
+            .all(|&(condition, _)| self.aliases.indices().is_defined_outside(condition, nest))
+        {
+            return Vec::new();
+        }
+        let own = terms.iter().find_map(|term| {
+            let plain = term.scales.is_empty() && !term.negated;
+            let load = self.aliases.load_before(store, term.value)?;
+            (plain && self.uses.only(term.value).is_some()).then_some(load)
+        });
+        let sums = Sums {
+            finder: self,
+            products,
+            store,
+            place,
+            own,
+            around,
+            guards,
+            alone: terms.len() == 1 + usize::from(own.is_some()),
+        };
+        terms.iter().filter_map(|term| sums.plan(term)).collect()
+    }
+}
+
+/// The terms of one store.
+struct Sums<'a, 'f> {
+    finder: &'a Finder<'a, 'f>,
+    products: Products<'a, 'f>,
+    store: Op,
+    place: Access,
+    /// The load of the old sum, if the store adds to it.
+    own: Option<Op>,
+    around: &'a [Around],
+    guards: Vec<Guard>,
+    /// Whether there is one term besides the old sum.
+    alone: bool,
+}
+
+impl Sums<'_, '_> {
+    /// How a term becomes a contraction.
+    fn plan(&self, term: &Term) -> Option<Plan> {
+        let function = self.finder.function;
+        let is_own = function
+            .def_op(term.value)
+            .is_some_and(|(op, _)| Some(op) == self.own);
+        if is_own {
+            return None;
+        }
+        let reduction = self.products.reduction(term.value);
+        let product = reduction.as_ref().map_or(term.value, |sum| sum.product);
+        let factors = self.products.factors(product)?;
+        let mut loops: Vec<Counted> = self.around.iter().map(|one| one.counted.clone()).collect();
+        let outer = loops.len();
+        for &op in reduction.iter().flat_map(|sum| &sum.loops) {
+            loops.push(self.finder.aliases.indices().counted(op)?.clone());
+        }
+        let mut plan = self.draft(term, &factors, &loops)?;
+        // A store that adds nothing to what was there must not come twice to a place.
+        let sums_outside = plan.trips[..outer]
+            .iter()
+            .any(|(class, _)| *class == IndexClass::Sum);
+        if self.own.is_none() && (sums_outside || reduction.is_none()) {
+            return None;
+        }
+        plan.rest = self.rest(term, reduction.as_ref())?;
+        plan.guards.extend(self.guards.iter().copied());
+        if let Some(reduction) = &reduction {
+            plan.guards.extend(reduction.guards.iter().copied());
+            plan.negated ^= reduction.negated;
+        }
+        let statement = Statement {
+            store: self.store,
+            place: self.place.clone(),
+            own: self.own,
+            reads: factors.loads.clone(),
+        };
+        let sites = match self.own.is_some() {
+            true => &[Site::Ahead, Site::Behind][..],
+            false => &[Site::Behind],
+        };
+        plan.site = sites
+            .iter()
+            .copied()
+            .find(|&site| (self.finder.distribution).may_run(plan.nest, &statement, site))?;
+        Some(plan)
+    }
+
+    /// What is left of the store without a term.
+    fn rest(&self, term: &Term, reduction: Option<&Reduction>) -> Option<Rest> {
+        let function = self.finder.function;
+        let is_zero = |value: Value| function.float_of(value) == Some(0.0);
+        Some(match reduction {
+            Some(sum) if self.alone && is_zero(sum.initial) && self.guards_are_of_store(sum) => {
+                match self.own.is_some() {
+                    true => Rest::Sum,
+                    false => Rest::Set,
+                }
+            }
+            // The loop's own initial value is defined where the sum is used, unless a branch is in between.
+            Some(sum) if sum.guards.is_empty() || is_zero(sum.initial) => Rest::Others {
+                used: term.used,
+                by: (!is_zero(sum.initial)).then_some(sum.initial),
+            },
+            Some(_) => return None,
+            None if self.alone => Rest::Sum,
+            None => return None,
+        })
+    }
+
+    /// Whether a sum is computed wherever it is stored.
+    fn guards_are_of_store(&self, sum: &Reduction) -> bool {
+        sum.guards.is_empty()
+    }
+
+    /// The contraction that a product is over a nest, wherever it may run.
+    fn draft(&self, term: &Term, factors: &Factors, loops: &[Counted]) -> Option<Plan> {
+        let aliases = self.finder.aliases;
+        let nest = loops[0].op;
+        let destination = Array::of(aliases, &self.place, loops)?;
+        let mut operands = Vec::new();
+        let mut scalar_loads = Vec::new();
+        for &load in &factors.loads {
+            let access = aliases.reads(load).accesses.into_iter().next()?;
+            let array = Array::of(aliases, &access, loops)?;
+            let moves = (0..loops.len()).any(|position| array.moves(position));
+            match moves {
+                true => operands.push(array),
+                false => scalar_loads.push(array),
+            }
+        }
+        let [mut left, mut right]: [Array; 2] = operands.try_into().ok()?;
+        // The left operand is the one that the outermost index counts in.
+        let first = (0..loops.len()).find(|&at| left.moves(at) != right.moves(at))?;
+        if right.moves(first) {
+            std::mem::swap(&mut left, &mut right);
+        }
+        let arrays = [destination, left, right];
+        let mut indices = Vec::new();
+        for (position, counted) in loops.iter().enumerate() {
+            let moves = arrays.each_ref().map(|array| array.moves(position));
+            let count = counted.trip_count()?;
+            if !is_visible(aliases, &count, nest) {
+                return None;
+            }
+            indices.push(Index {
+                class: IndexClass::of_arrays(moves)?,
+                counts: vec![count],
+                strides: arrays
+                    .each_ref()
+                    .map(|array| array.strides[position].clone()),
+            });
+        }
+        let trips: Vec<(IndexClass, Symbolic)> = (indices.iter())
+            .map(|index| (index.class, index.counts[0].clone()))
+            .collect();
+        if !is_worthwhile(&trips) {
+            return None;
+        }
+        merge_indices(&mut indices);
+        let distinct = match self.has_distinct_places(&trips, loops) {
+            true => Distinct::Always,
+            false => are_distinct(aliases, nest, &indices, self.element())?,
+        };
+        Some(Plan {
+            nest,
+            store: self.store,
+            site: Site::Behind,
+            guards: Vec::new(),
+            arrays,
+            indices,
+            trips,
+            distinct,
+            scalars: [&factors.scalars[..], &term.scales].concat(),
+            scalar_loads,
+            negated: factors.negated ^ term.negated,
+            element: self.element(),
+            rest: Rest::Sum,
+        })
+    }
+
+    fn element(&self) -> Type {
+        let function = self.finder.function;
+        function.ty(function.ops[self.store].value())
+    }
+
+    /// Whether different iterations are known to store to different memory.
+    fn has_distinct_places(&self, trips: &[(IndexClass, Symbolic)], loops: &[Counted]) -> bool {
+        let aliases = self.finder.aliases;
+        let place = (self.store, &self.place);
+        trips
+            .iter()
+            .zip(loops)
+            .filter(|((class, _), _)| *class != IndexClass::Sum)
+            .all(|(_, counted)| !aliases.may_meet_later(place, place, counted.op))
+    }
+}
+
+/// The kinds of loops that a matrix product has.
+const PRODUCT: [IndexClass; 3] = [IndexClass::Left, IndexClass::Right, IndexClass::Sum];
+
+/// Whether there is a matrix product in it that may be large enough.
+fn is_worthwhile(trips: &[(IndexClass, Symbolic)]) -> bool {
+    PRODUCT.into_iter().all(|class| {
+        let mut of_class = trips.iter().filter(|(other, _)| *other == class).peekable();
+        let exists = of_class.peek().is_some();
+        let known = of_class.try_fold(1, |trips: i64, (_, count)| {
+            Some(trips.saturating_mul(count.is_constant()?))
+        });
+        exists && known.is_none_or(|trips| trips >= MIN_TRIPS)
+    })
+}
+
+/// Makes one index of two where the outer one goes on where the inner one ends.
+fn merge_indices(indices: &mut Vec<Index>) {
+    let mut outer = 0;
+    while outer < indices.len() {
+        let found = (0..indices.len())
+            .find(|&inner| inner != outer && goes_on_behind(&indices[outer], &indices[inner]));
+        match found {
+            Some(inner) => {
+                let counts = indices[outer].counts.clone();
+                indices[inner].counts.extend(counts);
+                indices.remove(outer);
+                outer = 0;
+            }
+            None => outer += 1,
+        }
+    }
+}
+
+/// Whether an iteration of one index moves as far as all iterations of another do.
+fn goes_on_behind(outer: &Index, inner: &Index) -> bool {
+    let distance = |stride: &Symbolic| {
+        let mut counts = inner.counts.iter();
+        counts.try_fold(stride.clone(), |distance, count| distance.mul(count))
+    };
+    let mut pairs = outer.strides.iter().zip(&inner.strides);
+    outer.class == inner.class
+        && pairs.all(|(outer, stride)| distance(stride).as_ref() == Some(outer))
+}
+
+#[cfg(test)]
+mod tests;
