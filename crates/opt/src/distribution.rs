@@ -21,6 +21,15 @@ pub(crate) enum Site {
     Behind,
 }
 
+/// What keeps a statement where it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Conflict {
+    /// The nest may stop the program.
+    MayStop,
+    /// An operation that may touch the same memory.
+    Memory(Op),
+}
+
 /// A statement of a nest.
 pub(crate) struct Statement {
     /// The store.
@@ -59,26 +68,31 @@ impl<'a, 'm> Distribution<'a, 'm> {
         }
     }
 
-    /// Whether all executions of a statement within an execution of a nest may run at a site.
-    pub(crate) fn may_run(&self, nest: Op, statement: &Statement, site: Site) -> bool {
+    /// Why the executions of a statement within an execution of a nest may not all run at a site; none if they may.
+    pub(crate) fn find_conflict(
+        &self,
+        nest: Op,
+        statement: &Statement,
+        site: Site,
+    ) -> Option<Conflict> {
         if self.behaviours.op(nest).stops {
-            return false;
+            return Some(Conflict::MayStop);
         }
         let function = self.aliases.function();
         let reads: Vec<(Op, Footprint)> = (statement.reads.iter())
             .map(|&op| (op, self.aliases.reads(op)))
             .collect();
-        if reads.iter().any(|(_, read)| read.elsewhere) {
-            return false;
+        if let Some((op, _)) = reads.iter().find(|(_, read)| read.elsewhere) {
+            return Some(Conflict::Memory(*op));
         }
         let order = Order {
             aliases: self.aliases,
             nest,
             site,
         };
-        let mut free = true;
+        let mut conflict = None;
         each_op_within(function, nest, &mut |op| {
-            if !free || op == statement.store || Some(op) == statement.own {
+            if conflict.is_some() || op == statement.store || Some(op) == statement.own {
                 return;
             }
             let written = self.aliases.writes(op);
@@ -86,15 +100,18 @@ impl<'a, 'm> Distribution<'a, 'm> {
             let commutes = statement.own.is_some()
                 && self.sums.get(&op) == self.sums.get(&statement.store)
                 && self.sums.contains_key(&op);
-            free = (commutes
+            let free = (commutes
                 || !order.crosses(place, op, &written)
                     && !order.crosses(place, op, &self.aliases.reads(op)))
                 && !reads.iter().any(|(load, read)| {
                     let mut accesses = read.accesses.iter();
                     accesses.any(|access| order.crosses((*load, access), op, &written))
                 });
+            if !free {
+                conflict = Some(Conflict::Memory(op));
+            }
         });
-        free
+        conflict
     }
 }
 

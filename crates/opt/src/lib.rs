@@ -81,7 +81,7 @@ pub use normalise_loops::normalise_loops;
 pub use pipeline::{OptimiseOptions, PASSES, Pass, REORDERING, optimise, optimise_with};
 pub use place_words::place_words;
 pub use promote_stack::promote_stack;
-pub use raise_contractions::raise_contractions;
+pub use raise_contractions::{Obstacle, explain_contractions, raise_contractions};
 pub use recurrence::{build_iteration_number, build_trip_count};
 pub use reorder_sums::reorder_sums;
 pub use reroll_loops::reroll_loops;

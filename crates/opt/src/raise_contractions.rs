@@ -33,7 +33,7 @@ use self::arrays::{Array, is_visible};
 use self::distinct::{Distinct, are_distinct};
 use self::products::{Factors, Guard, Products, Reduction, Term};
 use crate::alias::{Access, Aliases};
-use crate::distribution::{Distribution, Site, Statement};
+use crate::distribution::{Conflict, Distribution, Site, Statement};
 use crate::recurrence::Counted;
 use crate::symbolic::Symbolic;
 use crate::uses::Uses;
@@ -95,6 +95,29 @@ struct Plan {
     rest: Rest,
 }
 
+/// Why a sum of products stays a loop; what is farther down was found out later.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Obstacle {
+    /// This load, or the store, is not an element of an array with a stride for each loop.
+    NoArray(Op),
+    /// The trip count of this loop is not known before the nest.
+    TripCount(Op),
+    /// It is no matrix product: there are no loops that count only in the sum and one factor, for both factors, and loops that sum up.
+    NoMatrixProduct,
+    /// The trip counts are too small for a kernel.
+    TooSmall,
+    /// Different iterations may store to the same place.
+    SamePlace,
+    /// The place is set in each iteration of a loop that sums up.
+    SetRepeatedly,
+    /// What is stored is used for something else, or is not a sum.
+    OtherUse,
+    /// The nest may stop the program.
+    MayStop,
+    /// This operation of the nest touches the same memory, or may do so.
+    Conflict(Op),
+}
+
 /// An index of a contraction.
 struct Index {
     class: IndexClass,
@@ -117,6 +140,24 @@ enum Rest {
     },
 }
 
+/// The stores of a function that add up products of array elements, but are not raised, and why.
+pub fn explain_contractions(module: &Module, id: FunctionId) -> Vec<(Op, Obstacle)> {
+    let function = &module.functions[id];
+    if function.body.is_none() || !has_product_in_nest(function) {
+        return Vec::new();
+    }
+    let aliases = Aliases::new(module, function);
+    let finder = Finder::new(module, &aliases);
+    let stores = returning_ops(function).into_iter();
+    let stores = stores.filter(|&op| is_float_store(function, op));
+    stores
+        .filter_map(|store| match finder.plans_for(store) {
+            (plans, Some(obstacle)) if plans.is_empty() => Some((store, obstacle)),
+            _ => None,
+        })
+        .collect()
+}
+
 /// All sums that can be taken out of the first nest that has any.
 fn find(module: &Module, function: &Function, left_alone: &FxHashSet<Op>) -> Vec<Plan> {
     let stores: Vec<Op> = (returning_ops(function).into_iter())
@@ -126,15 +167,10 @@ fn find(module: &Module, function: &Function, left_alone: &FxHashSet<Op>) -> Vec
         return Vec::new();
     }
     let aliases = Aliases::new(module, function);
-    let finder = Finder {
-        function,
-        aliases: &aliases,
-        distribution: Distribution::new(module, &aliases),
-        uses: Uses::by(function, returning_ops(function)),
-    };
+    let finder = Finder::new(module, &aliases);
     let mut plans: Vec<Plan> = Vec::new();
     for store in stores {
-        for plan in finder.plans_for(store) {
+        for plan in finder.plans_for(store).0 {
             if plans.first().is_none_or(|first| first.nest == plan.nest) {
                 plans.push(plan);
             }
@@ -177,27 +213,44 @@ struct Around {
     guards: Vec<Guard>,
 }
 
-impl Finder<'_, '_> {
-    /// The sums that can be taken out of a store, out of the largest nest that lets them.
-    fn plans_for(&self, store: Op) -> Vec<Plan> {
+impl<'a, 'f> Finder<'a, 'f> {
+    fn new(module: &Module, aliases: &'a Aliases<'f>) -> Finder<'a, 'f> {
+        let function = aliases.function();
+        Finder {
+            function,
+            aliases,
+            distribution: Distribution::new(module, aliases),
+            uses: Uses::by(function, returning_ops(function)),
+        }
+    }
+
+    /// The sums that can be taken out of a store, out of the largest nest that lets them; and why others cannot, if there are any.
+    fn plans_for(&self, store: Op) -> (Vec<Plan>, Option<Obstacle>) {
         let around = self.loops_around(store);
         let mut best = Vec::new();
+        let mut obstacle = None;
         for start in (0..around.len()).rev() {
             let nest = around[start].counted.op;
             let mut operations = 0;
             let body = self.function.ops[nest].body();
             ferrozyme_ir::for_each_op(self.function, body, &mut |_, _| operations += 1);
-            let plans = match operations > MAX_OPERATIONS {
-                true => Vec::new(),
-                false => self.plans_within(store, &around[start..]),
-            };
+            if operations > MAX_OPERATIONS {
+                break;
+            }
+            let mut plans = Vec::new();
+            for attempt in self.plans_within(store, &around[start..]) {
+                match attempt {
+                    Ok(plan) => plans.push(plan),
+                    Err(found) => obstacle = obstacle.max(Some(found)),
+                }
+            }
             match plans.is_empty() {
                 false => best = plans,
                 true if best.is_empty() => {}
                 true => break,
             }
         }
-        best
+        (best, obstacle)
     }
 
     /// The counted loops around an operation, outermost first, up to the first other loop or `switch`.
@@ -229,8 +282,8 @@ impl Finder<'_, '_> {
         around
     }
 
-    /// The sums that can be taken out of a store, out of these loops.
-    fn plans_within(&self, store: Op, around: &[Around]) -> Vec<Plan> {
+    /// The sums of products of a store: how each can be taken out of these loops, or why not.
+    fn plans_within(&self, store: Op, around: &[Around]) -> Vec<Result<Plan, Obstacle>> {
         let nest = around[0].counted.op;
         let products = Products {
             function: self.function,
@@ -285,8 +338,8 @@ struct Sums<'a, 'f> {
 }
 
 impl Sums<'_, '_> {
-    /// How a term becomes a contraction.
-    fn plan(&self, term: &Term) -> Option<Plan> {
+    /// How a term becomes a contraction; none if it is no sum of products.
+    fn plan(&self, term: &Term) -> Option<Result<Plan, Obstacle>> {
         let function = self.finder.function;
         let is_own = function
             .def_op(term.value)
@@ -297,22 +350,35 @@ impl Sums<'_, '_> {
         let reduction = self.products.reduction(term.value);
         let product = reduction.as_ref().map_or(term.value, |sum| sum.product);
         let factors = self.products.factors(product)?;
+        let sums = reduction.is_some() || self.own.is_some();
+        (sums && factors.loads.len() >= 2)
+            .then(|| self.plan_sum(term, reduction.as_ref(), &factors))
+    }
+
+    /// How a sum of products becomes a contraction.
+    fn plan_sum(
+        &self,
+        term: &Term,
+        reduction: Option<&Reduction>,
+        factors: &Factors,
+    ) -> Result<Plan, Obstacle> {
         let mut loops: Vec<Counted> = self.around.iter().map(|one| one.counted.clone()).collect();
         let outer = loops.len();
         for &op in reduction.iter().flat_map(|sum| &sum.loops) {
-            loops.push(self.finder.aliases.indices().counted(op)?.clone());
+            let counted = self.finder.aliases.indices().counted(op);
+            loops.push(counted.ok_or(Obstacle::TripCount(op))?.clone());
         }
-        let mut plan = self.draft(term, &factors, &loops)?;
+        let mut plan = self.draft(term, factors, &loops)?;
         // A store that adds nothing to what was there must not come twice to a place.
         let sums_outside = plan.trips[..outer]
             .iter()
             .any(|(class, _)| *class == IndexClass::Sum);
-        if self.own.is_none() && (sums_outside || reduction.is_none()) {
-            return None;
+        if self.own.is_none() && sums_outside {
+            return Err(Obstacle::SetRepeatedly);
         }
-        plan.rest = self.rest(term, reduction.as_ref())?;
+        plan.rest = self.rest(term, reduction).ok_or(Obstacle::OtherUse)?;
         plan.guards.extend(self.guards.iter().copied());
-        if let Some(reduction) = &reduction {
+        if let Some(reduction) = reduction {
             plan.guards.extend(reduction.guards.iter().copied());
             plan.negated ^= reduction.negated;
         }
@@ -326,11 +392,18 @@ impl Sums<'_, '_> {
             true => &[Site::Ahead, Site::Behind][..],
             false => &[Site::Behind],
         };
-        plan.site = sites
-            .iter()
-            .copied()
-            .find(|&site| (self.finder.distribution).may_run(plan.nest, &statement, site))?;
-        Some(plan)
+        let mut obstacle = Obstacle::MayStop;
+        for &site in sites {
+            match (self.finder.distribution).find_conflict(plan.nest, &statement, site) {
+                None => {
+                    plan.site = site;
+                    return Ok(plan);
+                }
+                Some(Conflict::MayStop) => return Err(Obstacle::MayStop),
+                Some(Conflict::Memory(op)) => obstacle = Obstacle::Conflict(op),
+            }
+        }
+        Err(obstacle)
     }
 
     /// What is left of the store without a term.
@@ -361,24 +434,29 @@ impl Sums<'_, '_> {
     }
 
     /// The contraction that a product is over a nest, wherever it may run.
-    fn draft(&self, term: &Term, factors: &Factors, loops: &[Counted]) -> Option<Plan> {
+    fn draft(&self, term: &Term, factors: &Factors, loops: &[Counted]) -> Result<Plan, Obstacle> {
         let aliases = self.finder.aliases;
         let nest = loops[0].op;
-        let destination = Array::of(aliases, &self.place, loops)?;
+        let no_array = |op: Op| Obstacle::NoArray(op);
+        let destination = Array::of(aliases, &self.place, loops).ok_or(no_array(self.store))?;
         let mut operands = Vec::new();
         let mut scalar_loads = Vec::new();
         for &load in &factors.loads {
-            let access = aliases.reads(load).accesses.into_iter().next()?;
-            let array = Array::of(aliases, &access, loops)?;
+            let access = aliases.reads(load).accesses.into_iter().next();
+            let array = access.and_then(|access| Array::of(aliases, &access, loops));
+            let array = array.ok_or(no_array(load))?;
             let moves = (0..loops.len()).any(|position| array.moves(position));
             match moves {
                 true => operands.push(array),
                 false => scalar_loads.push(array),
             }
         }
-        let [mut left, mut right]: [Array; 2] = operands.try_into().ok()?;
+        let no_product = Obstacle::NoMatrixProduct;
+        let [mut left, mut right]: [Array; 2] = operands.try_into().map_err(|_| no_product)?;
         // The left operand is the one that the outermost index counts in.
-        let first = (0..loops.len()).find(|&at| left.moves(at) != right.moves(at))?;
+        let mut positions = 0..loops.len();
+        let first = positions.find(|&at| left.moves(at) != right.moves(at));
+        let first = first.ok_or(no_product)?;
         if right.moves(first) {
             std::mem::swap(&mut left, &mut right);
         }
@@ -386,12 +464,11 @@ impl Sums<'_, '_> {
         let mut indices = Vec::new();
         for (position, counted) in loops.iter().enumerate() {
             let moves = arrays.each_ref().map(|array| array.moves(position));
-            let count = counted.trip_count()?;
-            if !is_visible(aliases, &count, nest) {
-                return None;
-            }
+            let count = counted.trip_count();
+            let count = count.filter(|count| is_visible(aliases, count, nest));
+            let count = count.ok_or(Obstacle::TripCount(counted.op))?;
             indices.push(Index {
-                class: IndexClass::of_arrays(moves)?,
+                class: IndexClass::of_arrays(moves).ok_or(no_product)?,
                 counts: vec![count],
                 strides: arrays
                     .each_ref()
@@ -401,15 +478,15 @@ impl Sums<'_, '_> {
         let trips: Vec<(IndexClass, Symbolic)> = (indices.iter())
             .map(|index| (index.class, index.counts[0].clone()))
             .collect();
-        if !is_worthwhile(&trips) {
-            return None;
-        }
+        is_worthwhile(&trips)?;
         merge_indices(&mut indices);
         let distinct = match self.has_distinct_places(&trips, loops) {
             true => Distinct::Always,
-            false => are_distinct(aliases, nest, &indices, self.element())?,
+            false => {
+                are_distinct(aliases, nest, &indices, self.element()).ok_or(Obstacle::SamePlace)?
+            }
         };
-        Some(Plan {
+        Ok(Plan {
             nest,
             store: self.store,
             site: Site::Behind,
@@ -446,16 +523,21 @@ impl Sums<'_, '_> {
 /// The kinds of loops that a matrix product has.
 const PRODUCT: [IndexClass; 3] = [IndexClass::Left, IndexClass::Right, IndexClass::Sum];
 
-/// Whether there is a matrix product in it that may be large enough.
-fn is_worthwhile(trips: &[(IndexClass, Symbolic)]) -> bool {
-    PRODUCT.into_iter().all(|class| {
+/// Says if there is no matrix product in it that may be large enough.
+fn is_worthwhile(trips: &[(IndexClass, Symbolic)]) -> Result<(), Obstacle> {
+    for class in PRODUCT {
         let mut of_class = trips.iter().filter(|(other, _)| *other == class).peekable();
-        let exists = of_class.peek().is_some();
+        if of_class.peek().is_none() {
+            return Err(Obstacle::NoMatrixProduct);
+        }
         let known = of_class.try_fold(1, |trips: i64, (_, count)| {
             Some(trips.saturating_mul(count.is_constant()?))
         });
-        exists && known.is_none_or(|trips| trips >= MIN_TRIPS)
-    })
+        if known.is_some_and(|trips| trips < MIN_TRIPS) {
+            return Err(Obstacle::TooSmall);
+        }
+    }
+    Ok(())
 }
 
 /// Makes one index of two where the outer one goes on where the inner one ends.
