@@ -474,6 +474,7 @@ impl<'m> Session<'m> {
             param.facts.noalias &= !pointers_from_tape && !aliases.pointers().is_escaped(value);
         }
         let mut target = Function::define(declared.name.clone(), params, declared.results.clone());
+        target.facts.level = source.facts.level;
         let body = target.body();
         let mut known = FxHashMap::default();
         for (position, &value) in source

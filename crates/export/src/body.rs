@@ -521,7 +521,14 @@ impl<'c> Body<'_, '_, 'c> {
                 }
             };
             let back = builder.branch_if(again, body, after);
-            if let Some(group) = access_group {
+            let carried = &arguments[1..];
+            let vectors = carried
+                .iter()
+                .filter(|&&value| self.type_of(value).is_vector());
+            let is_tile = vectors.count() >= TILE;
+            if is_tile {
+                back.set_metadata("llvm.loop", Metadata::rolled_loop(self.exporter.context));
+            } else if let Some(group) = access_group {
                 back.set_metadata("llvm.loop", Metadata::parallel_loop(group));
             }
             counter.add_incoming(next, end);
@@ -537,6 +544,10 @@ impl<'c> Body<'_, '_, 'c> {
         Ok(())
     }
 }
+
+/// A loop that carries this many vectors keeps a tile in registers. It has work enough in one iteration; with two, LLVM loads operands of the second ahead, and has no
+/// register left for an accumulator.
+const TILE: usize = 8;
 
 /// How a counted loop is counted.
 #[derive(Clone, Copy, PartialEq, Eq)]

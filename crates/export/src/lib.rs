@@ -17,6 +17,7 @@
 //! | `innermost.rs` | which loops may be vectorised |
 //! | `independent.rs` | loops without dependences between iterations |
 //! | `call.rs` | calls and traps |
+//! | `processor.rs`, `processor.ll` | functions for a higher level of the processor; which level it has |
 //! | `vectorisable.fz` | mathematical functions for loops that are vectorised, as Loop IR |
 //! | `polygamma.fz` | polygamma functions, which no library has, as Loop IR |
 
@@ -28,6 +29,7 @@ mod innermost;
 mod math;
 mod memory;
 mod operation;
+mod processor;
 mod sums;
 mod symbols;
 
@@ -47,6 +49,8 @@ pub struct ExportOptions<'c> {
     pub strict: bool,
     /// A function whose processor attributes (`target-cpu`, `target-features`, …) the new ones get, so that they can be inlined into each other.
     pub like: Option<Value<'c>>,
+    /// The highest level that the function [`ir::PROCESSOR_LEVEL`] returns whatever the processor has, for tests: 0 (the baseline), 2, 3 or 4.
+    pub highest_level: Option<u32>,
 }
 
 /// Why a function cannot be exported.

@@ -19,6 +19,9 @@ impl<'c> Exporter<'_, 'c> {
                 self.check_signature(found, code, &params)?;
                 found
             }
+            None if code.name == ir::PROCESSOR_LEVEL && code.body.is_none() => {
+                self.define_processor_level()?
+            }
             None => {
                 let made = self.into.add_function(
                     &code.name,
@@ -125,11 +128,20 @@ impl<'c> Exporter<'_, 'c> {
             value.add_attribute(Place::Function, attribute("memory", memory));
         }
         if code.body.is_some() {
-            // Panics pass through: the unwinder needs the tables.
-            value.add_attribute(Place::Function, attribute("uwtable", ASYNCHRONOUS_TABLES));
-            if let Some(like) = self.options.like {
-                value.adopt_processor(self.context, like);
+            self.adopt(value);
+            if let Some(level) = code.facts.level {
+                self.set_level(value, level);
             }
+        }
+    }
+
+    /// Gives a new function with a body the attributes that all of the program's have.
+    pub(super) fn adopt(&self, value: Value<'c>) {
+        // Panics pass through: the unwinder needs the tables.
+        let tables = self.context.attribute("uwtable", ASYNCHRONOUS_TABLES);
+        value.add_attribute(Place::Function, tables);
+        if let Some(like) = self.options.like {
+            value.adopt_processor(self.context, like);
         }
     }
 

@@ -3,14 +3,15 @@
 mod native;
 
 use ferrozyme_diff::{Request, differentiate_reverse};
+use ferrozyme_export::ExportOptions;
 use ferrozyme_filetest::arguments::place_arguments;
 use ferrozyme_filetest::scan::Scanner;
-use ferrozyme_filetest::value::{Cell, Written, read_value, size_of};
+use ferrozyme_filetest::value::{Cell, Written, read_level, read_value, size_of};
 use ferrozyme_gen::inputs::Argument;
 use ferrozyme_gen::program::ARRAY_LENGTH;
 use ferrozyme_gen::{Inputs, Profile, Random, generate};
 use ferrozyme_ir::interpret::{Datum, Machine, Pointer};
-use ferrozyme_ir::{FunctionId, Module, Scalar, Type, all_ops};
+use ferrozyme_ir::{FunctionId, Module, ProcessorLevel, Scalar, Type, all_ops};
 use ferrozyme_llvm::compile::OptimisationLevel;
 use native::{Native, agrees, close};
 
@@ -99,7 +100,8 @@ fn run_file(text: &str) -> Result<usize, String> {
         let name = scanner.symbol()?.trim_start_matches('@').to_owned();
         scanner.expect("(")?;
         let written = scanner.list(")", read_value)?;
-        if scanner.eat_word("faults") {
+        let processor = read_level(&mut scanner)?;
+        if scanner.eat_word("faults") || !this_processor_has(processor) {
             continue;
         }
         let function = module.function_named(&name).ok_or("no such function")?;
@@ -117,12 +119,17 @@ fn run_file(text: &str) -> Result<usize, String> {
             .collect();
         let Some(arguments) = arguments else { continue };
         let mut machine = Machine::new(&module);
+        machine.set_processor_level(processor);
+        let options = ExportOptions {
+            highest_level: Some(processor.map_or(0, ProcessorLevel::number)),
+            ..ExportOptions::default()
+        };
         let placed = place_arguments(&mut machine, &types, &written)?;
         let expected = machine
             .call(function, &placed.data)
             .map_err(|fault| fault.to_string())?;
         for level in [OptimisationLevel::O2] {
-            let native = Native::new(&module, &[function], level)?;
+            let native = Native::with(&module, &[function], level, &options)?;
             let found = native.call(function, &arguments)?;
             count += 1;
             for (found, expected) in found.iter().zip(&expected) {
@@ -150,6 +157,16 @@ fn run_file(text: &str) -> Result<usize, String> {
         }
     }
     Ok(count)
+}
+
+/// Whether code for a level can be run here.
+fn this_processor_has(level: Option<ProcessorLevel>) -> bool {
+    match level {
+        None => true,
+        Some(ProcessorLevel::V2) => is_x86_feature_detected!("sse4.2"),
+        Some(ProcessorLevel::V3) => is_x86_feature_detected!("avx2"),
+        Some(ProcessorLevel::V4) => is_x86_feature_detected!("avx512bw"),
+    }
 }
 
 #[test]

@@ -280,3 +280,40 @@ func @f(%x: ptr noalias readonly, %w: ptr noalias, %n: i64) {
         assert!(!exported.contains("parallel_accesses"), "{exported}");
     }
 }
+
+#[test]
+fn a_tile_in_registers_is_not_unrolled() {
+    let tile = |count: usize| {
+        let names = |prefix: &str| -> String {
+            let all: Vec<String> = (0..count).map(|index| format!("{prefix}{index}")).collect();
+            all.join(", ")
+        };
+        let carried: Vec<String> = (0..count)
+            .map(|index| format!("%s{index}: <4 x f32> = %z"))
+            .collect();
+        let sums: String = (0..count)
+            .map(|index| format!("    %n{index} = fma <4 x f32> %v, %v, %s{index}\n"))
+            .collect();
+        let stores: String = (0..count)
+            .map(|index| format!("  %q{index} = offset %y, {index} * 16\n  store <4 x f32> %r{index}, %q{index} align 4\n"))
+            .collect();
+        format!(
+            "
+func @tile(%x: ptr, %y: ptr, %n: i64, %z: <4 x f32>) {{
+  {} = for %i: i64 = 0 to %n step 1 with ({}) {{
+    %p = offset inbounds %x, %i * 16
+    %v = load <4 x f32> %p align 4
+{sums}    yield {}
+  }}
+{stores}  return
+}}",
+            names("%r"),
+            carried.join(", "),
+            names("%n")
+        )
+    };
+    let (exported, _) = llvm_of(&tile(8), false);
+    assert!(exported.contains("llvm.loop.unroll.disable"), "{exported}");
+    let (exported, _) = llvm_of(&tile(2), false);
+    assert!(!exported.contains("llvm.loop"), "{exported}");
+}

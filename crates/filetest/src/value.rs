@@ -13,7 +13,7 @@
 //! it. Cells follow each other at their natural alignment.
 
 use crate::scan::Scanner;
-use ferrozyme_ir::{Scalar, Type};
+use ferrozyme_ir::{ProcessorLevel, Scalar, Type};
 
 /// An argument, a result or the content of a cell, as written.
 #[derive(Clone, PartialEq, Debug)]
@@ -70,6 +70,19 @@ pub fn read_values(scanner: &mut Scanner) -> Result<Vec<Written>, String> {
         scanner.list(")", read_value)
     } else {
         Ok(vec![read_value(scanner)?])
+    }
+}
+
+/// Reads `at v3`, the level of the processor, if it is there.
+pub fn read_level(scanner: &mut Scanner) -> Result<Option<ProcessorLevel>, String> {
+    if !scanner.eat_word("at") {
+        return Ok(None);
+    }
+    let mut levels = ProcessorLevel::ALL.into_iter();
+    let found = levels.find(|level| scanner.eat_word(level.name()));
+    match found {
+        Some(level) => Ok(Some(level)),
+        None => Err(scanner.complain("`v2`, `v3` or `v4`")),
     }
 }
 

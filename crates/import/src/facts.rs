@@ -49,6 +49,7 @@ impl<'c> Importer<'c, '_> {
             inactive: false,
             writes_constants: false,
             noinline: has("noinline"),
+            level: None,
         }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! Facts may be dropped but never invented: dropping one costs speed, adding a false one makes programs wrong.
 
+use crate::processor::ProcessorLevel;
 use std::fmt;
 
 /// Promises and permissions attached to an operation.
@@ -257,4 +258,6 @@ pub struct FunctionFacts {
     pub writes_constants: bool,
     /// It must not be inlined.
     pub noinline: bool,
+    /// The level of x86-64 that it is compiled for; none: that of the rest of the program. It is called only on processors that have it.
+    pub level: Option<ProcessorLevel>,
 }

@@ -20,6 +20,7 @@
 //! results   = [ "->" "(" type …, ")" ]
 //! fact      = "noalias" | "readonly" | "writeonly" | "nocapture" | "discarded" | "align" n | "range" range | "layout" layout
 //! property  = "memory" "(" ( "none" | "read" | "args" | "any" ) ")" | "noreturn" | "willreturn" | "inactive" | "writes_constants" | "noinline"
+//!           | "level" "(" ( "v2" | "v3" | "v4" ) ")"
 //! type      = scalar | "<" lanes "x" scalar ">"
 //! scalar    = "i1" … "i128" | "f16" | "bf16" | "f32" | "f64" | "ptr"
 //! range     = min "..=" max
@@ -429,6 +430,20 @@ impl<'t> Parser<'t> {
                         Token::Word("any") => MemoryEffect::Any,
                         _ => return self.expected("`none`, `read`, `args` or `any`"),
                     };
+                    self.advance()?;
+                    self.expect(")")?;
+                    continue;
+                }
+                Token::Word("level") => {
+                    self.advance()?;
+                    self.expect("(")?;
+                    facts.level = match self.token {
+                        Token::Word(name) => name.parse().ok(),
+                        _ => None,
+                    };
+                    if facts.level.is_none() {
+                        return self.expected("`v2`, `v3` or `v4`");
+                    }
                     self.advance()?;
                     self.expect(")")?;
                     continue;

@@ -239,4 +239,9 @@ fn write_function_facts(out: &mut String, facts: &FunctionFacts) {
             out.push_str(word);
         }
     }
+    if let Some(level) = facts.level {
+        out.push_str(" level(");
+        out.push_str(level.name());
+        out.push(')');
+    }
 }

@@ -30,6 +30,7 @@
 //! - `for`: start, end, step and counter have one integer type; a constant step is not zero.
 //! - `switch`: each case has at least one value, the values fit the type, read as signed, and none occurs twice.
 //! - Calls have the arguments and results of their callee, a trap that calls has its arguments. Returned values have the types of the function's results.
+//! - A call between functions of different levels of the processor passes no vectors of `i1` or of more than 16 bytes, for which the calling convention differs.
 //!
 //! Modules
 //! - Functions and globals have names, no two the same.

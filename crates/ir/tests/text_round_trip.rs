@@ -5,8 +5,9 @@ use ferrozyme_ir::entity::EntityRef;
 use ferrozyme_ir::{
     Alignment, Builder, Constant, Field, Flags, FloatPredicate, Form, Function, FunctionFacts,
     FunctionId, Global, GlobalId, IntPredicate, Layout, Location, LocationData, MemoryEffect,
-    Module, Op, OpData, Opcode, Param, ParamFacts, Payload, Range, Region, Rule, Scalar, Symbol,
-    Type, Value, ValueDef, ones, parse_module, print_function, print_module, print_op,
+    Module, Op, OpData, Opcode, Param, ParamFacts, Payload, ProcessorLevel, Range, Region, Rule,
+    Scalar, Symbol, Type, Value, ValueDef, ones, parse_module, print_function, print_module,
+    print_op,
 };
 use std::collections::HashMap;
 
@@ -489,6 +490,12 @@ impl Generator {
             inactive: self.random.chance(2),
             writes_constants: self.random.chance(2),
             noinline: self.random.chance(2),
+            level: self.random.pick(&[
+                None,
+                Some(ProcessorLevel::V2),
+                Some(ProcessorLevel::V3),
+                Some(ProcessorLevel::V4),
+            ]),
         };
         let name = ["main", "_ZN4core$LT$x.y", "core::f<T>", "7", "x'"][index];
         let declared = self.random.chance(4);

@@ -167,6 +167,13 @@ impl<'c> Metadata<'c> {
         Metadata::distinct_node(owner, &[Some(property)])
     }
 
+    /// What is said of a loop that must not be unrolled, at the branch that ends its body.
+    pub fn rolled_loop(owner: &'c Context) -> Metadata<'c> {
+        let disable = Metadata::text(owner, "llvm.loop.unroll.disable");
+        let property = Metadata::node(owner, &[Some(disable)]);
+        Metadata::distinct_node(owner, &[Some(property)])
+    }
+
     /// Whether it is a node with operands.
     pub fn is_node(self) -> bool {
         !call!(LLVMIsAMDNode(self.to_value().raw())).is_null()

@@ -5,7 +5,8 @@
 //! to attach them to.
 //!
 //! Not inlined: functions without a body, marked `noinline` or `inactive`, with a derivative rule of their own, larger than
-//! the policy says, and those that call themselves, directly or through others.
+//! the policy says, those that call themselves, directly or through others, and those that are compiled for a higher level of the
+//! processor than the caller.
 
 use crate::substitution::Substitution;
 use crate::with_function::with_function;
@@ -133,6 +134,7 @@ fn candidates(
             && (!function.facts.noinline || policy.which == Inlining::All)
             && policy.which.considers(&function.name)
             && !function.facts.inactive
+            && function.facts.level <= module.functions[id].facts.level
             && !module.rules.contains_key(&next)
         {
             sizes.insert(next, ops.len());
@@ -563,6 +565,9 @@ mod tests {
              func @ruled(%x: f64) -> (f64) {
                return %x
              }
+             func @wide(%x: f64) -> (f64) level(v3) {
+               return %x
+             }
              func @even(%x: i64) -> (i64) {
                %y = call @odd(%x)
                return %y
@@ -576,9 +581,10 @@ mod tests {
                %b = call @kept(%a)
                %c = call @quiet(%b)
                %d = call @ruled(%c)
+               %w = call @wide(%d)
                %e = call @even(%n)
                %g, %h = call @main(%x, %e)
-               return %d, %e
+               return %w, %e
              }
              rule @ruled forward @tangent",
         );

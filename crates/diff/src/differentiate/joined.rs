@@ -30,8 +30,10 @@ pub(super) fn join_split(module: &mut Module, split: Split, request: &Request) -
         false => 0,
     };
     let results: Vec<Type> = found[..kept].iter().chain(&gradients).copied().collect();
+    let level = augmented.facts.level;
     let name = module.fresh_name(&format!("{}.grad", module.functions[request.function].name));
     let mut target = Function::define(name, params, results);
+    target.facts.level = level;
     let arguments = target.arguments().to_vec();
     let mut b = Builder::at_body(&mut target);
     let forwards = b.call(split.augmented, &arguments[..given], &found);

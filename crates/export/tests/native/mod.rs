@@ -53,6 +53,16 @@ impl Native {
         functions: &[FunctionId],
         level: OptimisationLevel,
     ) -> Result<Native, String> {
+        Native::with(module, functions, level, &ExportOptions::default())
+    }
+
+    /// Compiles functions of a module, exported in a certain way.
+    pub(crate) fn with(
+        module: &Module,
+        functions: &[FunctionId],
+        level: OptimisationLevel,
+        options: &ExportOptions<'static>,
+    ) -> Result<Native, String> {
         let mut module = module.clone();
         let entries: Vec<FunctionId> = functions
             .iter()
@@ -64,8 +74,8 @@ impl Native {
         let into = context
             .parse_text("native", ALLOCATOR)
             .map_err(|error| error.to_string())?;
-        let exported = export(&module, &entries, into, &ExportOptions::default())
-            .map_err(|error| error.to_string())?;
+        let exported =
+            export(&module, &entries, into, options).map_err(|error| error.to_string())?;
         for function in exported {
             function.set_linkage(ferrozyme_llvm::Linkage::External);
         }

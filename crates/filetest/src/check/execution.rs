@@ -13,9 +13,9 @@ use crate::arguments::{Arguments, Closeness, is_as_expected, place_arguments, sh
 use crate::file::{Detail, Directive};
 use crate::scan::Scanner;
 use crate::signature::find_function;
-use crate::value::{Written, read_value, read_values};
+use crate::value::{Written, read_level, read_value, read_values};
 use ferrozyme_ir::interpret::{Datum, Machine};
-use ferrozyme_ir::{FunctionId, Module, Type};
+use ferrozyme_ir::{FunctionId, Module, ProcessorLevel, Type};
 
 /// How many operations a run may take.
 const STEP_LIMIT: u64 = 10_000_000;
@@ -72,6 +72,8 @@ pub(super) fn fault(session: &mut Session, directive: &Directive) -> Result<Outp
 struct Call {
     function: FunctionId,
     arguments: Vec<Written>,
+    /// The level of the processor.
+    level: Option<ProcessorLevel>,
 }
 
 /// A call that came to its end.
@@ -84,14 +86,16 @@ struct Finished<'m> {
     results: Vec<Datum>,
 }
 
-/// Reads `@f(1.0, [2.0])`.
+/// Reads `@f(1.0, [2.0])` or `@f(1.0, [2.0]) at v3`.
 fn read_call(module: &Module, scanner: &mut Scanner) -> Result<Call, String> {
     let function = find_function(module, scanner.symbol()?)?;
     scanner.expect("(")?;
     let arguments = scanner.list(")", read_value)?;
+    let level = read_level(scanner)?;
     Ok(Call {
         function,
         arguments,
+        level,
     })
 }
 
@@ -100,6 +104,7 @@ impl Call {
     fn make<'m>(&self, module: &'m Module) -> Result<Result<Finished<'m>, String>, String> {
         let mut machine = Machine::new(module);
         machine.check_promises();
+        machine.set_processor_level(self.level);
         machine.set_step_limit(STEP_LIMIT);
         let types: Vec<Type> = module.functions[self.function]
             .params

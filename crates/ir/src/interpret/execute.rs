@@ -453,6 +453,14 @@ impl<'m> Machine<'m> {
             });
         }
         let code = &self.module.functions[function];
+        if let Some(level) = code.facts.level
+            && self.processor_level < Some(level)
+        {
+            return Err(FaultKind::ProcessorLevel {
+                function: code.name.as_str().into(),
+                level,
+            });
+        }
         let prepared = self.prepare(function);
         let base = self.slots.len();
         self.slots.extend_from_slice(&prepared.template);

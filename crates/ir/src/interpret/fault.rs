@@ -1,6 +1,7 @@
 //! Faults of a running program, and their locations.
 
 use super::datum::Pointer;
+use crate::processor::ProcessorLevel;
 use crate::types::Type;
 use std::fmt;
 
@@ -153,6 +154,13 @@ pub enum FaultKind {
         /// The function at that address.
         function: Box<str>,
     },
+    /// A call of a function for a higher level than the processor has.
+    ProcessorLevel {
+        /// The function.
+        function: Box<str>,
+        /// Its level.
+        level: ProcessorLevel,
+    },
     /// The host gave another number of arguments than the function has parameters.
     ArgumentCount {
         /// How many it has.
@@ -291,6 +299,9 @@ impl fmt::Display for FaultKind {
             }
             FaultKind::WrongSignature { function } => {
                 write!(f, "call of @{function} with another signature than it has")
+            }
+            FaultKind::ProcessorLevel { function, level } => {
+                write!(f, "call of @{function} on a processor below x86-64-{level}")
             }
             FaultKind::ArgumentCount { expected, given } => {
                 write!(f, "{given} arguments for {expected} parameters")

@@ -24,7 +24,7 @@
 //!
 //! Checked are bounds, lifetime (heap and stack), initialisation of every loaded byte, alignment, the allocator that
 //! frees memory, overlap of `copy`, constant memory, division, promised ranges, undefined values on which control flow
-//! or memory depends, signatures of indirect calls, steps, depth and memory; optionally, the facts of functions about
+//! or memory depends, signatures of indirect calls, the level of the processor, steps, depth and memory; optionally, the facts of functions about
 //! memory ([`Machine::check_promises`]). Not checked are `noalias`, floating-point flags, `inbounds`.
 
 mod access;
@@ -47,6 +47,7 @@ pub use memory::{HeapStatistics, Memory};
 use crate::function::{Constant, Function, Op, ValueDef};
 use crate::module::{Global, Module, Symbol};
 use crate::print::print_op;
+use crate::processor::{PROCESSOR_LEVEL, ProcessorLevel};
 use crate::types::Type;
 use crate::{FunctionId, GlobalId};
 use cranelift_entity::EntityRef;
@@ -98,6 +99,8 @@ pub struct Machine<'m> {
     depth_limit: usize,
     /// Whether the facts of functions about memory are checked.
     checks_promises: bool,
+    /// The level of the processor that it stands for.
+    processor_level: Option<ProcessorLevel>,
 }
 
 /// Data about a function, prepared before it runs.
@@ -128,6 +131,7 @@ impl<'m> Machine<'m> {
             step_limit: u64::MAX,
             depth_limit: 10_000,
             checks_promises: false,
+            processor_level: None,
         };
         machine.unusable = machine.make_globals().err();
         machine
@@ -146,6 +150,11 @@ impl<'m> Machine<'m> {
     /// Limits the depth of nested calls (10,000 by default).
     pub fn set_depth_limit(&mut self, depth: usize) {
         self.depth_limit = depth;
+    }
+
+    /// Sets the level of the processor that it stands for; by default it has none but the baseline. Functions for a higher one must not be called.
+    pub fn set_processor_level(&mut self, level: Option<ProcessorLevel>) {
+        self.processor_level = level;
     }
 
     /// Implements a function that the module only declares by one of the host. Names that the module does not declare are ignored.
@@ -329,6 +338,10 @@ impl<'m> Machine<'m> {
         args: &[Datum],
     ) -> Result<Vec<Datum>, FaultKind> {
         let data = &self.module.functions[function];
+        if data.name == PROCESSOR_LEVEL && !self.externals.contains_key(&function) {
+            let number = self.processor_level.map_or(0, ProcessorLevel::number);
+            return Ok(vec![Datum::i32(number as i32)]);
+        }
         let Some(external) = self.externals.get_mut(&function) else {
             return Err(FaultKind::NoBody {
                 function: data.name.as_str().into(),

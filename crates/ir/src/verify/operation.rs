@@ -431,7 +431,25 @@ fn check_arguments<'m>(module: &'m Module, shape: &Shape) -> Result<Option<&'m F
     let operands = &shape.data.operands;
     check_types(shape.function, operands, &params, "arguments", "argument")
         .map_err(|what| format!("call of @{}: {what}", callee.name))?;
+    check_levels(shape, callee)?;
     Ok(Some(callee))
+}
+
+/// Wide vectors travel in registers that only higher levels have.
+fn check_levels(shape: &Shape, callee: &Function) -> Check {
+    if shape.function.facts.level == callee.facts.level {
+        return Ok(());
+    }
+    let params = callee.params.iter().map(|param| param.ty);
+    let mut passed = params.chain(callee.results.iter().copied());
+    let differs = |ty: &Type| ty.is_vector() && (ty.bytes() > 16 || ty.scalar() == Scalar::Int(1));
+    match passed.find(differs) {
+        None => Ok(()),
+        Some(ty) => Err(format!(
+            "call of @{}: {ty} is passed in another way to a function of another level",
+            callee.name
+        )),
+    }
 }
 
 fn check_structured(shape: &Shape) -> Check {

@@ -1,0 +1,85 @@
+//! The sizes that kernels are built with: vector width, register tile and cache blocks of each processor level.
+//!
+//! A tile of `rows × vectors` accumulators, the `vectors` operands of one step and one broadcast scalar fit the vector registers: 32 with AVX-512, 16 before. More vectors than
+//! rows mean fewer loads per multiplication, because a row costs a broadcast for each step and a vector costs one load.
+
+use crate::emit::Head;
+use ferrozyme_ir::{ProcessorLevel, Scalar};
+
+/// The levels that kernels are built for, the lowest first: none is the baseline of x86-64.
+pub const LEVELS: [Option<ProcessorLevel>; 3] =
+    [None, Some(ProcessorLevel::V3), Some(ProcessorLevel::V4)];
+
+/// The sizes of the kernels for one type of element at one level.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Shape {
+    pub(crate) element: Scalar,
+    pub(crate) level: Option<ProcessorLevel>,
+    /// Elements of a vector register.
+    pub(crate) lanes: u16,
+    /// Rows of the largest tile, a power of two.
+    pub(crate) rows: u16,
+    /// Vectors in a row of the largest tile.
+    pub(crate) vectors: u16,
+    /// How many terms of the sums are added up before the results are stored: a panel of the second operand, `depth` × a row of the tile, should stay in the first-level cache.
+    pub(crate) depth: u64,
+    /// How many rows of the first operand are packed together: `row_block × depth` should stay in the second-level cache.
+    pub(crate) row_block: u64,
+    /// How many columns of the second operand stay packed while several blocks of the first pass by.
+    pub(crate) column_block: u64,
+}
+
+impl Shape {
+    pub(crate) fn new(element: Scalar, level: Option<ProcessorLevel>) -> Shape {
+        let bytes = element.bytes();
+        let (vector, rows, vectors): (u64, u16, u16) = match level {
+            None | Some(ProcessorLevel::V2) => (16, 4, 2),
+            Some(ProcessorLevel::V3) => (32, 4, 3),
+            Some(ProcessorLevel::V4) => (64, 8, 3),
+        };
+        let lanes = vector / bytes;
+        let width = lanes * u64::from(vectors);
+        let depth = 256;
+        let in_units =
+            |bytes_of_block: u64, unit: u64| bytes_of_block / bytes / depth / unit * unit;
+        Shape {
+            element,
+            level,
+            lanes: lanes as u16,
+            rows,
+            vectors,
+            depth,
+            row_block: in_units(512 << 10, u64::from(rows)),
+            column_block: in_units(2 << 20, width),
+        }
+    }
+
+    /// Bytes of one element.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.element.bytes()
+    }
+
+    /// Columns of the largest tile.
+    pub(crate) fn width(&self) -> u64 {
+        u64::from(self.lanes) * u64::from(self.vectors)
+    }
+
+    /// Whether a product and a sum are one instruction.
+    pub(crate) fn fused(&self) -> bool {
+        self.level >= Some(ProcessorLevel::V3)
+    }
+
+    /// The beginning of one of the functions that this level needs; the name of the function for all products has no part.
+    pub(crate) fn head(&self, part: &str) -> Head {
+        let level = self.level.map_or("v1", ProcessorLevel::name);
+        let separator = if part.is_empty() { "" } else { "_" };
+        Head {
+            name: format!(
+                "__ferrozyme_contract_{}_{level}{separator}{part}",
+                self.element
+            ),
+            element: self.element,
+            level: self.level,
+        }
+    }
+}
