@@ -16,12 +16,12 @@ use ferrozyme_diff::{
     refuse_given_code,
 };
 use ferrozyme_ir::{
-    Constant, FunctionId, GlobalId, Module, Opcode, Payload, Symbol, all_ops, print,
+    Constant, FunctionId, GlobalId, Module, Opcode, Payload, Scalar, Symbol, all_ops, print,
 };
 use ferrozyme_opt::{
-    OptimiseOptions, expand_contractions, forward_stores, hand_out_values, hoist_invariants,
-    keep_order, merge_common_subexpressions, optimise_with, raise_contractions, remove_dead_code,
-    remove_dead_stores, simplify, skip_zero_terms,
+    OptimiseOptions, forward_stores, hand_out_values, hoist_invariants, keep_order,
+    lower_contractions, merge_common_subexpressions, optimise_with, raise_contractions,
+    remove_dead_code, remove_dead_stores, simplify, skip_zero_terms,
 };
 use ferrozyme_refusal::{Refusal, STOP};
 use std::collections::{HashMap, HashSet};
@@ -322,7 +322,7 @@ impl Derivation<'_> {
                 .push((Stage::Derivative, text));
         }
         for &id in &reached {
-            expand_contractions(self.module, id);
+            call_kernels(self.module, id);
         }
     }
 
@@ -608,6 +608,20 @@ fn raise(module: &mut Module, id: FunctionId) {
     ] {
         pass(module, id);
     }
+}
+
+/// Replaces the contractions of a function by calls of kernels, which are added to the module.
+fn call_kernels(module: &mut Module, id: FunctionId) {
+    let function = &module.functions[id];
+    let contractions = all_ops(function).into_iter();
+    let elements: HashSet<Scalar> = contractions
+        .filter_map(|op| function.ops[op].contraction())
+        .map(|contraction| function.ty(contraction.factor).scalar())
+        .collect();
+    for element in elements {
+        ferrozyme_kernels::contraction(module, element);
+    }
+    lower_contractions(module, id);
 }
 
 /// Adds to the messages with which a derivative stops the program where that is in the source.

@@ -74,6 +74,8 @@ pub struct Aliases<'m> {
     indices: Indices<'m>,
     pointers: Pointers,
     inequalities: RefCell<FxHashMap<Region, RegionInequalities>>,
+    /// What is not known but assumed to hold everywhere: each is not negative.
+    assumed: Vec<Symbolic>,
 }
 
 impl<'m> Aliases<'m> {
@@ -86,7 +88,19 @@ impl<'m> Aliases<'m> {
             indices,
             pointers,
             inequalities: RefCell::default(),
+            assumed: Vec::new(),
         }
+    }
+
+    /// The same under assumptions: expressions that are not negative wherever their variables are visible. Whoever asks tests them.
+    #[must_use]
+    pub(crate) fn assuming(self, assumed: Vec<Symbolic>) -> Aliases<'m> {
+        Aliases { assumed, ..self }
+    }
+
+    /// What is assumed.
+    pub(crate) fn assumed(&self) -> &[Symbolic] {
+        &self.assumed
     }
 
     /// The index expressions of the function.
@@ -421,6 +435,7 @@ impl<'m> Aliases<'m> {
             .clone();
         drop(by_region);
         let here = self.structure().order(op);
+        self.assumed.iter().for_each(&mut assume);
         // What holds farther out is known first; what it says of products may take what is known farther in.
         for again in [false, true] {
             for (since, inequality) in known.iter().rev() {

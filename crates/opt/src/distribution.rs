@@ -69,11 +69,14 @@ impl<'a, 'm> Distribution<'a, 'm> {
     }
 
     /// Why the executions of a statement within an execution of a nest may not all run at a site; none if they may.
+    ///
+    /// Accesses that may meet are shown to `excuse`, which says whether it will see to it when the program runs.
     pub(crate) fn find_conflict(
         &self,
         nest: Op,
         statement: &Statement,
         site: Site,
+        excuse: &mut dyn FnMut(&Meeting<'_>) -> bool,
     ) -> Option<Conflict> {
         if self.behaviours.op(nest).stops {
             return Some(Conflict::MayStop);
@@ -100,12 +103,13 @@ impl<'a, 'm> Distribution<'a, 'm> {
             let commutes = statement.own.is_some()
                 && self.sums.get(&op) == self.sums.get(&statement.store)
                 && self.sums.contains_key(&op);
-            let free = (commutes
-                || !order.crosses(place, op, &written)
-                    && !order.crosses(place, op, &self.aliases.reads(op)))
+            let read_there = self.aliases.reads(op);
+            let mut crosses =
+                |own: (Op, &Access), other: &Footprint| order.crosses(own, op, other, excuse);
+            let free = (commutes || !crosses(place, &written) && !crosses(place, &read_there))
                 && !reads.iter().any(|(load, read)| {
                     let mut accesses = read.accesses.iter();
-                    accesses.any(|access| order.crosses((*load, access), op, &written))
+                    accesses.any(|access| crosses((*load, access), &written))
                 });
             if !free {
                 conflict = Some(Conflict::Memory(op));
@@ -146,6 +150,13 @@ fn sum_in_memory(aliases: &Aliases<'_>, uses: &Uses, store: Op) -> Option<Op> {
     }
 }
 
+/// Two accesses of a nest that may meet, though one would be moved past the other.
+pub(crate) struct Meeting<'a> {
+    /// The one that runs first in the nest.
+    pub earlier: (Op, &'a Access),
+    pub later: (Op, &'a Access),
+}
+
 /// What a statement would be moved past.
 struct Order<'a, 'm> {
     aliases: &'a Aliases<'m>,
@@ -155,7 +166,13 @@ struct Order<'a, 'm> {
 
 impl Order<'_, '_> {
     /// Whether an access of a statement may touch what another operation touches in an execution that it would be moved past.
-    fn crosses(&self, own: (Op, &Access), other: Op, footprint: &Footprint) -> bool {
+    fn crosses(
+        &self,
+        own: (Op, &Access),
+        other: Op,
+        footprint: &Footprint,
+        excuse: &mut dyn FnMut(&Meeting<'_>) -> bool,
+    ) -> bool {
         let aliases = self.aliases;
         (footprint.elsewhere && aliases.is_reachable_from_elsewhere(own.1.root))
             || footprint.accesses.iter().any(|access| {
@@ -166,6 +183,7 @@ impl Order<'_, '_> {
                 };
                 aliases.may_share(own.1.root, access.root)
                     && aliases.may_overwrite_within(earlier, later, Some(self.nest), false)
+                    && !excuse(&Meeting { earlier, later })
             })
     }
 }

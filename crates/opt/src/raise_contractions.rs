@@ -25,15 +25,19 @@
 
 mod apply;
 mod arrays;
+mod assumptions;
 mod distinct;
 mod products;
+mod tests_at_run_time;
 
 use self::apply::apply;
 use self::arrays::{Array, is_visible};
-use self::distinct::{Distinct, are_distinct};
+use self::assumptions::{as_inequalities, limited_bounds, tested_numbers};
+use self::distinct::{Distinct, Moves, are_distinct};
 use self::products::{Factors, Guard, Products, Reduction, Term};
+use self::tests_at_run_time::{Test, test_for};
 use crate::alias::{Access, Aliases};
-use crate::distribution::{Conflict, Distribution, Site, Statement};
+use crate::distribution::{Conflict, Distribution, Meeting, Site, Statement};
 use crate::recurrence::Counted;
 use crate::symbolic::Symbolic;
 use crate::uses::Uses;
@@ -84,8 +88,10 @@ struct Plan {
     indices: Vec<Index>,
     /// The classes and trip counts of all loops.
     trips: Vec<(IndexClass, Symbolic)>,
-    /// How different places are known to be different memory.
-    distinct: Distinct,
+    /// What must hold when the nest runs.
+    tests: Vec<Test>,
+    /// The numbers that are assumed not to be negative.
+    assumed: Vec<Value>,
     /// What all products are multiplied with: values, and elements of memory.
     scalars: Vec<Value>,
     scalar_loads: Vec<Array>,
@@ -146,8 +152,11 @@ pub fn explain_contractions(module: &Module, id: FunctionId) -> Vec<(Op, Obstacl
     if function.body.is_none() || !has_product_in_nest(function) {
         return Vec::new();
     }
+    let bounds = limited_bounds(function);
     let aliases = Aliases::new(module, function);
-    let finder = Finder::new(module, &aliases);
+    let assumed = as_inequalities(aliases.indices(), &bounds);
+    let aliases = aliases.assuming(assumed);
+    let finder = Finder::new(module, &aliases, bounds);
     let stores = returning_ops(function).into_iter();
     let stores = stores.filter(|&op| is_float_store(function, op));
     stores
@@ -166,8 +175,11 @@ fn find(module: &Module, function: &Function, left_alone: &FxHashSet<Op>) -> Vec
     if stores.is_empty() || !has_product_in_nest(function) {
         return Vec::new();
     }
+    let bounds = limited_bounds(function);
     let aliases = Aliases::new(module, function);
-    let finder = Finder::new(module, &aliases);
+    let assumed = as_inequalities(aliases.indices(), &bounds);
+    let aliases = aliases.assuming(assumed);
+    let finder = Finder::new(module, &aliases, bounds);
     let mut plans: Vec<Plan> = Vec::new();
     for store in stores {
         for plan in finder.plans_for(store).0 {
@@ -205,6 +217,8 @@ struct Finder<'a, 'f> {
     aliases: &'a Aliases<'f>,
     distribution: Distribution<'a, 'f>,
     uses: Uses,
+    /// Bounds of loops, and the numbers that they are if those are not negative.
+    bounds: Vec<(Value, Value)>,
 }
 
 /// A counted loop around a statement, and the conditions between it and the statement's next loop inside.
@@ -214,13 +228,18 @@ struct Around {
 }
 
 impl<'a, 'f> Finder<'a, 'f> {
-    fn new(module: &Module, aliases: &'a Aliases<'f>) -> Finder<'a, 'f> {
+    fn new(
+        module: &Module,
+        aliases: &'a Aliases<'f>,
+        bounds: Vec<(Value, Value)>,
+    ) -> Finder<'a, 'f> {
         let function = aliases.function();
         Finder {
             function,
             aliases,
             distribution: Distribution::new(module, aliases),
             uses: Uses::by(function, returning_ops(function)),
+            bounds,
         }
     }
 
@@ -392,18 +411,27 @@ impl Sums<'_, '_> {
             true => &[Site::Ahead, Site::Behind][..],
             false => &[Site::Behind],
         };
-        let mut obstacle = Obstacle::MayStop;
+        let mut obstacle = None;
         for &site in sites {
-            match (self.finder.distribution).find_conflict(plan.nest, &statement, site) {
+            let mut tests = Vec::new();
+            let mut excuse = |meeting: &Meeting<'_>| {
+                let test = test_for(self.finder.aliases, plan.nest, meeting);
+                tests.extend(test.clone());
+                test.is_some()
+            };
+            let distribution = &self.finder.distribution;
+            match distribution.find_conflict(plan.nest, &statement, site, &mut excuse) {
                 None => {
                     plan.site = site;
+                    plan.tests.extend(tests);
                     return Ok(plan);
                 }
                 Some(Conflict::MayStop) => return Err(Obstacle::MayStop),
-                Some(Conflict::Memory(op)) => obstacle = Obstacle::Conflict(op),
+                // The first site is the one that most sums can be moved to.
+                Some(Conflict::Memory(op)) => obstacle = obstacle.or(Some(op)),
             }
         }
-        Err(obstacle)
+        Err(obstacle.map_or(Obstacle::MayStop, Obstacle::Conflict))
     }
 
     /// What is left of the store without a term.
@@ -481,12 +509,13 @@ impl Sums<'_, '_> {
         is_worthwhile(&trips)?;
         merge_indices(&mut indices);
         let distinct = match self.has_distinct_places(&trips, loops) {
-            true => Distinct::Always,
-            false => {
-                are_distinct(aliases, nest, &indices, self.element()).ok_or(Obstacle::SamePlace)?
-            }
+            true => Some(Distinct::Always),
+            false => self.distinct_places(&indices, nest),
         };
+        let distinct = distinct.ok_or(Obstacle::SamePlace)?;
+        let assumed = tested_numbers(aliases, &self.finder.bounds, nest);
         Ok(Plan {
+            assumed: assumed.ok_or(Obstacle::TripCount(nest))?,
             nest,
             store: self.store,
             site: Site::Behind,
@@ -494,13 +523,28 @@ impl Sums<'_, '_> {
             arrays,
             indices,
             trips,
-            distinct,
+            tests: vec![Test::Distinct(distinct)],
             scalars: [&factors.scalars[..], &term.scales].concat(),
             scalar_loads,
             negated: factors.negated ^ term.negated,
             element: self.element(),
             rest: Rest::Sum,
         })
+    }
+
+    /// What different elements of the destination being different memory rests on.
+    fn distinct_places(&self, indices: &[Index], nest: Op) -> Option<Distinct> {
+        let counting = indices
+            .iter()
+            .filter(|index| index.class != IndexClass::Sum);
+        let moves: Vec<Moves> = counting
+            .map(|index| Moves {
+                stride: index.strides[0].clone(),
+                counts: index.counts.clone(),
+            })
+            .collect();
+        let size = i64::try_from(self.element().bytes()).ok()?;
+        are_distinct(self.finder.aliases, nest, &moves, size)
     }
 
     fn element(&self) -> Type {

@@ -1,13 +1,15 @@
 //! Rewrites a nest whose sums become contractions: the new form for large trip counts, the old one for small ones.
 
 use super::arrays::emit;
+use super::assumptions::build_test;
+use super::tests_at_run_time::Test;
 use super::{MIN_TRIPS, PRODUCT, Plan, Rest};
 use crate::copy_operations::copy_operation;
 use crate::distribution::Site;
 use crate::symbolic::Symbolic;
 use ferrozyme_ir::{
-    Alignment, Builder, Contraction, ContractionIndex, Cursor, Function, IndexClass, IntPredicate,
-    Op, Opcode, Region, Structure, Type, Value, all_ops, for_each_op,
+    Alignment, Builder, Contraction, ContractionIndex, Cursor, Function, IntPredicate, Op, Opcode,
+    Region, Structure, Type, Value, all_ops, for_each_op,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -84,16 +86,17 @@ fn is_large(b: &mut Builder<'_>, plans: &[Plan]) -> Value {
         }
         large = b.binary(Opcode::Or, large, all);
     }
-    for plan in plans {
-        if let Some(distinct) = plan.distinct.build(b) {
-            let trips = plan
-                .trips
-                .iter()
-                .filter(|(class, _)| *class != IndexClass::Sum);
-            let trips = build_trips(b, trips.map(|(_, count)| count));
-            let (zero, none) = (b.i64(0), b.function.int(Type::I1, 1));
-            let runs = b.icmp(IntPredicate::Sgt, trips, zero);
-            let holds = b.select(runs, distinct, none);
+    let assumed: Vec<Value> = plans.iter().flat_map(|plan| plan.assumed.clone()).collect();
+    let holds = build_test(b, &assumed);
+    large = b.binary(Opcode::And, large, holds);
+    let mut tests: Vec<&Test> = Vec::new();
+    for test in plans.iter().flat_map(|plan| &plan.tests) {
+        if !tests.contains(&test) {
+            tests.push(test);
+        }
+    }
+    for test in tests {
+        if let Some(holds) = test.build(b) {
             large = b.binary(Opcode::And, large, holds);
         }
     }

@@ -1,54 +1,66 @@
-//! Are the elements of a destination distinct, whatever the indices?
+//! Are the elements of an array distinct, whatever the indices?
 //!
 //! They are if the indices can be ordered so that each moves farther than all those before it together: a row-major matrix, a column-major one, both also with
 //! padding. That is proven from what is known of strides and trip counts, or else tested when the program runs.
 
-use super::Index;
 use super::arrays::{emit, is_visible};
 use crate::alias::Aliases;
 use crate::inequalities::Inequalities;
 use crate::symbolic::Symbolic;
-use ferrozyme_ir::{Builder, IndexClass, IntPredicate, Op, Opcode, Type, Value};
+use ferrozyme_ir::{Builder, IntPredicate, Op, Opcode, Type, Value};
 
 /// How many indices of a destination are ordered.
 const MAX_INDICES: usize = 3;
 
-/// What the elements of a destination being distinct rests on.
+/// How an index moves in an array.
+#[derive(Clone, PartialEq)]
+pub(super) struct Moves {
+    /// By how many bytes.
+    pub stride: Symbolic,
+    /// The trip counts of the loops that it stands for.
+    pub counts: Vec<Symbolic>,
+}
+
+/// What the elements of an array being distinct rests on.
+#[derive(Clone, PartialEq)]
 pub(super) enum Distinct {
     /// They are.
     Always,
-    /// They are if the conditions of one of these orders hold.
-    If(Vec<Vec<Farther>>),
+    /// They are if the conditions of one of these orders hold, or if there are none since one of these loops does not run.
+    If(Vec<Vec<Farther>>, Vec<Symbolic>),
 }
 
 /// The condition that an index moves at least as far as the indices before it in an order, and an element.
+#[derive(Clone, PartialEq)]
 pub(super) struct Farther {
     stride: Symbolic,
-    /// The strides and trip counts of the indices before it.
-    before: Vec<(Symbolic, Vec<Symbolic>)>,
+    /// The indices before it.
+    before: Vec<Moves>,
     /// The size of an element.
     size: i64,
 }
 
-/// What the elements of a contraction's destination being distinct rests on; none if that cannot be told.
+/// What the elements of an array being distinct rests on; none if that cannot be told.
 pub(super) fn are_distinct(
     aliases: &Aliases<'_>,
     nest: Op,
-    indices: &[Index],
-    element: Type,
+    indices: &[Moves],
+    size: i64,
 ) -> Option<Distinct> {
-    let counting: Vec<&Index> = (indices.iter())
-        .filter(|index| index.class != IndexClass::Sum)
-        .collect();
-    if counting.len() > MAX_INDICES {
+    if indices.len() > MAX_INDICES {
         return None;
     }
-    let size = i64::try_from(element.bytes()).ok()?;
-    let orders: Vec<Vec<Farther>> = (permutations(counting.len()).into_iter())
-        .map(|order| conditions(&counting, &order, size))
+    let orders: Vec<Vec<Farther>> = (permutations(indices.len()).into_iter())
+        .map(|order| conditions(indices, &order, size))
+        .collect();
+    let counts: Vec<Symbolic> = (indices.iter())
+        .flat_map(|index| index.counts.clone())
         .collect();
     let mut known = Inequalities::at(aliases.indices(), nest);
-    for count in counting.iter().flat_map(|index| &index.counts) {
+    for assumed in aliases.assumed() {
+        known.assume(assumed);
+    }
+    for count in &counts {
         // Where a loop does not run, there are no elements at all.
         if let Some(runs) = count.plus(-1) {
             known.assume(&runs);
@@ -58,29 +70,31 @@ pub(super) fn are_distinct(
     if orders.iter().any(is_proven) {
         return Some(Distinct::Always);
     }
-    let of_order = |index: &&Index| {
-        let mut counts = index.counts.iter();
-        counts.all(|count| count.is_constant().is_some())
-            && index.strides[0].is_constant().is_some()
+    let numbers = || {
+        counts
+            .iter()
+            .chain(indices.iter().map(|index| &index.stride))
     };
     // What is all constant, and not proven, does not hold.
-    let testable = |index: &&Index| is_visible(aliases, &index.strides[0], nest);
-    let test = !counting.iter().all(of_order) && counting.iter().all(testable);
-    test.then_some(Distinct::If(orders))
+    let is_known = numbers().all(|number| number.is_constant().is_some());
+    let testable = numbers().all(|number| is_visible(aliases, number, nest));
+    (testable && !is_known).then_some(Distinct::If(orders, counts))
 }
 
 /// What must hold for an order of indices, the one that moves least first.
-fn conditions(indices: &[&Index], order: &[usize], size: i64) -> Vec<Farther> {
+fn conditions(indices: &[Moves], order: &[usize], size: i64) -> Vec<Farther> {
     // The direction does not matter.
-    let stride_of = |position: usize| {
-        let stride = &indices[position].strides[0];
-        let size = stride.is_constant().and_then(i64::checked_abs);
-        size.map_or_else(|| stride.clone(), Symbolic::constant)
+    let of = |&position: &usize| {
+        let Moves { stride, counts } = indices[position].clone();
+        let known = stride.is_constant().and_then(i64::checked_abs);
+        Moves {
+            stride: known.map_or(stride, Symbolic::constant),
+            counts,
+        }
     };
-    let of = |&position: &usize| (stride_of(position), indices[position].counts.clone());
     (order.iter().enumerate())
-        .map(|(place, &position)| Farther {
-            stride: stride_of(position),
+        .map(|(place, position)| Farther {
+            stride: of(position).stride,
             before: order[..place].iter().map(of).collect(),
             size,
         })
@@ -90,21 +104,21 @@ fn conditions(indices: &[&Index], order: &[usize], size: i64) -> Vec<Farther> {
 impl Farther {
     /// Whether it is known to hold; strides that are known to be positive only.
     fn is_proven(&self, known: &Inequalities<'_, '_>) -> bool {
-        let reach =
-            self.before
-                .iter()
-                .try_fold(self.stride.plus(-self.size), |rest, (stride, counts)| {
-                    let mut trips = Symbolic::constant(1);
-                    for count in counts {
-                        trips = trips.mul(count)?;
-                    }
-                    Some(rest?.sub(&stride.mul(&trips.plus(-1)?)?))
-                });
-        matches!(reach, Some(Some(rest)) if known.prove_at_least(&rest, 0))
-            && self
-                .before
-                .iter()
-                .all(|(stride, _)| known.prove_at_least(stride, 1))
+        let rest = self.rest().filter(|rest| known.prove_at_least(rest, 0));
+        rest.is_some() && (self.before.iter()).all(|index| known.prove_at_least(&index.stride, 1))
+    }
+
+    /// How much farther it moves than those before it do.
+    fn rest(&self) -> Option<Symbolic> {
+        let mut rest = self.stride.plus(-self.size)?;
+        for index in &self.before {
+            let mut trips = Symbolic::constant(1);
+            for count in &index.counts {
+                trips = trips.mul(count)?;
+            }
+            rest = rest.sub(&index.stride.mul(&trips.plus(-1)?)?)?;
+        }
+        Some(rest)
     }
 
     /// Builds the condition, for trip counts that are positive.
@@ -112,14 +126,14 @@ impl Farther {
         let stride = build_size(b, &self.stride);
         let mut reach = b.i64(self.size);
         let one = b.i64(1);
-        for (other, counts) in &self.before {
+        for index in &self.before {
             let mut trips = b.i64(1);
-            for count in counts {
+            for count in &index.counts {
                 let count = emit(count, b);
                 trips = b.binary(Opcode::Mul, trips, count);
             }
             let steps = b.binary(Opcode::Sub, trips, one);
-            let other = build_size(b, other);
+            let other = build_size(b, &index.stride);
             let distance = b.binary(Opcode::Mul, other, steps);
             reach = b.binary(Opcode::Add, reach, distance);
         }
@@ -138,10 +152,16 @@ fn build_size(b: &mut Builder<'_>, stride: &Symbolic) -> Value {
 impl Distinct {
     /// Builds the condition under which elements are distinct; none if they always are.
     pub(super) fn build(&self, b: &mut Builder<'_>) -> Option<Value> {
-        let Distinct::If(orders) = self else {
+        let Distinct::If(orders, counts) = self else {
             return None;
         };
         let mut any = b.function.int(Type::I1, 0);
+        let zero = b.i64(0);
+        for count in counts {
+            let count = emit(count, b);
+            let idle = b.icmp(IntPredicate::Sle, count, zero);
+            any = b.binary(Opcode::Or, any, idle);
+        }
         for order in orders {
             let mut all = b.function.int(Type::I1, 1);
             for condition in order {

@@ -1,0 +1,103 @@
+//! Tests that are made once before a raised nest: what could not be proven of memory, but holds in nearly every program.
+
+use super::arrays::Array;
+use super::distinct::{Distinct, Moves, are_distinct};
+use crate::alias::{Access, Aliases};
+use crate::distribution::Meeting;
+use crate::hull::Hull;
+use crate::indices::is_loop;
+use crate::recurrence::Counted;
+use ferrozyme_ir::{Builder, IntPredicate, Op, Opcode, Value};
+
+/// A condition under which two accesses do not meet.
+#[derive(Clone, PartialEq)]
+pub(super) enum Test {
+    /// All that they touch over the nest lies apart.
+    Apart(Hull, Hull),
+    /// They are one place, which is another one in each iteration of the nest.
+    Distinct(Distinct),
+}
+
+/// What to test so that two accesses are known not to meet; none if no test is of use.
+pub(super) fn test_for(aliases: &Aliases<'_>, nest: Op, meeting: &Meeting<'_>) -> Option<Test> {
+    let Meeting { earlier, later } = meeting;
+    if earlier.1 == later.1 && !aliases.may_follow(earlier.0, later.0) {
+        return distinct_over(aliases, nest, *earlier, *later).map(Test::Distinct);
+    }
+    if earlier.1.root == later.1.root {
+        return None;
+    }
+    let hulls = [earlier, later].map(|(op, access)| aliases.hull(access, *op, nest));
+    let [Some(one), Some(other)] = hulls else {
+        return None;
+    };
+    Some(Test::Apart(one, other))
+}
+
+/// Whether a place is another one in each iteration of the loops around two operations.
+fn distinct_over(
+    aliases: &Aliases<'_>,
+    nest: Op,
+    a: (Op, &Access),
+    b: (Op, &Access),
+) -> Option<Distinct> {
+    let loops = loops_within(aliases, nest, a.0)?;
+    if loops.len() != loops_within(aliases, nest, b.0)?.len() {
+        return None;
+    }
+    let array = Array::of(aliases, a.1, &loops)?;
+    let size = a.1.size.as_ref()?.is_constant()?;
+    let moves = loops.iter().zip(&array.strides).map(|(counted, stride)| {
+        let is_moved = stride.is_constant() != Some(0);
+        let count = counted.trip_count().filter(|_| is_moved)?;
+        Some(Moves {
+            stride: stride.clone(),
+            counts: vec![count],
+        })
+    });
+    let moves = moves.collect::<Option<Vec<Moves>>>()?;
+    are_distinct(aliases, nest, &moves, size)
+}
+
+/// The counted loops from a nest inwards to an operation; none if there is another loop.
+fn loops_within(aliases: &Aliases<'_>, nest: Op, op: Op) -> Option<Vec<Counted>> {
+    let structure = aliases.structure();
+    let mut loops = Vec::new();
+    let mut region = structure.region_of(op)?;
+    loop {
+        let holder = structure.op_of(region)?;
+        if is_loop(aliases.function().ops[holder].opcode) {
+            loops.push(aliases.indices().counted(holder)?.clone());
+        }
+        if holder == nest {
+            loops.reverse();
+            return Some(loops);
+        }
+        region = structure.region_of(holder)?;
+    }
+}
+
+impl Test {
+    /// Builds the test; none if it always holds.
+    pub(super) fn build(&self, b: &mut Builder<'_>) -> Option<Value> {
+        match self {
+            Test::Distinct(distinct) => distinct.build(b),
+            Test::Apart(one, other) => {
+                let [(start, end), (other_start, other_end)] =
+                    [one, other].map(|hull| build_ends(b, hull));
+                let before = b.icmp(IntPredicate::Ule, end, other_start);
+                let behind = b.icmp(IntPredicate::Ule, other_end, start);
+                Some(b.binary(Opcode::Or, before, behind))
+            }
+        }
+    }
+}
+
+/// Builds the addresses of the first byte of a range, and of the first one behind it.
+fn build_ends(b: &mut Builder<'_>, hull: &Hull) -> (Value, Value) {
+    let visible = "the hull consists of visible integers";
+    let start = hull.emit_address(b).expect(visible);
+    let bytes = hull.emit_bytes(b).expect(visible);
+    let end = b.offset(start, bytes, 1);
+    (start, end)
+}
