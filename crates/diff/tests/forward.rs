@@ -1236,7 +1236,7 @@ fn functions_behind_constant_pointers_are_refused() {
         &[Activity::Const, Activity::Active],
         expect![[r#"
             derivatives would flow through the memory of argument 0, which is declared `const` [FZ0201]
-              in @f
+              in @f: %r = call_indirect %g(f64 %x) -> (f64)
               help: declare argument 0 `dup` and give it a shadow, or keep active values out of its memory"#]],
     );
 }

@@ -301,10 +301,7 @@ impl<'c> Gathering<'c, '_> {
             let source = self.load(index, true)?;
             let identity = self.inputs.identity(index);
             for front_end in FRONT_ENDS {
-                let found = front_end.read_registrations(source, index, &identity);
-                let terms = front_end.language().terms;
-                let found =
-                    found.map_err(|refusal| Diagnostic::refused_at(None, &refusal, terms))?;
+                let found = front_end.read_registrations(self.context, source, index, &identity)?;
                 self.work.registrations.extend(found);
             }
             source.dispose();

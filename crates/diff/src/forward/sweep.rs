@@ -11,6 +11,7 @@ use crate::shadows::{Derivatives, Lanes, Mode, Signature, Sweep};
 use crate::unions;
 use ferrozyme_ir::{
     Builder, Constant, Flags, Function, FunctionId, MemoryEffect, Op, Opcode, Type, Value, ones,
+    returning_ops,
 };
 use ferrozyme_refusal::Refusal;
 use rustc_hash::FxHashSet;
@@ -219,16 +220,19 @@ impl Sweep<'_, Tangents<'_, '_>> {
             Source::Global(global) => !self.module().globals[global].constant,
             _ => false,
         };
-        let is_written = |class: &Class| {
-            activities.is_shadowed_class(*class)
-                && objects.has_unions(*class)
-                && objects.is_written(*class)
+        let is_meant = |class: Class| {
+            activities.is_shadowed_class(class)
+                && objects.has_unions(class)
+                && objects.is_written(class)
+                && objects.sources(class).any(is_outside)
         };
-        let mut written = objects.classes().filter(is_written);
-        match written.any(|class| objects.sources(class).any(is_outside)) {
-            true => Err(Error::of(&self.function.name, Refusal::ConstantIntoUnion)),
-            false => Ok(()),
+        if !objects.classes().any(is_meant) {
+            return Ok(());
         }
+        let (module, refusal) = (self.module(), Refusal::ConstantIntoUnion);
+        let primal = &module.functions[objects.function()];
+        let written = objects.first_write(primal, &returning_ops(primal), is_meant);
+        Err(Error::found(module, primal, written, refusal))
     }
 
     /// Tangents by the table of rules.

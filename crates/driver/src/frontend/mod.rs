@@ -16,7 +16,7 @@ pub(crate) use define::adopt_target;
 use ferrozyme_diff as diff;
 use ferrozyme_ir::{self as ir, FunctionId, GlobalId};
 use ferrozyme_llvm::{Context, Module, Value};
-use ferrozyme_refusal::{Argument, Refusal, Terms};
+use ferrozyme_refusal::{Argument, Terms};
 
 /// All front ends. Each looks into every module of the program.
 pub(crate) const FRONT_ENDS: [&dyn FrontEnd; 2] = [&rust::Rust, &c::C];
@@ -58,12 +58,13 @@ pub(crate) trait FrontEnd: Sync {
     ) -> Result<Vec<FoundRequest>, Vec<Diagnostic>>;
 
     /// What a module, which is the input `source`, says of functions and globals.
-    fn read_registrations(
+    fn read_registrations<'c>(
         &self,
-        module: Module<'_>,
+        context: &'c Context,
+        module: Module<'c>,
         source: usize,
         identity: &str,
-    ) -> Result<Vec<Registration>, Refusal>;
+    ) -> Result<Vec<Registration>, Diagnostic>;
 
     /// Changes a module that was answered before it is linked into the working module.
     fn before_linking<'c>(&self, _context: &'c Context, _source: Module<'c>) {}
