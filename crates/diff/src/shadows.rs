@@ -34,13 +34,14 @@ pub(crate) use companions::{Companions, Lanes};
 
 use crate::activity::Activities;
 use crate::error::Error;
-use crate::objects::{Bytes, Objects};
+use crate::globals::{self, Use};
+use crate::objects::{Bytes, Objects, ObjectsCache};
 use crate::request::Activity;
 use crate::shadowing;
-use crate::statics::{self, stop_without_shadow};
+use crate::statics::{self, keeps_pointers_in_globals, stop_without_shadow};
 use ferrozyme_ir::{
-    Builder, Constant, Function, FunctionId, GlobalId, Module, Op, OpData, Opcode, Region, Value,
-    ValueDef,
+    Builder, Constant, Function, FunctionId, GlobalId, Module, Op, OpData, Opcode, Region, Symbol,
+    Value, ValueDef,
 };
 use ferrozyme_refusal::Refusal;
 use rustc_hash::FxHashSet;
@@ -48,34 +49,62 @@ use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// What was found out about the functions of a module, once somebody asked.
+#[derive(Default)]
+pub(crate) struct Findings {
+    pub objects: ObjectsCache,
+    checks_pointers: Option<bool>,
+}
+
 /// Who makes the derivatives of one request.
 pub(crate) trait Derivatives {
     /// The module.
     fn module(&self) -> &Module;
 
-    /// The module, for adding to it.
-    fn module_mut(&mut self) -> &mut Module;
-
-    /// What a function alone tells of its memory, whoever calls it.
-    fn own_objects(&mut self, function: FunctionId) -> Arc<Objects>;
-
-    /// Whether pointers that are found in memory may have no shadow, though what they lead to needs one: see `statics.rs`.
-    fn checks_pointers(&mut self) -> bool;
+    /// The module, for adding to it, and what was found out about it.
+    fn parts(&mut self) -> (&mut Module, &mut Findings);
 
     /// The table that stands for the derivatives of a function whose address is taken.
-    fn shadow_of_function(&mut self, function: FunctionId) -> Result<Constant, Error>;
+    fn function_table(&mut self, function: FunctionId) -> Result<GlobalId, Error>;
 
-    /// The shadow of a global in one direction. To some code floats there may share their place with other things, or what is there may go to such a place.
+    /// What the shadow of a global in one direction is called behind the global's name, and what it is for. To some code floats there may share their place with other things, or what is there may go to such a place.
+    fn shadow_in(&self, global: GlobalId, lane: usize, in_unions: bool) -> (String, Use);
+
+    /// What a function alone tells of its memory, whoever calls it.
+    fn own_objects(&mut self, function: FunctionId) -> Arc<Objects> {
+        let (module, findings) = self.parts();
+        findings.objects.get(module, function)
+    }
+
+    /// Whether pointers that are found in memory may have no shadow, though what they lead to needs one: see `statics.rs`.
+    fn checks_pointers(&mut self) -> bool {
+        let (module, findings) = self.parts();
+        let objects = &mut findings.objects;
+        *findings
+            .checks_pointers
+            .get_or_insert_with(|| keeps_pointers_in_globals(module, objects))
+    }
+
+    /// The shadow of a global in one direction.
     fn shadow_of_global(
         &mut self,
         global: GlobalId,
         lane: usize,
         in_unions: bool,
-    ) -> Result<Constant, Error>;
+    ) -> Result<Constant, Error> {
+        let (suffix, purpose) = self.shadow_in(global, lane, in_unions);
+        let module = self.parts().0;
+        let (shadow, slots) = globals::add_shadow_global(module, global, &suffix, purpose)?;
+        for slot in slots {
+            let table = self.function_table(slot.function)?;
+            globals::fill_slot(self.parts().0, slot, Symbol::Global(table));
+        }
+        Ok(Constant::Global(shadow))
+    }
 }
 
 /// What is done with shadows.
-pub(crate) trait Mode: Sized {
+pub(crate) trait Mode: CallMode {
     /// Whether floats have companions, their tangents. If not, floats of shadows are zero, and integers that may be floats have a companion that tells which they are: see `unions.rs`.
     const TANGENTS: bool;
 
@@ -107,7 +136,10 @@ pub(crate) trait Mode: Sized {
 
     /// Accesses to memory, and operations that do more than to move values.
     fn visit(sweep: &mut Sweep<'_, Self>, op: Op) -> Result<(), Error>;
+}
 
+/// What is done with shadows at calls.
+pub(crate) trait CallMode: Sized {
     /// That part of a user's rule by which a call is differentiated.
     fn rule(rule: &ferrozyme_ir::Rule) -> Option<FunctionId>;
 
@@ -200,7 +232,7 @@ impl<'a, M: Mode> Sweep<'a, M> {
     }
 
     pub(crate) fn module_mut(&mut self) -> &mut Module {
-        self.mode.session_mut().module_mut()
+        self.mode.session_mut().parts().0
     }
 
     /// In how many directions shadows lie.

@@ -7,11 +7,10 @@ use crate::objects::{Bytes, Class, Kind, Source};
 use crate::request::Activity;
 use crate::rules::{self, Linearisation, Primal, Rule};
 use crate::search::forget_accesses;
-use crate::shadows::{Derivatives, Lanes, Mode, Signature, Sweep};
+use crate::shadows::{Derivatives, Lanes, Mode, Sweep};
 use crate::unions;
 use ferrozyme_ir::{
-    Builder, Constant, Flags, Function, FunctionId, MemoryEffect, Op, Opcode, Type, Value, ones,
-    returning_ops,
+    Builder, Constant, Flags, Function, MemoryEffect, Op, Opcode, Type, Value, ones, returning_ops,
 };
 use ferrozyme_refusal::Refusal;
 use rustc_hash::FxHashSet;
@@ -44,7 +43,7 @@ pub(super) fn differentiate(session: &mut Session<'_>, index: usize) -> Result<F
         0 => Giver::User,
         _ => Giver::Call,
     };
-    let (module, cache) = (&*session.module, &mut session.objects);
+    let (module, cache) = (&*session.module, &mut session.findings.objects);
     let (objects, activities) = key.call.analyse(module, cache, giver, session.assumption)?;
     let mut function = session.module.functions[key.call.function].clone();
     let declared = &session.module.functions[session.derivatives[index].id];
@@ -163,37 +162,6 @@ impl Mode for Tangents<'_, '_> {
             Opcode::Fill => sweep.visit_fill(op),
             _ => sweep.visit_rule(op),
         }
-    }
-
-    fn rule(rule: &ferrozyme_ir::Rule) -> Option<FunctionId> {
-        rule.forward
-    }
-
-    fn visit_call_with_rule(
-        sweep: &mut Sweep<'_, Self>,
-        op: Op,
-        callee: FunctionId,
-        rule: FunctionId,
-    ) -> Result<(), Error> {
-        sweep.visit_call_with_rule(op, callee, rule)
-    }
-
-    fn visit_call_with_body(
-        sweep: &mut Sweep<'_, Self>,
-        op: Op,
-        signature: Signature,
-    ) -> Result<(), Error> {
-        sweep.visit_call_with_body(op, signature)
-    }
-
-    fn visit_call_of_table(
-        sweep: &mut Sweep<'_, Self>,
-        op: Op,
-        table: Value,
-        operands: SmallVec<[Value; 4]>,
-    ) -> Result<(), Error> {
-        sweep.visit_call_of_table(op, table, operands);
-        Ok(())
     }
 }
 
