@@ -3,7 +3,7 @@
 use crate::{
     InlinePolicy, count_loops, forward_stores, hand_out_values, hoist_checks, hoist_invariants,
     infer_facts, inline_calls, join_loops, join_words, keep_order, merge_common_subexpressions,
-    merge_partial_sums, move_words, normalise_loops, place_words, promote_stack, remove_dead_code,
+    merge_partial_sums, move_words, place_words, promote_stack, remove_dead_code,
     remove_dead_stores, reorder_sums, reroll_loops, rewrite_induction, select_branches, simplify,
     skip_zero_terms, unguard_loops,
 };
@@ -31,7 +31,6 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("unguard_loops", unguard_loops),
     ("count_loops", count_loops),
     ("induction", rewrite_induction),
-    ("normalise_loops", normalise_loops),
     ("inline", inline_by_default),
     ("select_branches", select_branches),
     ("hand_out", hand_out_values),
