@@ -8,7 +8,7 @@
 //! their module, they get a visible name there ([`Gathered::promoted`]); in the standard library, which is already
 //! compiled, functions that use such globals are left out.
 
-use crate::frontend::FRONT_ENDS;
+use crate::frontend::{FRONT_ENDS, author_of};
 use crate::inputs::{Inputs, Origin};
 use crate::locals::{is_local, mark_tables, promote_locals};
 use crate::opaque::is_opaque;
@@ -37,6 +37,8 @@ pub(crate) struct Gathered<'c> {
     promoted: HashMap<String, usize>,
     /// Functions of which only the program's own are meant: their addresses are compared.
     pub(crate) originals: HashSet<String>,
+    /// The compilers that wrote what was linked.
+    pub(crate) compilers: BTreeSet<&'static str>,
     /// Whether the program wants to know which memory of arguments took the place of which.
     pub(crate) is_told_of_moves: bool,
     /// Whether every function has to be the one that the program calls.
@@ -119,7 +121,8 @@ pub(crate) fn gather<'c>(
         from_std: HashMap::new(),
         promoted: HashMap::new(),
         originals: HashSet::new(),
-        is_told_of_moves: false,
+        compilers: BTreeSet::new(),
+        is_told_of_moves: inputs.defining(ferrozyme_diff::MOVED).is_some(),
         strict,
     };
     let mut gathering = Gathering {
@@ -130,9 +133,6 @@ pub(crate) fn gather<'c>(
         linked: HashSet::new(),
     };
     gathering.run()?;
-    let mut requests = gathered.requests.iter();
-    gathered.is_told_of_moves = requests.any(|request| request.language().tells_of_moves)
-        && inputs.defining(ferrozyme_diff::MOVED).is_some();
     Ok(gathered)
 }
 
@@ -375,6 +375,8 @@ impl<'c> Gathering<'c, '_> {
             self.work.promoted.insert(name, index);
         }
         self.expose(source);
+        let author = author_of(source).language().compiler;
+        self.work.compilers.insert(author);
         for front_end in FRONT_ENDS {
             front_end.before_linking(self.context, source);
         }

@@ -102,10 +102,8 @@ pub(crate) struct C;
 static LANGUAGE: Language = Language {
     terms: &terms::C,
     compiler: "clang",
-    shares_statics: false,
+    makes_shadows: true,
     inactive_writes: false,
-    tells_of_moves: false,
-    has_tables: true,
 };
 
 impl FrontEnd for C {

@@ -46,10 +46,8 @@ pub(crate) struct Rust;
 static LANGUAGE: Language = Language {
     terms: &RUST,
     compiler: "rustc",
-    shares_statics: true,
+    makes_shadows: false,
     inactive_writes: true,
-    tells_of_moves: true,
-    has_tables: false,
 };
 
 impl FrontEnd for Rust {
