@@ -173,6 +173,8 @@ rows! {
     "core::str::slice_error_fail::*" "std::alloc::rust_oom::*" "std::panicking::begin_panic::*" "std::panicking::panic_count::*"
     "std::panicking::rust_panic_with_hook::*" "rust_eh_personality" => Outside;
     // Name by name: others of the runtime (`__rust_try`, `__rust_begin_short_backtrace`, initialisers of thread-locals) run code of the program.
+    // The keys of hash maps are random.
+    "*11RandomState3new4KEYS27___rust_std_internal_init_fn*"
     "__rustc::__rust_abort" "__rustc::__rust_alloc_error_handler" "__rustc::__rust_alloc_error_handler_should_panic_v2" "__rustc::__rust_drop_panic"
     "__rustc::__rust_foreign_exception" "__rustc::__rust_panic_cleanup" "__rustc::__rust_probestack" "__rustc::__rust_start_panic" => Outside;
     "std::io::stdio::_print" "std::io::stdio::_eprint" => Shows(0);
