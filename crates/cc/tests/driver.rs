@@ -313,7 +313,13 @@ fn examples_of_the_documentation_are_refused_as_it_says() {
             let output = run(folder.path(), driver, &[level, "example.c"]);
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
             assert_eq!(output.status.code(), Some(1), "{code}: {said}");
-            assert!(said.contains(&format!("[{code}]\n")), "{code}: {said}");
+            let mut lines = said.lines();
+            let message = lines.find(|line| line.ends_with(&format!("[{code}]")));
+            let at = message.and_then(|message| message.split_once(": error: "));
+            assert!(
+                at.is_some_and(|(at, _)| at.contains("example.c:")),
+                "{code}: {said}"
+            );
             assert!(said.contains("note: help: "), "{code}: {said}");
         }
     }

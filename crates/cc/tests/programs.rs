@@ -2,10 +2,9 @@
 //! the files mean.
 //!
 //! `FERROZYME_LEVELS=0123` chooses the levels. Some programs run also under choices that must not change a derivative; `FERROZYME_PERTURB=inline=none` runs all of them under one, and
-//! then a derivative may also be refused. `FERROZYME_SANITIZE` (`address`, `memory`, `undefined`, `valgrind`) looks at what they do to memory. Programs that `pending.txt` names are known not to work yet; the feature `pending` runs them too.
+//! then a derivative may also be refused. `FERROZYME_SANITIZE` (`address`, `memory`, `undefined`, `valgrind`) looks at what they do to memory.
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output};
 use std::{env, fs, io};
@@ -136,20 +135,11 @@ fn can_link_openmp() -> bool {
 }
 
 fn find_files(root: &Path) -> io::Result<Vec<PathBuf>> {
-    let pending = fs::read_to_string(root.join("pending.txt")).unwrap_or_default();
-    let pending: HashSet<&str> = match cfg!(feature = "pending") {
-        true => HashSet::new(),
-        false => pending
-            .lines()
-            .filter_map(|line| line.split_whitespace().next())
-            .collect(),
-    };
     let mut files = Vec::new();
     for entry in fs::read_dir(root)? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let is_program = name.ends_with(".c") || name.ends_with(".cpp");
-        if is_program && !pending.contains(name.as_ref()) {
+        if name.ends_with(".c") || name.ends_with(".cpp") {
             files.push(path);
         }
     }

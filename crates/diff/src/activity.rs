@@ -31,15 +31,15 @@ use rustc_hash::FxHashSet;
 /// The result of the analysis for one function.
 pub struct Activities {
     active: EntitySet<Value>,
-    /// Integers that would carry a derivative if they were part of a float, which they are not.
+    /// Integers in union words: they would be active if they were parts of floats.
     parts: EntitySet<Value>,
-    /// Calculations with words that have to be numbers, though at other times there are floats.
+    /// Arithmetic on union words, which must hold integers there.
     calculations: FxHashSet<Op>,
     active_classes: FxHashSet<Class>,
     shadowed: FxHashSet<Class>,
-    /// Memory of which some may come without a shadow, and stands for its own.
+    /// Classes of which some memory may be constant, and is then its own shadow.
     constants: FxHashSet<Class>,
-    /// Calls that may reach floats in globals, whatever their arguments are.
+    /// Calls that may access floats in globals, regardless of their arguments.
     calls_on_globals: FxHashSet<Op>,
 }
 
@@ -49,12 +49,12 @@ impl Activities {
         self.active.contains(value)
     }
 
-    /// Whether an integer would carry a derivative if it were part of a float with one. It lies where at other times a float or pointer is.
+    /// Whether an integer from a union word would be active if it were part of a float.
     pub fn is_part(&self, value: Value) -> bool {
         self.parts.contains(value)
     }
 
-    /// Whether an operation calculates with words that have to be numbers, though at other times there are floats in their place.
+    /// Whether an operation is arithmetic on union words, which must hold integers there.
     pub fn needs_numbers(&self, op: Op) -> bool {
         self.calculations.contains(&op)
     }
@@ -90,9 +90,9 @@ impl Activities {
             .is_some_and(|(class, _)| self.active_classes.contains(&class))
     }
 
-    /// Whether a call may write or release shadowed memory that an argument leads to, so that its shadow has to follow.
+    /// Whether a call may write or free shadowed memory behind an argument, so that the shadow must be updated too.
     ///
-    /// `readonly` speaks only of the memory right behind the pointer, not of what pointers there lead to.
+    /// `readonly` is a fact about the memory that the pointer addresses, not about what pointers in that memory lead to.
     fn may_change_shadow(
         &self,
         objects: &Objects,
@@ -114,7 +114,7 @@ impl Activities {
             && (access.writes(index) || leads_on())
     }
 
-    /// Whether a call takes part in differentiation, and so needs its callee's derivative.
+    /// Whether a call is replaced by a call of its callee's derivative.
     pub fn is_active_call(
         &self,
         module: &Module,
@@ -135,26 +135,26 @@ impl Activities {
     }
 }
 
-/// Who gives a function its arguments.
+/// The origin of a function's arguments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Giver {
-    /// Who asked for the derivative: arguments may lead to the same memory unless they promise otherwise.
+    /// A user's request: arguments may alias unless they are declared not to.
     User,
-    /// A call in a function that was analysed. Constant memory that takes part in derivatives was found there.
+    /// A call in a function that was analysed already, and where active constant memory was reported.
     Call,
 }
 
-/// What the activity of a function depends on, beside the program.
+/// The input of the analysis besides the program.
 pub(crate) struct Question<'a> {
     pub(crate) function: FunctionId,
     pub(crate) args: &'a [Activity],
     pub(crate) results: &'a [Activity],
     pub(crate) giver: Giver,
-    /// For each argument: whether some of the memory that it leads to may be constant, as the caller knows.
+    /// For each argument: whether some memory reachable from it may be constant, according to the caller.
     pub(crate) constants: &'a [bool],
 }
 
-/// Analyses a function, and takes note of globals that are assumed to hold constants and do not.
+/// Analyses a function, and records globals for which the assumption of constant contents is wrong.
 ///
 /// # Errors
 /// If something active cannot be differentiated.
@@ -227,7 +227,7 @@ pub(crate) fn analyse_activity(
 
 /// What a call may do to memory behind its pointer arguments.
 struct Access {
-    /// Nothing of it carries a derivative.
+    /// It has no derivative.
     inactive: bool,
     memory: MemoryEffect,
     readonly: Vec<bool>,
@@ -267,7 +267,7 @@ impl Access {
     }
 }
 
-/// A set of values and of memory, growing.
+/// A growing set of values and classes.
 #[derive(Default)]
 struct Flow {
     values: EntitySet<Value>,
@@ -284,20 +284,20 @@ struct Analysis<'a> {
     useful: Flow,
     /// Integers computed bitwise from varied floats.
     tainted: EntitySet<Value>,
-    /// Memory whose shadow the caller gives.
+    /// Memory whose shadow the caller provides.
     given: FxHashSet<Class>,
-    /// Memory from outside without a shadow, which may all be the same.
+    /// Memory of the caller without a shadow, all of which may alias.
     constant: Vec<Class>,
-    /// Those of them of which some may be other memory, which has a shadow. Where something with a derivative is put, the addresses tell at run time which it is.
+    /// Those of them that may also be memory with a shadow. Where an active value is stored, a comparison of addresses at run time decides.
     mixed: FxHashSet<Class>,
-    /// Memory of which code that is not seen gives addresses, which may all be the same.
+    /// Memory whose address unknown code returns, all of which may alias.
     outside: Vec<Class>,
     /// Calls that may reach floats in globals.
     calls_on_globals: FxHashSet<Op>,
-    /// Calls that may reach globals that are assumed to hold constants. Those that are given something with a derivative must be looked into.
+    /// Calls that may access globals with assumed constant contents. Those with active arguments must be inspected.
     calls_on_assumed: FxHashSet<Op>,
     assumed: &'a FxHashSet<GlobalId>,
-    /// Memory declared to carry no derivatives in which something is stored that depends on active inputs.
+    /// Memory declared inactive to which a varied value is stored.
     stored_to_constants: FxHashSet<Class>,
     changed: bool,
 }
@@ -342,7 +342,7 @@ impl Analysis<'_> {
     }
 
     fn seed(&mut self, args: &[Activity], results: &[Activity]) {
-        // What is in a global may come from an active value elsewhere, and go to one.
+        // The contents of a global may depend on active values of other functions, and influence them.
         for class in self.objects.classes() {
             let is_active_global = |source| matches!(source, Source::Global(global) if may_carry_derivatives(self.module, global));
             if self.objects.sources(class).any(is_active_global) {
@@ -352,7 +352,7 @@ impl Analysis<'_> {
                 }
             }
         }
-        // The caller wants a shadow of what a returned pointer leads to, whatever is there.
+        // The caller needs a shadow of all memory reachable from a returned pointer.
         let terminator = self.function.terminator(self.function.body());
         let returned = &self.function.ops[terminator].operands;
         for (&operand, &activity) in returned.iter().zip(results) {
@@ -374,7 +374,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// Everything that a pointer leads to has a shadow that the caller knows.
+    /// The caller provides shadows of all memory reachable from a pointer.
     fn give_shadow(&mut self, pointer: Value) {
         for class in self.reachable(pointer) {
             self.varied.classes.insert(class);
@@ -400,9 +400,9 @@ impl Analysis<'_> {
         }
     }
 
-    /// The memory that arguments without a shadow lead to, and of which nobody promises that there is no other way to it.
+    /// Memory reachable from arguments without a shadow that are not `noalias`.
     ///
-    /// Two handles of one shared cell are different arguments, or fields of one, and still the same memory.
+    /// Two handles of one shared cell may be two arguments, or two fields of one, and lead to the same memory.
     fn find_constant_memory(&self, args: &[Activity]) -> Vec<Class> {
         let mut found = Vec::new();
         let arguments = self.function.arguments().iter().zip(&self.function.params);
@@ -422,8 +422,8 @@ impl Analysis<'_> {
         found
     }
 
-    /// Memory of which code that is not seen gives addresses. Two calls may give the same one, or one that it was given before. What functions give that are declared inactive has no derivative,
-    /// as who declares it says.
+    /// Memory whose address unknown code returns. Two calls may return the same address, or one that was passed before. Results of functions that are declared inactive have no derivative, by that
+    /// declaration.
     fn find_outside(&self, args: &[Activity]) -> Vec<Class> {
         let is_unknown = |source: Source| match source {
             Source::External(op) => match self.function.ops[op].payload {
@@ -448,7 +448,7 @@ impl Analysis<'_> {
             .collect()
     }
 
-    /// Whether something else than constant arguments leads to memory of a class that they lead to.
+    /// Whether memory of a class is reachable both from constant arguments and in another way.
     fn is_mixed(&self, class: Class, args: &[Activity]) -> bool {
         let mut sources = self.objects.sources(class);
         sources.any(|source| match source {
@@ -458,7 +458,7 @@ impl Analysis<'_> {
         })
     }
 
-    /// Whether all memory of a class is constant or declared to carry no derivatives, or nobody here writes to it, or it is only read according to the parameters that lead there.
+    /// Whether all memory of a class is constant or declared inactive, is not written here, or is `readonly` by all parameters that lead there.
     fn is_never_written(&self, class: Class) -> bool {
         if !self.objects.is_written(class) {
             return true;
@@ -492,7 +492,7 @@ impl Analysis<'_> {
         if self.outside.contains(&class) {
             self.useful.classes.extend(&self.outside);
         }
-        // What is put into constant memory by another way stops the program only where somebody looks.
+        // A store to constant memory through another pointer traps only if the memory is read.
         if self.constant.contains(&class) {
             self.useful.classes.extend(&self.mixed);
         }
@@ -543,9 +543,9 @@ impl Analysis<'_> {
             }
             opcode => {
                 if data.results.iter().any(|&v| self.useful.values.contains(v)) {
-                    // Through an operation without derivative nothing useful flows, but integers are followed so that
-                    // floats put together from bits are found.
-                    // A number that becomes a float, or that a function of floats takes, is none of those.
+                    // Nothing useful flows through an operation without derivative, but integers are followed so that
+                    // floats composed of bits are found.
+                    // Integers that are converted to floats, or are operands of float functions, are excluded.
                     let inactive = matches!(rules::rule(opcode), Rule::Inactive(_));
                     let makes_float = data.results.iter().all(|&v| function.ty(v).is_float());
                     let moves_bits = matches!(rules::rule(opcode), Rule::Linear(_));
@@ -597,7 +597,7 @@ impl Analysis<'_> {
     }
 }
 
-/// All that pointers in a class lead to: the class itself only if it is among that, as the nodes of a tree are.
+/// All classes reachable through pointers in a class: the class itself only if it is reachable so, as nodes of a tree are.
 fn behind(objects: &Objects, class: Class) -> Vec<Class> {
     let mut found = Vec::new();
     for to in objects.pointees(class) {
@@ -610,7 +610,7 @@ fn behind(objects: &Objects, class: Class) -> Vec<Class> {
     found
 }
 
-/// A class and all that pointers in it lead to.
+/// A class and all classes reachable from it.
 pub(crate) fn reachable_from(objects: &Objects, class: Class) -> Vec<Class> {
     let mut found = vec![class];
     let mut next = 0;
@@ -625,8 +625,8 @@ pub(crate) fn reachable_from(objects: &Objects, class: Class) -> Vec<Class> {
     found
 }
 
-/// All operations in the order in which values flow through them: those with regions come before what they hold, for what
-/// flows in, and again behind it, for what flows out. Without this, each round would get only one region further.
+/// All operations in the order of data flow: an operation with regions comes before their contents, for the values that
+/// flow in, and again after them, for those that flow out. Otherwise each iteration of the fixpoint would propagate through one region only.
 fn order_of_flow(function: &Function) -> Vec<Op> {
     fn visit(function: &Function, region: Region, order: &mut Vec<Op>) {
         if function.ends_in_trap(region) {

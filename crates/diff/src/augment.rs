@@ -37,7 +37,6 @@ use ferrozyme_ir::{
     Builder, Function, FunctionId, MemoryEffect, Op, Opcode, Param, Region, Type, Value,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
-use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// The derivative of a callee, as a call needs it.
@@ -373,36 +372,6 @@ impl Mode for Reversible<'_> {
             }
         }
         Ok(())
-    }
-
-    fn rule(rule: &ferrozyme_ir::Rule) -> Option<FunctionId> {
-        rule.reverse
-    }
-
-    fn visit_call_with_rule(
-        sweep: &mut Sweep<'_, Self>,
-        op: Op,
-        callee: FunctionId,
-        rule: FunctionId,
-    ) -> Result<(), Error> {
-        sweep.visit_call_with_rule(op, callee, rule)
-    }
-
-    fn visit_call_with_body(
-        sweep: &mut Sweep<'_, Self>,
-        op: Op,
-        signature: Signature,
-    ) -> Result<(), Error> {
-        sweep.visit_call_with_body(op, signature)
-    }
-
-    fn visit_call_of_table(
-        sweep: &mut Sweep<'_, Self>,
-        op: Op,
-        table: Value,
-        operands: SmallVec<[Value; 4]>,
-    ) -> Result<(), Error> {
-        sweep.visit_call_of_table(op, table, operands)
     }
 }
 

@@ -16,24 +16,22 @@ use crate::error::Error;
 use crate::given_memory;
 use crate::globals::{self, Use};
 use crate::memory::Cells;
-use crate::objects::{Objects, ObjectsCache};
 use crate::overwritten::find_overwritten;
 use crate::plan::{Decision, Plan, Surroundings, plan};
 use crate::request::{Activity, Choices, Request};
 use crate::reverse::{Forward, reverse};
 use crate::rules;
-use crate::shadows::{Derivatives, Signature};
-use crate::statics::{Assumption, assume_constants, keeps_pointers_in_globals};
+use crate::shadows::{Derivatives, Findings, Signature};
+use crate::statics::{Assumption, assume_constants};
 use crate::tape::{self, Tape};
 use crate::tape::{pack_tape, unpack_tape};
 use ferrozyme_ir::{
-    Builder, Constant, Function, FunctionId, GlobalId, Module, Opcode, Param, Symbol, Type, Value,
+    Builder, Function, FunctionId, GlobalId, Module, Opcode, Param, Symbol, Type, Value,
 };
 use ferrozyme_opt::alias::Aliases;
 use ferrozyme_refusal::Refusal;
 use joined::join_split;
 use rustc_hash::FxHashMap;
-use std::sync::Arc;
 
 /// The two functions of split reverse mode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -106,13 +104,11 @@ struct Session<'m> {
     suffix: String,
     /// The tables of derivatives of functions whose addresses are used.
     tables: FxHashMap<FunctionId, GlobalId>,
-    objects: ObjectsCache,
+    findings: Findings,
     splits: FxHashMap<SplitKey, CalleeDerivative>,
     in_progress: Vec<SplitKey>,
     /// The manners of releasing memory that entries of a list for anything name by their position.
     manners: Option<Vec<Manner>>,
-    /// Whether pointers that are found in memory may have no shadow, once somebody asked.
-    checks_pointers: Option<bool>,
     /// Whether a register of shadows is kept, since memory of the caller's may be released.
     has_register: bool,
     /// The layouts that notes in the register name by their position.
@@ -128,49 +124,46 @@ impl Derivatives for Session<'_> {
         self.module
     }
 
-    fn module_mut(&mut self) -> &mut Module {
-        self.module
+    fn parts(&mut self) -> (&mut Module, &mut Findings) {
+        (self.module, &mut self.findings)
     }
 
-    fn own_objects(&mut self, function: FunctionId) -> Arc<Objects> {
-        self.objects.get(self.module, function)
-    }
-
-    fn checks_pointers(&mut self) -> bool {
-        let (module, objects) = (&*self.module, &mut self.objects);
-        *self
-            .checks_pointers
-            .get_or_insert_with(|| keeps_pointers_in_globals(module, objects))
-    }
-
-    fn shadow_of_function(&mut self, function: FunctionId) -> Result<Constant, Error> {
-        self.function_table(function).map(Constant::Global)
-    }
-
-    fn shadow_of_global(
-        &mut self,
-        global: GlobalId,
-        _: usize,
-        in_unions: bool,
-    ) -> Result<Constant, Error> {
+    fn shadow_in(&self, global: GlobalId, _: usize, in_unions: bool) -> (String, Use) {
         let data = &self.module.globals[global];
         let purpose = match in_unions && data.constant && data.bytes.is_some() {
             true => Use::Tell,
             false => Use::Add,
         };
-        let (shadow, slots) =
-            globals::add_shadow_global(self.module, global, &self.suffix, purpose)?;
-        for slot in slots {
-            let table = self.function_table(slot.function)?;
-            globals::fill_slot(self.module, slot, Symbol::Global(table));
+        (self.suffix.clone(), purpose)
+    }
+
+    /// The table that stands for a function's derivatives where its address is used: forward sweep, reverse sweep.
+    fn function_table(&mut self, function: FunctionId) -> Result<GlobalId, Error> {
+        if let Some(&table) = self.tables.get(&function) {
+            return Ok(table);
         }
-        Ok(Constant::Global(shadow))
+        let call = Signature::behind_pointer::<Reversible<'_>>(self.module, function)?;
+        let name = format!("{}.shadow", self.module.functions[function].name);
+        let name = self.module.fresh_name(&name);
+        let table = self.module.globals.push(globals::zeros(name, 16));
+        self.tables.insert(function, table);
+        let derivative = self.split_for(SplitKey {
+            overwritten: vec![true; call.args.len()],
+            call,
+            lists: Lists::Shared,
+        })?;
+        self.module.globals[table].relocations = vec![
+            (0, Symbol::Function(derivative.augmented)),
+            (8, Symbol::Function(derivative.reverse)),
+        ];
+        Ok(table)
     }
 }
 
 impl Callees for Session<'_> {
     fn lists(&mut self, function: FunctionId, split: bool) -> Vec<ListKey> {
-        let mut lists = deferral::lists_of(self.module, &mut self.objects, function, split);
+        let mut lists =
+            deferral::lists_of(self.module, &mut self.findings.objects, function, split);
         lists.extend(self.has_register.then_some(ListKey::Register));
         lists
     }
@@ -208,11 +201,10 @@ impl<'m> Session<'m> {
             module,
             assumption,
             asked: None,
-            objects: ObjectsCache::new(),
+            findings: Findings::default(),
             splits: FxHashMap::default(),
             in_progress: Vec::new(),
             manners: None,
-            checks_pointers: None,
             has_register: false,
             released: Vec::new(),
             keep_order: false,
@@ -238,7 +230,7 @@ impl<'m> Session<'m> {
         }
         ferrozyme_opt::infer_facts(self.module, call.function);
         self.asked = Some(call.function);
-        let objects = self.objects.get(self.module, call.function);
+        let objects = self.findings.objects.get(self.module, call.function);
         self.has_register = given_memory::is_needed(&objects);
         // What follows split reverse mode may overwrite memory between the sweeps.
         let overwritten = vec![lists == Lists::Heap; call.args.len()];
@@ -256,7 +248,7 @@ impl<'m> Session<'m> {
             true => Giver::User,
             false => Giver::Call,
         };
-        let (module, cache) = (&*self.module, &mut self.objects);
+        let (module, cache) = (&*self.module, &mut self.findings.objects);
         let (objects, activities) = key.call.analyse(module, cache, giver, self.assumption)?;
         let overwritten = find_overwritten(
             self.module,
@@ -589,28 +581,6 @@ impl<'m> Session<'m> {
                 b.free(*list);
             }
         }
-    }
-
-    /// The table that stands for a function's derivatives where its address is used: forward sweep, reverse sweep.
-    fn function_table(&mut self, function: FunctionId) -> Result<GlobalId, Error> {
-        if let Some(&table) = self.tables.get(&function) {
-            return Ok(table);
-        }
-        let call = Signature::behind_pointer::<Reversible<'_>>(self.module, function)?;
-        let name = format!("{}.shadow", self.module.functions[function].name);
-        let name = self.module.fresh_name(&name);
-        let table = self.module.globals.push(globals::zeros(name, 16));
-        self.tables.insert(function, table);
-        let derivative = self.split_for(SplitKey {
-            overwritten: vec![true; call.args.len()],
-            call,
-            lists: Lists::Shared,
-        })?;
-        self.module.globals[table].relocations = vec![
-            (0, Symbol::Function(derivative.augmented)),
-            (8, Symbol::Function(derivative.reverse)),
-        ];
-        Ok(table)
     }
 }
 

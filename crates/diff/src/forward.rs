@@ -35,18 +35,16 @@ mod sweep;
 use crate::contractions::see_loops;
 use crate::error::Error;
 use crate::globals::{self, Use};
-use crate::objects::{Objects, ObjectsCache};
 use crate::request::{Activity, Request};
 use crate::search::{Search, follows_rules, forget_accesses};
-use crate::shadows::{Derivatives, Signature};
-use crate::statics::{Assumption, assume_constants, keeps_pointers_in_globals};
+use crate::shadows::{Derivatives, Findings, Signature};
+use crate::statics::{Assumption, assume_constants};
 use ferrozyme_ir::{
-    Constant, Function, FunctionId, GlobalId, MemoryEffect, Module, Opcode, Param, Symbol, Type,
-    Value, verify_function,
+    Function, FunctionId, GlobalId, MemoryEffect, Module, Opcode, Param, Symbol, Type, Value,
+    verify_function,
 };
 use ferrozyme_refusal::Refusal;
 use rustc_hash::FxHashMap;
-use std::sync::Arc;
 use sweep::Tangents;
 
 /// Makes the forward derivative of a function, called `<function>.fwd`.
@@ -84,13 +82,12 @@ fn make(
         module,
         assumption,
         width: request.width,
-        objects: ObjectsCache::new(),
+        findings: Findings::default(),
         derivatives: Vec::new(),
         current: 0,
         by_key: FxHashMap::default(),
         by_function: FxHashMap::default(),
         calls_pointers: Search::default(),
-        checks_pointers: None,
         may_stop: false,
         looks_at_addresses: false,
         follows_rules: Search::default(),
@@ -129,7 +126,7 @@ struct Session<'m> {
     /// What shadows of globals are called behind the global's name.
     suffix: String,
     width: u32,
-    objects: ObjectsCache,
+    findings: Findings,
     /// In the order in which they are filled. They are not filled one within the other, so that long chains of calls need no
     /// deep stack.
     derivatives: Vec<Derivative>,
@@ -138,8 +135,6 @@ struct Session<'m> {
     by_key: FxHashMap<Key, usize>,
     by_function: FxHashMap<FunctionId, Vec<usize>>,
     calls_pointers: Search,
-    /// Whether pointers that are found in memory may have no shadow, once somebody asked: see `statics.rs`.
-    checks_pointers: Option<bool>,
     /// Whether some derivative stops the program where its primal does not.
     may_stop: bool,
     /// Whether some derivative looks at addresses as numbers where its primal does not.
@@ -154,41 +149,46 @@ impl Derivatives for Session<'_> {
         self.module
     }
 
-    fn module_mut(&mut self) -> &mut Module {
-        self.module
+    fn parts(&mut self) -> (&mut Module, &mut Findings) {
+        (self.module, &mut self.findings)
     }
 
-    fn own_objects(&mut self, function: FunctionId) -> Arc<Objects> {
-        self.objects.get(self.module, function)
-    }
-
-    fn checks_pointers(&mut self) -> bool {
-        let (module, objects) = (&*self.module, &mut self.objects);
-        *self
-            .checks_pointers
-            .get_or_insert_with(|| keeps_pointers_in_globals(module, objects))
-    }
-
-    fn shadow_of_function(&mut self, function: FunctionId) -> Result<Constant, Error> {
-        self.function_table(function).map(Constant::Global)
-    }
-
-    fn shadow_of_global(
-        &mut self,
-        global: GlobalId,
-        lane: usize,
-        _: bool,
-    ) -> Result<Constant, Error> {
+    fn shadow_in(&self, _: GlobalId, lane: usize, _: bool) -> (String, Use) {
         let suffix = match self.width {
             1 => self.suffix.clone(),
             _ => format!("{lane}.{}", self.suffix),
         };
-        let (shadow, slots) = globals::add_shadow_global(self.module, global, &suffix, Use::Read)?;
-        for slot in slots {
-            let table = self.function_table(slot.function)?;
-            globals::fill_slot(self.module, slot, Symbol::Global(table));
+        (suffix, Use::Read)
+    }
+
+    /// The table that stands for a function's derivative where its address is used: one pointer to it.
+    ///
+    /// All floats and pointers of the function have tangents there, since nobody knows who calls it.
+    fn function_table(&mut self, function: FunctionId) -> Result<GlobalId, Error> {
+        let name = format!(
+            "{}.forward.{}.shadow",
+            self.module.functions[function].name, self.width
+        );
+        let found = self.module.global_named(&name);
+        if let Some(table) = found
+            && let [(0, Symbol::Function(made))] = self.module.globals[table].relocations[..]
+        {
+            let of_this_session = self.derivatives.iter().any(|other| other.id == made);
+            // A request that failed may have left a declaration behind.
+            if of_this_session || self.module.functions[made].body.is_some() {
+                return Ok(table);
+            }
         }
-        Ok(Constant::Global(shadow))
+        let key = Key {
+            call: Signature::behind_pointer::<Tangents<'_, '_>>(self.module, function)?,
+            primal: true,
+        };
+        let derivative = self.derivative(key, Some(self.current));
+        let relocations = vec![(0, Symbol::Function(derivative))];
+        let new = || globals::zeros(name, Type::PTR.bytes());
+        let table = found.unwrap_or_else(|| self.module.globals.push(new()));
+        self.module.globals[table].relocations = relocations;
+        Ok(table)
     }
 }
 
@@ -320,36 +320,6 @@ impl Session<'_> {
             caller = *next;
         }
         error
-    }
-
-    /// The table that stands for a function's derivative where its address is used: one pointer to it.
-    ///
-    /// All floats and pointers of the function have tangents there, since nobody knows who calls it.
-    fn function_table(&mut self, function: FunctionId) -> Result<GlobalId, Error> {
-        let name = format!(
-            "{}.forward.{}.shadow",
-            self.module.functions[function].name, self.width
-        );
-        let found = self.module.global_named(&name);
-        if let Some(table) = found
-            && let [(0, Symbol::Function(made))] = self.module.globals[table].relocations[..]
-        {
-            let of_this_session = self.derivatives.iter().any(|other| other.id == made);
-            // A request that failed may have left a declaration behind.
-            if of_this_session || self.module.functions[made].body.is_some() {
-                return Ok(table);
-            }
-        }
-        let key = Key {
-            call: Signature::behind_pointer::<Tangents<'_, '_>>(self.module, function)?,
-            primal: true,
-        };
-        let derivative = self.derivative(key, Some(self.current));
-        let relocations = vec![(0, Symbol::Function(derivative))];
-        let new = || globals::zeros(name, Type::PTR.bytes());
-        let table = found.unwrap_or_else(|| self.module.globals.push(new()));
-        self.module.globals[table].relocations = relocations;
-        Ok(table)
     }
 
     /// Whether a function may run code behind a pointer, of whose derivative the facts about the function say nothing.

@@ -17,7 +17,7 @@ use ferrozyme_ir::{
 };
 use ferrozyme_refusal::{Refusal, UnknownBytes};
 
-/// Whether the memory at an address surely is not its own shadow. Memory of integers is, and who gets a pointer to it need not know what it holds.
+/// Whether the memory at an address is certainly not its own shadow. Memory of integers is, and a callee that gets a pointer to it need not know its contents.
 pub(crate) fn has_shadow_apart(objects: &Objects, function: &Function, address: Value) -> bool {
     let class = objects.class_of(function, address).map(|(class, _)| class);
     class.is_some_and(|class| {
@@ -40,7 +40,7 @@ pub(crate) fn release_shadow(
     unions::when(b, differs, release);
 }
 
-/// What the bytes from some address on are: first the head, then the body again and again.
+/// The kinds of the bytes from an address on: first the head, then the body repeated.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Cells {
     /// Fields before the repetition, by ascending offset.
@@ -68,16 +68,16 @@ struct CellField {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum What {
     Float(Scalar),
-    /// At times a float or part of one, at others something else.
+    /// A union word, or part of one.
     Union,
     /// A pointer or an integer.
     Other,
-    /// Bytes of which nothing is known, and which are set to zero.
+    /// Unknown bytes, which are set to zero.
     Unknown,
 }
 
 impl Cells {
-    /// What the bytes from a pointer on are, to which something is copied from another place, or why that is unknown.
+    /// The kinds of the bytes behind a pointer that is the destination of a copy, or why they are unknown.
     pub(crate) fn at(
         objects: &Objects,
         function: &Function,
@@ -86,8 +86,8 @@ impl Cells {
         bytes: Value,
     ) -> Result<Cells, UnknownBytes> {
         let (class, start) = objects.class_of(function, to).ok_or(UnknownBytes::Memory)?;
-        // Bytes that come from memory made here, and that no code here has written as floats, carry no derivatives: copies from
-        // elsewhere of which nothing is known are refused. Nor do bytes that nobody takes up from where they are put.
+        // Bytes from memory that was allocated here, and that no code here has written as floats, are inactive: copies of unknown bytes from
+        // elsewhere are refused. Bytes that are never read from their destination are inactive too.
         let unknown = match from {
             Some(from) if is_made_here(objects, function, from) => Unknown::Ignored,
             _ if is_last_stop(objects, function, to) => Unknown::Ignored,
@@ -103,9 +103,9 @@ impl Cells {
         Cells::read(&cells, unknown)
     }
 
-    /// What the bytes from a pointer on are that are set to zero.
+    /// The kinds of the bytes behind a pointer that are set to zero.
     ///
-    /// Zero is the same in every type, and so is the derivative of what is set to it; nothing more need be known.
+    /// Zero is the same in every type, and its derivative is zero; nothing more need be known.
     pub(crate) fn of_zeros(
         objects: &Objects,
         function: &Function,
@@ -175,18 +175,18 @@ impl Cells {
     }
 }
 
-/// What is in memory that is released.
+/// The contents of memory that is freed.
 pub(crate) enum Released {
-    /// No floats that anybody knows of.
+    /// No known floats.
     NoFloats,
     /// Floats, and where they are.
     Floats(Cells),
-    /// Floats that cannot be told from something else.
+    /// Union words.
     Unclear,
 }
 
 impl Released {
-    /// What is from a pointer on.
+    /// The contents behind a pointer.
     pub(crate) fn at(objects: &Objects, function: &Function, pointer: Value) -> Released {
         let Some((class, start)) = objects.class_of(function, pointer) else {
             return Released::NoFloats;
@@ -202,14 +202,14 @@ impl Released {
     }
 }
 
-/// Whether all memory that a pointer may lead to was made by this function or by what it calls.
+/// Whether all memory that a pointer may address was allocated by this function or its callees.
 fn is_made_here(objects: &Objects, function: &Function, pointer: Value) -> bool {
     objects
         .class_of(function, pointer)
         .is_none_or(|(class, _)| objects.is_made_here(class))
 }
 
-/// Whether nobody but loads of this function takes anything from the memory that a pointer leads to, or from where it is copied on.
+/// Whether only loads of this function read the memory that a pointer addresses, or the memory that it is copied to.
 fn is_last_stop(objects: &Objects, function: &Function, pointer: Value) -> bool {
     let class_of = |value: Value| Some(objects.class_of(function, value)?.0);
     let Some(class) = class_of(pointer) else {
@@ -254,7 +254,7 @@ fn is_last_stop(objects: &Objects, function: &Function, pointer: Value) -> bool 
 /// How many pieces of memory a copy is followed through.
 const MOST_STOPS: usize = 8;
 
-/// What to do about bytes of which nothing is known.
+/// The treatment of unknown bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Unknown {
     Ignored,
@@ -356,7 +356,7 @@ pub(crate) fn return_floats(
     }
 }
 
-/// Stops the program where a float of a shadow is not zero.
+/// Emits a trap for the case that a float of a shadow is not zero.
 pub(crate) fn stop_unless_zero(
     b: &mut Builder<'_>,
     cells: &Cells,
@@ -376,7 +376,7 @@ pub(crate) fn stop_unless_zero(
     });
 }
 
-/// Stops the program if a condition holds.
+/// Emits a trap under a condition.
 pub(crate) fn stop_if(b: &mut Builder<'_>, condition: Value, refusal: &Refusal) {
     let (_, then_region, else_region) = b.if_else(condition, &[]);
     b.inside(then_region, |b| {

@@ -48,7 +48,7 @@ pub use kinds::{Bytes, Cells, Class, Contradiction, Kind, Place, Source, ValueKi
 
 use ferrozyme_ir::entity::{EntitySet, PrimaryMap, SecondaryMap};
 use ferrozyme_ir::{
-    Constant, Function, FunctionId, GlobalId, Layout, Module, Scalar, Value, ValueDef,
+    Constant, Function, FunctionId, GlobalId, Layout, Module, Op, OpView, Scalar, Value, ValueDef,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -604,6 +604,29 @@ impl Objects {
     pub fn is_written_here(&self, class: Class) -> bool {
         let shape = &self.shape.classes[class];
         shape.written || shape.clobbered
+    }
+
+    /// The first operation that may write to memory of such a class, itself or by what it calls.
+    pub(crate) fn first_write(
+        &self,
+        function: &Function,
+        ops: &[Op],
+        is_meant: impl Fn(Class) -> bool,
+    ) -> Option<Op> {
+        let within = |pointer: &Value| {
+            let class = self.class_of(function, *pointer);
+            class.is_some_and(|(class, _)| is_meant(class))
+        };
+        ops.iter().copied().find(|&op| match function.view(op) {
+            OpView::Store { address, .. } | OpView::AtomicAdd { address, .. } => within(&address),
+            OpView::Copy { destination, .. }
+            | OpView::Move { destination, .. }
+            | OpView::Fill { destination, .. } => within(&destination),
+            OpView::Call { .. } | OpView::CallIndirect { .. } => {
+                function.ops[op].operands.iter().any(within)
+            }
+            _ => false,
+        })
     }
 
     /// Whether this function, or what it calls, writes to memory of a class itself.

@@ -24,7 +24,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The memory of a function that has shadows: what its own derivative needs, and what others expect.
 ///
-/// `calls_pointers` tells which functions call others through pointers, themselves or by what they call.
+/// `calls_pointers` says which functions make indirect calls, directly or through callees.
 pub(crate) fn find_shadowed(
     module: &Module,
     calls_pointers: &mut Search,
@@ -70,7 +70,7 @@ pub(crate) fn find_shadowed(
     }
 }
 
-/// Whether a call takes part in differentiation, given which memory has shadows.
+/// Whether a call is differentiated, given which memory has shadows.
 pub(crate) fn is_active_call(
     module: &Module,
     function: &Function,
@@ -91,7 +91,7 @@ pub(crate) fn is_active_call(
     activities.is_active_call(module, function, objects, op) || (!inactive && gives_shadow)
 }
 
-/// Whether a pointer, or an integer that carries one, leads to memory with a shadow.
+/// Whether a pointer, or an integer that holds one, leads to memory with a shadow.
 pub(crate) fn has_shadow(
     function: &Function,
     objects: &Objects,
@@ -103,7 +103,7 @@ pub(crate) fn has_shadow(
         .is_some_and(|(class, _)| shadowed.contains(&class))
 }
 
-/// Whether floats may lie in memory of a class. Of memory that nobody looks into nothing is known.
+/// Whether memory of a class may hold floats. Memory that is never accessed may hold anything.
 pub(crate) fn may_hold_floats(objects: &Objects, class: Class) -> bool {
     let mut fields = objects.fields(class).peekable();
     objects.is_union(class)
@@ -116,8 +116,8 @@ pub(crate) fn may_hold_floats(objects: &Objects, class: Class) -> bool {
         })
 }
 
-/// Whether memory, and all that pointers in it lead to, can be its own shadow: nobody here takes anything in it for a float, writes to it, or calls it.
-/// What nobody here looks at may hold floats that others look at, later on.
+/// Whether memory, and all that is reachable from it, can be its own shadow: this function does not read it as floats, write it, or call it.
+/// Memory that is not accessed here may hold floats that other functions access later.
 pub(crate) fn is_own_shadow(module: &Module, objects: &Objects, class: Class) -> bool {
     let no_float = |kind| matches!(kind, Kind::Integer | Kind::Pointer(_) | Kind::Padding);
     let is_constant =
@@ -133,7 +133,7 @@ pub(crate) fn is_own_shadow(module: &Module, objects: &Objects, class: Class) ->
     })
 }
 
-/// Whether somebody here finds floats or pointers in memory, or in what pointers there lead to: then code that follows a shadow pointer to it needs a shadow there.
+/// Whether this function finds floats or pointers in memory, or in memory reachable from it: code that follows a shadow pointer then needs a shadow there.
 pub(crate) fn leads_on(objects: &Objects, class: Class) -> bool {
     reachable_from(objects, class).into_iter().any(|class| {
         let mut fields = objects.fields(class);
@@ -141,8 +141,8 @@ pub(crate) fn leads_on(objects: &Objects, class: Class) -> bool {
     })
 }
 
-/// Whether a global can be its own shadow: nothing with a derivative is in what it leads to, and nobody here writes there. What others may have put there since the program
-/// started (a type object with functions, say) is then found where the program finds it.
+/// Whether a global can be its own shadow: no memory reachable from it is active, and this function does not write there. What other functions stored there since the program
+/// started (a type object with functions, say) is then found in the global itself.
 pub(crate) fn is_global_its_own_shadow(
     module: &Module,
     objects: &Objects,
@@ -166,7 +166,7 @@ struct Shadowing<'a> {
     activities: &'a Activities,
     args: &'a [Activity],
     shadowed: FxHashSet<Class>,
-    /// Memory that code outside reaches through shadow pointers.
+    /// Memory that other functions access through shadow pointers.
     exposed: FxHashSet<Class>,
 }
 
@@ -184,7 +184,7 @@ impl Shadowing<'_> {
             return;
         }
         let data = &self.function.ops[op];
-        // Code behind a pointer takes a shadow for each pointer, as rules do where the argument has one.
+        // The target of an indirect call takes a shadow for each pointer, as rules do where the argument has one.
         let (pointers, all) = match data.opcode {
             Opcode::CallIndirect => (data.arguments(), true),
             _ => (&data.operands[..], false),
@@ -205,7 +205,7 @@ impl Shadowing<'_> {
                 self.shadow_what_call_makes(op, value);
             }
         }
-        // The callee may make a shadow of what it returns, which somebody must know to release it.
+        // The callee may allocate a shadow of its result, which the caller must know in order to free it.
         for &value in &data.results {
             self.expose(value);
             if has_shadow(self.function, self.objects, &self.shadowed, value) {
@@ -214,8 +214,8 @@ impl Shadowing<'_> {
         }
     }
 
-    /// What a call makes and leaves behind a pointer with a shadow has a shadow, whatever is in there: to the callee all that lies behind such
-    /// pointers is its caller's, and somebody must release what it makes.
+    /// Memory that a call allocates and stores behind a pointer with a shadow has a shadow, regardless of its contents: to the callee all memory behind such
+    /// pointers is its caller's, and the shadow that it allocates must be freed.
     fn shadow_what_call_makes(&mut self, call: Op, pointer: Value) {
         let Some((class, _)) = self.objects.class_of(self.function, pointer) else {
             return;
@@ -227,8 +227,8 @@ impl Shadowing<'_> {
         }
     }
 
-    /// All that a result leads to gets a shadow. Memory that was made here may hold integers so far; the caller may have more in
-    /// mind. Only what comes from an argument without shadow and cannot hold floats stands for itself.
+    /// All memory reachable from a result gets a shadow. Memory allocated here may hold only integers so far; the caller may store
+    /// floats there. Only memory of an argument without shadow that cannot hold floats is its own shadow.
     fn expose_to_caller(&mut self, pointer: Value) {
         let Some((class, _)) = self.objects.class_of(self.function, pointer) else {
             return;
@@ -254,8 +254,8 @@ impl Shadowing<'_> {
         }
     }
 
-    /// A callee that calls unknown code may pass any of its arguments on, and then needs shadows of all they lead to; but what
-    /// comes from an argument without shadow has none to give.
+    /// A callee that calls unknown code may pass on any of its arguments, and then needs shadows of all memory reachable from them;
+    /// memory of an argument without shadow has none.
     fn expose_unless_constant(&mut self, pointer: Value) {
         let Some((class, _)) = self.objects.class_of(self.function, pointer) else {
             return;
@@ -276,7 +276,7 @@ impl Shadowing<'_> {
         })
     }
 
-    /// All that an argument leads to gets a shadow, but for what cannot hold floats.
+    /// All memory reachable from an argument gets a shadow, unless it cannot hold floats.
     fn expose(&mut self, pointer: Value) {
         let Some((class, _)) = self.objects.class_of(self.function, pointer) else {
             return;
@@ -292,7 +292,7 @@ impl Shadowing<'_> {
         }
     }
 
-    /// What leads to shadowed memory has a shadow that leads to its shadow.
+    /// Memory with pointers to shadowed memory has a shadow, which holds the shadow pointers.
     fn follow_pointers_back(&mut self) {
         loop {
             let before = self.shadowed.len();
@@ -308,7 +308,7 @@ impl Shadowing<'_> {
         }
     }
 }
-/// Whether an operation only brings a part of a word to where it belongs.
+/// Whether an operation only shifts or extends a part of a word to its position.
 pub(crate) fn moves_parts(opcode: Opcode) -> bool {
     matches!(
         opcode,
@@ -335,7 +335,7 @@ pub(crate) fn is_moved_part(function: &Function, op: Op, operand: Value) -> bool
     }
 }
 
-/// The integers that somebody does more with than to move them, compare them, or put them together to words: parts of addresses among them would lose their shadows.
+/// The integers that are used otherwise than to be moved, compared or joined to words: parts of addresses among them would lose their shadows.
 pub(crate) fn find_calculated(
     function: &Function,
     objects: &Objects,
@@ -399,7 +399,7 @@ pub(crate) fn find_calculated(
     found
 }
 
-/// Whether an operation on shadows gives the shadow of what it gives.
+/// Whether an operation on shadows yields the shadow of its result.
 fn follows_shadows(opcode: Opcode) -> bool {
     matches!(
         opcode,

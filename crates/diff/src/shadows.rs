@@ -34,13 +34,14 @@ pub(crate) use companions::{Companions, Lanes};
 
 use crate::activity::Activities;
 use crate::error::Error;
-use crate::objects::{Bytes, Objects};
+use crate::globals::{self, Use};
+use crate::objects::{Bytes, Objects, ObjectsCache};
 use crate::request::Activity;
 use crate::shadowing;
-use crate::statics::{self, stop_without_shadow};
+use crate::statics::{self, keeps_pointers_in_globals, stop_without_shadow};
 use ferrozyme_ir::{
-    Builder, Constant, Function, FunctionId, GlobalId, Module, Op, OpData, Opcode, Region, Value,
-    ValueDef,
+    Builder, Constant, Function, FunctionId, GlobalId, Module, Op, OpData, Opcode, Region, Symbol,
+    Value, ValueDef,
 };
 use ferrozyme_refusal::Refusal;
 use rustc_hash::FxHashSet;
@@ -48,41 +49,69 @@ use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Who makes the derivatives of one request.
+/// Results of analyses of the module, computed on demand and kept for the request.
+#[derive(Default)]
+pub(crate) struct Findings {
+    pub objects: ObjectsCache,
+    checks_pointers: Option<bool>,
+}
+
+/// The session that makes the derivatives of one request.
 pub(crate) trait Derivatives {
     /// The module.
     fn module(&self) -> &Module;
 
-    /// The module, for adding to it.
-    fn module_mut(&mut self) -> &mut Module;
-
-    /// What a function alone tells of its memory, whoever calls it.
-    fn own_objects(&mut self, function: FunctionId) -> Arc<Objects>;
-
-    /// Whether pointers that are found in memory may have no shadow, though what they lead to needs one: see `statics.rs`.
-    fn checks_pointers(&mut self) -> bool;
+    /// The module, for adding to it, and the results of analyses.
+    fn parts(&mut self) -> (&mut Module, &mut Findings);
 
     /// The table that stands for the derivatives of a function whose address is taken.
-    fn shadow_of_function(&mut self, function: FunctionId) -> Result<Constant, Error>;
+    fn function_table(&mut self, function: FunctionId) -> Result<GlobalId, Error>;
 
-    /// The shadow of a global in one direction. To some code floats there may share their place with other things, or what is there may go to such a place.
+    /// The suffix of the shadow global's name in one direction, and the use of the shadow. `in_unions` says that the global may hold union words, or is copied to union words.
+    fn shadow_in(&self, global: GlobalId, lane: usize, in_unions: bool) -> (String, Use);
+
+    /// The points-to analysis of a function by itself, without the facts of a call site.
+    fn own_objects(&mut self, function: FunctionId) -> Arc<Objects> {
+        let (module, findings) = self.parts();
+        findings.objects.get(module, function)
+    }
+
+    /// Whether a loaded pointer may lack a shadow although its target needs one: see `statics.rs`.
+    fn checks_pointers(&mut self) -> bool {
+        let (module, findings) = self.parts();
+        let objects = &mut findings.objects;
+        *findings
+            .checks_pointers
+            .get_or_insert_with(|| keeps_pointers_in_globals(module, objects))
+    }
+
+    /// The shadow of a global in one direction.
     fn shadow_of_global(
         &mut self,
         global: GlobalId,
         lane: usize,
         in_unions: bool,
-    ) -> Result<Constant, Error>;
+    ) -> Result<Constant, Error> {
+        let (suffix, purpose) = self.shadow_in(global, lane, in_unions);
+        let module = self.parts().0;
+        let (shadow, slots) = globals::add_shadow_global(module, global, &suffix, purpose)?;
+        for slot in slots {
+            let table = self.function_table(slot.function)?;
+            globals::fill_slot(self.parts().0, slot, Symbol::Global(table));
+        }
+        Ok(Constant::Global(shadow))
+    }
 }
 
-/// What is done with shadows.
-pub(crate) trait Mode: Sized {
-    /// Whether floats have companions, their tangents. If not, floats of shadows are zero, and integers that may be floats have a companion that tells which they are: see `unions.rs`.
+/// A mode of differentiation: what is done with shadows.
+pub(crate) trait Mode: CallMode {
+    /// Whether floats have companions, their tangents. If not, floats of shadows are zero, and an integer that may be a union word has a companion that tells whether it is a float: see `unions.rs`.
     const TANGENTS: bool;
 
     fn session(&self) -> &dyn Derivatives;
     fn session_mut(&mut self) -> &mut dyn Derivatives;
 
-    /// The companion of an integer that has none and carries no address. `parts` says what its bytes are where it goes.
+    /// The companion of an integer that has none and holds no address. `parts` says what its bytes are at its destination.
     fn companion_of_number(
         sweep: &mut Sweep<'_, Self>,
         op: Op,
@@ -90,28 +119,31 @@ pub(crate) trait Mode: Sized {
         parts: &[Bytes],
     ) -> Result<Value, Error>;
 
-    /// Stops the program if a word that is calculated with is a float with a derivative.
+    /// Stops the program if a word that is an operand of integer arithmetic is an active float.
     fn check_number(b: &mut Builder<'_>, word: Value, companion: Value);
 
-    /// Ahead of the operations of a region.
+    /// Called before the operations of a region.
     fn enter(_: &mut Sweep<'_, Self>) {}
 
-    /// Behind an operation that was repeated on companions.
+    /// Called after an operation that was repeated on companions.
     fn moved(_: &mut Sweep<'_, Self>, _: Op) {}
 
-    /// Behind the regions of an operation.
+    /// Called after the regions of an operation.
     fn leave(_: &mut Sweep<'_, Self>, _: Op) {}
 
-    /// At the end of the function.
+    /// Called at the end of the function.
     fn end(sweep: &mut Sweep<'_, Self>, terminator: Op) -> Result<(), Error>;
 
-    /// Accesses to memory, and operations that do more than to move values.
+    /// Transforms an access to memory, or an operation that does more than move values.
     fn visit(sweep: &mut Sweep<'_, Self>, op: Op) -> Result<(), Error>;
+}
 
-    /// That part of a user's rule by which a call is differentiated.
+/// The part of a mode that transforms calls.
+pub(crate) trait CallMode: Sized {
+    /// The function of a custom rule that replaces a call in this mode.
     fn rule(rule: &ferrozyme_ir::Rule) -> Option<FunctionId>;
 
-    /// A call of a function with that.
+    /// Transforms a call of a function with such a rule.
     fn visit_call_with_rule(
         sweep: &mut Sweep<'_, Self>,
         op: Op,
@@ -119,14 +151,14 @@ pub(crate) trait Mode: Sized {
         rule: FunctionId,
     ) -> Result<(), Error>;
 
-    /// A call of a function with a body.
+    /// Transforms a call of a function with a body.
     fn visit_call_with_body(
         sweep: &mut Sweep<'_, Self>,
         op: Op,
         signature: Signature,
     ) -> Result<(), Error>;
 
-    /// A call through a pointer, given its table of derivatives, and the arguments with their companions.
+    /// Transforms an indirect call, given the table of derivatives and the arguments with their companions.
     fn visit_call_of_table(
         sweep: &mut Sweep<'_, Self>,
         op: Op,
@@ -135,31 +167,31 @@ pub(crate) trait Mode: Sized {
     ) -> Result<(), Error>;
 }
 
-/// A function on its way to its derivative.
+/// The transformation of one function, in progress.
 pub(crate) struct Sweep<'a, M> {
     pub mode: M,
-    /// What was found out about the primal.
+    /// The points-to analysis of the primal.
     pub objects: &'a Objects,
-    /// What is active there.
+    /// The activity analysis of the primal.
     pub activities: &'a Activities,
-    /// What the arguments mean.
+    /// The activities of the arguments.
     pub args: &'a [Activity],
-    /// What the results mean.
+    /// The activities of the results.
     pub results: &'a [Activity],
     /// The arguments of the primal.
     pub arguments: Vec<Value>,
-    /// The primal, with more and more of its shadows.
+    /// The copy of the primal to which shadows are added.
     pub function: Function,
     pub companions: Companions,
-    /// Where operations are added now.
+    /// The insertion point.
     pub region: Region,
-    /// Pointers that were found where floats are at times, and may have no shadow.
+    /// Pointers loaded from union words, which may lack a shadow.
     doubtful: FxHashSet<Value>,
-    /// Where that was checked.
+    /// Where a check for that was emitted.
     checked: FxHashSet<(Region, Value)>,
-    /// Whether the program may stop where the primal does not.
+    /// Whether the derivative may trap where the primal does not.
     pub may_stop: bool,
-    /// Whether addresses are looked at as numbers where the primal does not.
+    /// Whether the derivative inspects addresses as integers where the primal does not.
     pub looks_at_addresses: bool,
 }
 
@@ -188,7 +220,7 @@ impl<'a, M: Mode> Sweep<'a, M> {
         }
     }
 
-    /// Visits all of the function, whose parameters have their companions.
+    /// Transforms the body. The parameters already have their companions.
     pub(crate) fn run(&mut self) -> Result<(), Error> {
         self.visit(self.function.body(), |sweep, terminator| {
             M::end(sweep, terminator)
@@ -200,15 +232,15 @@ impl<'a, M: Mode> Sweep<'a, M> {
     }
 
     pub(crate) fn module_mut(&mut self) -> &mut Module {
-        self.mode.session_mut().module_mut()
+        self.mode.session_mut().parts().0
     }
 
-    /// In how many directions shadows lie.
+    /// The number of directions.
     pub(crate) fn width(&self) -> usize {
         self.companions.width()
     }
 
-    /// A builder where operations are added now, for code that belongs to `op`.
+    /// A builder at the insertion point, with the source location of `op`.
     pub(crate) fn builder(&mut self, op: Op) -> Builder<'_> {
         let location = self.function.ops[op].location;
         let mut builder = Builder::new(&mut self.function, self.region);
@@ -216,7 +248,7 @@ impl<'a, M: Mode> Sweep<'a, M> {
         builder
     }
 
-    /// Puts an operation of the primal where it was.
+    /// Appends an operation of the primal.
     pub(crate) fn keep(&mut self, op: Op) {
         self.function.append(self.region, op);
     }
@@ -236,7 +268,7 @@ impl<'a, M: Mode> Sweep<'a, M> {
         self.error(op, Refusal::LostShadow)
     }
 
-    /// Puts companions behind each parameter that `has_companions`. Gives what the parameters are now.
+    /// Adds companions after each parameter that `has_companions`, and returns the new parameters.
     pub(crate) fn add_companion_parameters(&mut self, has_companions: impl Fn(Activity) -> bool) {
         let body = self.function.body();
         let arguments = std::mem::take(&mut self.function.regions[body].args);
@@ -270,7 +302,7 @@ impl<'a, M: Mode> Sweep<'a, M> {
         self.set_companions(value, &lanes);
     }
 
-    /// Visits the operations of a region, and hands companions on at its end.
+    /// Transforms the operations of a region, and passes companions on at its terminator.
     fn visit(
         &mut self,
         region: Region,
@@ -311,7 +343,7 @@ impl<'a, M: Mode> Sweep<'a, M> {
         }
     }
 
-    /// The operands by whose companions an operation gives those of its result, if it only moves what has companions.
+    /// For an operation that only moves values: the operands whose companions determine that of the result.
     fn moved_operands(&self, op: Op) -> Option<Range<usize>> {
         let OpData {
             opcode,
@@ -323,7 +355,7 @@ impl<'a, M: Mode> Sweep<'a, M> {
         // Sums and the like of floats have rules.
         let moves = || self.has_companions(result) && !self.function.ty(result).is_float();
         match opcode {
-            // How far an address lies from another is a number, though it may come from where pointers and floats are at other times.
+            // The difference of two addresses is an integer, although it may be computed from union words.
             Opcode::Offset if self.has_shadow(result) => {
                 match self.has_shadow(self.function.ops[op].base()) {
                     true => Some(0..1),
@@ -336,7 +368,7 @@ impl<'a, M: Mode> Sweep<'a, M> {
             }
             Opcode::Insert | Opcode::Shuffle if moves() => Some(0..2),
             Opcode::Select if moves() => Some(1..3),
-            // Addresses that integers carry are calculated with as such.
+            // Integers that hold addresses are computed with as addresses.
             Opcode::Add | Opcode::Sub | Opcode::And | Opcode::Or | Opcode::TruncInt => {
                 let moves = self.has_shadow(result)
                     || self.is_part(result)
@@ -348,7 +380,7 @@ impl<'a, M: Mode> Sweep<'a, M> {
         }
     }
 
-    /// The same operation on companions of the operands `moved` gives those of its result.
+    /// Repeats an operation on the companions of its operands `moved`, which yields those of its result.
     fn visit_move(&mut self, op: Op, moved: Range<usize>) -> Result<(), Error> {
         self.keep(op);
         let data = self.function.ops[op].clone();
@@ -413,7 +445,7 @@ impl<'a, M: Mode> Sweep<'a, M> {
         self.function.result(copy)
     }
 
-    /// Whether a value has companions, or is made of a part of a word that has.
+    /// Whether a value has companions, or is computed from a part of a word with companions.
     fn has_companions_now(&self, value: Value) -> bool {
         let moved = self
             .function
@@ -424,7 +456,7 @@ impl<'a, M: Mode> Sweep<'a, M> {
             || moved.is_some_and(|data| self.has_companions_now(data.operands[0]))
     }
 
-    /// The companions of what extensions and shifts make of a part of a word: what they make of those of the part.
+    /// The companions of an extension or shift of a part of a word: the same operations on the companions of the part.
     fn companions_of_part(&mut self, op: Op, value: Value) -> Option<Lanes> {
         if let Some(lanes) = self.companions.get(value) {
             return Some(Lanes::from_slice(lanes));
@@ -445,7 +477,7 @@ impl<'a, M: Mode> Sweep<'a, M> {
         Some(moved.collect())
     }
 
-    /// Gives values that flow into and out of regions company by their companions.
+    /// Adds the companions of values that flow into and out of regions.
     fn visit_structured(&mut self, op: Op) -> Result<(), Error> {
         let data = self.function.ops[op].clone();
         let is_loop = matches!(data.opcode, Opcode::For | Opcode::Loop);
@@ -453,7 +485,7 @@ impl<'a, M: Mode> Sweep<'a, M> {
             true => SmallVec::from_slice(self.function.carried(op)),
             false => SmallVec::new(),
         };
-        // An integer may carry an address into the loop, and none out of it.
+        // An integer may hold an address on entry to the loop, and none on exit.
         let positions: SmallVec<[usize; 8]> = (0..data.results.len())
             .filter(|&position| {
                 let carried = carried.get(position);
@@ -490,7 +522,7 @@ impl<'a, M: Mode> Sweep<'a, M> {
         Ok(())
     }
 
-    /// Stops the program ahead of an operation that goes on with a pointer which was found where floats are at times, and leads to memory without a shadow.
+    /// Emits a trap before an operation that uses a pointer from a union word, for the case that its target has no shadow.
     fn check_followed(&mut self, op: Op) {
         if self.doubtful.is_empty() {
             return;

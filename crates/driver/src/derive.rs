@@ -197,7 +197,7 @@ impl Derivation<'_> {
         infer_inactive_globals(self.module);
         infer_handles(self.module);
         let mut requests = self.requests.values();
-        if requests.any(|request| request.language().shares_statics) {
+        if requests.any(|request| !request.language().makes_shadows) {
             for global in self.module.globals.values_mut() {
                 global.shared = !global.constant;
             }
@@ -441,7 +441,8 @@ impl Derivation<'_> {
         request: &FoundRequest,
         asked: &diff::Request,
     ) -> Result<(), diff::Error> {
-        let tables = request.language().has_tables && self.calling_pointers.contains(&request.root);
+        let tables =
+            request.language().makes_shadows && self.calling_pointers.contains(&request.root);
         match tables {
             true => Ok(()),
             false => refuse_given_code(self.module, asked),

@@ -170,7 +170,7 @@ pub(crate) fn dispatch_unknown_calls<'c>(
         }
     }
     let mut requests = gathered.requests.iter();
-    let may_have_tables = requests.any(|request| request.language().has_tables);
+    let may_have_tables = requests.any(|request| request.language().makes_shadows);
     let constants = constant_parameters(gathered);
     let mut dispatched = 0;
     for (&call, (ty, slot)) in calls.iter().zip(&slots) {

@@ -8,7 +8,7 @@
 //! their module, they get a visible name there ([`Gathered::promoted`]); in the standard library, which is already
 //! compiled, functions that use such globals are left out.
 
-use crate::frontend::FRONT_ENDS;
+use crate::frontend::{FRONT_ENDS, author_of};
 use crate::inputs::{Inputs, Origin};
 use crate::locals::{is_local, mark_tables, promote_locals};
 use crate::opaque::is_opaque;
@@ -20,14 +20,14 @@ use ferrozyme_llvm::{Context, Linkage, LlvmError, Metadata, Module, Place, Value
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// The working module, and what follows for the others.
+/// The working module, and the changes to the program's modules that follow from it.
 #[derive(Clone)]
 pub(crate) struct Gathered<'c> {
-    /// What the requests reach.
+    /// All that the requests reach.
     pub(crate) module: Module<'c>,
     /// All requests, of requesting modules and of what they reach.
     pub(crate) requests: Vec<FoundRequest>,
-    /// What is said of functions that are reached.
+    /// Registrations of functions that are reached.
     pub(crate) registrations: Vec<Registration>,
     /// New bitcode for modules: without requests, with promoted symbols.
     pub(crate) rewritten: BTreeMap<usize, Vec<u8>>,
@@ -35,8 +35,10 @@ pub(crate) struct Gathered<'c> {
     from_std: HashMap<String, bool>,
     /// Which input a promoted global is from.
     promoted: HashMap<String, usize>,
-    /// Functions of which only the program's own are meant: their addresses are compared.
+    /// Functions whose addresses are compared, and which are therefore the program's own, not copies.
     pub(crate) originals: HashSet<String>,
+    /// The compilers that wrote what was linked.
+    pub(crate) compilers: BTreeSet<&'static str>,
     /// Whether the program wants to know which memory of arguments took the place of which.
     pub(crate) is_told_of_moves: bool,
     /// Whether every function has to be the one that the program calls.
@@ -52,7 +54,7 @@ impl<'c> Gathered<'c> {
         }
     }
 
-    /// Gives up what was made of it, and begins again from another.
+    /// Discards the module, and starts again from another.
     pub(crate) fn replace_by(&mut self, other: Gathered<'c>) {
         std::mem::replace(self, other).module.dispose();
     }
@@ -82,10 +84,10 @@ impl Wanted {
     }
 }
 
-/// What our copies of functions that the program knows by address are called after.
+/// The suffix of our copies of functions whose address is taken.
 pub(crate) const COPY_SUFFIX: &str = ".ferrozyme";
 
-/// What functions get behind their names that were local to a module of the program, which calls them by these names from then on.
+/// The suffix of functions that were local to a module of the program, which calls them by the new names from then on.
 pub(crate) const FUNCTION_SUFFIX: &str = ".ferrozyme_local_";
 
 /// Brings more functions of the program into the working module, with what they reach. Those that are local become visible in their modules.
@@ -119,7 +121,8 @@ pub(crate) fn gather<'c>(
         from_std: HashMap::new(),
         promoted: HashMap::new(),
         originals: HashSet::new(),
-        is_told_of_moves: false,
+        compilers: BTreeSet::new(),
+        is_told_of_moves: inputs.defining(ferrozyme_diff::MOVED).is_some(),
         strict,
     };
     let mut gathering = Gathering {
@@ -130,9 +133,6 @@ pub(crate) fn gather<'c>(
         linked: HashSet::new(),
     };
     gathering.run()?;
-    let mut requests = gathered.requests.iter();
-    gathered.is_told_of_moves = requests.any(|request| request.language().tells_of_moves)
-        && inputs.defining(ferrozyme_diff::MOVED).is_some();
     Ok(gathered)
 }
 
@@ -141,7 +141,7 @@ struct Gathering<'c, 'i> {
     inputs: &'i dyn Inputs,
     module: Module<'c>,
     work: &'i mut Gathered<'c>,
-    /// Inputs that were looked into, with the symbols that were wanted.
+    /// The inputs that were linked, with the symbols that they were linked for.
     linked: HashSet<(usize, String)>,
 }
 
@@ -154,7 +154,7 @@ impl<'c> Gathering<'c, '_> {
             let source = self.load(index, false)?;
             match self.replace_requests(source, index) {
                 Ok(found) => self.add_requests(found),
-                // A module of which some requests were left as they are is of no use to anybody.
+                // A module with requests that could not be replaced is not used any further.
                 Err(found) => {
                     problems.extend(found);
                     continue;
@@ -167,7 +167,7 @@ impl<'c> Gathering<'c, '_> {
         if !problems.is_empty() {
             return Err(problems);
         }
-        // Roots first, so that each source finds what is wanted of it.
+        // Roots first, so that each source is linked for the symbols they declare.
         for (index, source) in sources {
             if self.module.triple().is_empty() {
                 self.module.set_triple(&source.triple());
@@ -277,7 +277,7 @@ impl<'c> Gathering<'c, '_> {
 
     fn load(&self, index: usize, lazily: bool) -> Result<Module<'c>, Diagnostic> {
         let input = self.inputs.get(index).map_err(Diagnostic::error)?;
-        // What is done with a variable shows in all of its module.
+        // Uses of a variable may be anywhere in its module.
         let unit = input.origin == Origin::Unit;
         let parsed = if lazily && !unit {
             self.context
@@ -301,10 +301,7 @@ impl<'c> Gathering<'c, '_> {
             let source = self.load(index, true)?;
             let identity = self.inputs.identity(index);
             for front_end in FRONT_ENDS {
-                let found = front_end.read_registrations(source, index, &identity);
-                let terms = front_end.language().terms;
-                let found =
-                    found.map_err(|refusal| Diagnostic::refused_at(None, &refusal, terms))?;
+                let found = front_end.read_registrations(self.context, source, index, &identity)?;
                 self.work.registrations.extend(found);
             }
             source.dispose();
@@ -312,7 +309,7 @@ impl<'c> Gathering<'c, '_> {
         Ok(())
     }
 
-    /// Wants the primals that a source defines or names.
+    /// Declares the primals that a source defines or declares.
     fn declare_primals(&mut self, source: Module<'c>) {
         for request in &self.work.requests {
             if let Some(primal) = source.function(&request.primal)
@@ -324,7 +321,7 @@ impl<'c> Gathering<'c, '_> {
         }
     }
 
-    /// Wants the rules of functions that are reached; whether there are new ones.
+    /// Declares the rules of functions that are reached, and returns whether there are new ones.
     fn declare_rules(&mut self) -> bool {
         let mut declared = false;
         for registration in &self.work.registrations {
@@ -365,7 +362,7 @@ impl<'c> Gathering<'c, '_> {
         }
     }
 
-    /// Links what a module wants of a source.
+    /// Links the definitions of a source that a module declares.
     fn link(
         &mut self,
         index: usize,
@@ -378,6 +375,8 @@ impl<'c> Gathering<'c, '_> {
             self.work.promoted.insert(name, index);
         }
         self.expose(source);
+        let author = author_of(source).language().compiler;
+        self.work.compilers.insert(author);
         for front_end in FRONT_ENDS {
             front_end.before_linking(self.context, source);
         }
@@ -390,7 +389,7 @@ impl<'c> Gathering<'c, '_> {
         for function in source.functions().collect::<Vec<_>>() {
             let name = function.name();
             if self.work.originals.contains(&name) && !is_local(function) {
-                // Our copy is meant, not the function whose address is compared.
+                // This is the copy, not the function whose address is compared.
                 function.set_name(&format!("{name}{COPY_SUFFIX}"));
             }
             if function.is_declaration() {
@@ -434,7 +433,7 @@ impl<'c> Gathering<'c, '_> {
         into.link(source).map_err(from_llvm)
     }
 
-    /// Links what is declared and defined elsewhere, until nothing is missing that can be had.
+    /// Links definitions of what is declared, until there are no more.
     fn close(&mut self) -> Result<(), Diagnostic> {
         loop {
             if !self.work.strict {
@@ -466,7 +465,7 @@ impl<'c> Gathering<'c, '_> {
                 }
                 return Ok(());
             }
-            // LLVM looks through all of the module that is linked into, each time; so the sources of a round come together before they go there.
+            // LLVM scans the whole destination at each link, so the sources of a round are linked together first.
             let together = self.module_for(wanted.values().flatten());
             for index in wanted.into_keys() {
                 let source = self.load(index, true)?;
@@ -484,7 +483,7 @@ impl<'c> Gathering<'c, '_> {
         }
     }
 
-    /// Puts what the program has for them in the place of functions that do more than they compute.
+    /// Replaces functions by the program's own plain implementations of them.
     fn substitute(&self) {
         for function in self.module.functions().collect::<Vec<_>>() {
             let computed_by = |known: &Known| match known {
@@ -502,7 +501,7 @@ impl<'c> Gathering<'c, '_> {
         }
     }
 
-    /// A module that wants what the working module wants of these names.
+    /// A module with the working module's declarations of these names.
     fn module_for<'n>(&self, names: impl Iterator<Item = &'n String>) -> Module<'c> {
         let module = self.context.create_module("ferrozyme");
         module.set_triple(&self.module.triple());

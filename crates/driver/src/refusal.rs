@@ -180,15 +180,12 @@ impl Speaker<'_> {
         let moved = callee.and_then(|callee| reasons.instructions.get(callee));
         match (moved, &error.refusal) {
             (Some(refusal), _) => refusal.clone(),
-            (None, Refusal::ConstantArgument { argument }) => {
-                match self.argument(error, argument) {
-                    Some(_) if is_of_library(self.request) => Refusal::CapturedMemory,
-                    Some(argument) => Refusal::ConstantArgument { argument },
-                    None => Refusal::ConstantMemory {
-                        function: function(),
-                    },
-                }
-            }
+            (None, Refusal::ConstantArgument { argument }) => match is_of_library(self.request) {
+                true => Refusal::CapturedMemory,
+                false => Refusal::ConstantArgument {
+                    argument: self.argument(error, argument),
+                },
+            },
             (None, refusal)
                 if is_about_layout(refusal) && works_on_maps(module, &error.function) =>
             {
@@ -200,16 +197,18 @@ impl Speaker<'_> {
         }
     }
 
-    /// An argument of the function that is differentiated, as its author calls it.
-    fn argument(&self, error: &diff::Error, argument: &Argument) -> Option<Argument> {
+    /// An argument as its author calls it; that of a callee by its number.
+    fn argument(&self, error: &diff::Error, argument: &Argument) -> Argument {
         let Argument::Index(index) = *argument else {
-            return None;
+            return argument.clone();
         };
-        if error.function != self.request.root {
-            return None;
-        }
         let interface = &self.request.interface;
-        interface.argument(index as usize, &error.function)
+        let own = (error.function == self.request.root)
+            .then(|| interface.argument(index as usize, &error.function));
+        own.flatten().unwrap_or_else(|| Argument::Number {
+            number: index as usize + 1,
+            function: error.function.clone(),
+        })
     }
 
     fn purpose(&self) -> String {

@@ -1,5 +1,9 @@
 //! What users say of functions beside requests: rules of their own, that a function is inactive, and more. How it is written down is a matter of front ends.
 
+use crate::report::{Diagnostic, Location};
+use ferrozyme_llvm::{Context, Value};
+use ferrozyme_refusal::{Refusal, Terms};
+
 /// Something said of a function, which is named by its symbol.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Registration {
@@ -77,4 +81,15 @@ impl Registration {
             .chain(other)
             .chain([self.primal.as_str()])
     }
+}
+
+/// A refusal of what a global variable says, at the line of its definition.
+pub(crate) fn refused_at_variable<'c>(
+    context: &'c Context,
+    variable: Value<'c>,
+    refusal: &Refusal,
+    terms: &'static Terms,
+) -> Diagnostic {
+    let place = variable.variable_place(context).map(Location::from);
+    Diagnostic::refused_at(place, refusal, terms)
 }

@@ -15,6 +15,11 @@ pub(super) fn is_known(name: &str) -> bool {
     known_of(base).is_some() || At::translation(base).is_some()
 }
 
+/// Whether an intrinsic does nothing.
+pub(super) fn is_note(name: &str) -> bool {
+    known_of(base_name(name)) == Some(Known::Note)
+}
+
 /// What is known of an intrinsic by its name without types.
 fn known_of(base: &str) -> Option<Known> {
     let function = MathFunction::named_in_llvm(base);

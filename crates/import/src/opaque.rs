@@ -218,9 +218,8 @@ impl<'c> Importer<'c, '_> {
             .all(|instruction| match instruction.opcode() {
                 Some(Opcode::Store) => instruction.operand(1).is_in_variable(),
                 Some(Opcode::Call | Opcode::Invoke) => match instruction.called_intrinsic() {
-                    Some(name) => HARMLESS_INTRINSICS
-                        .iter()
-                        .any(|start| name.starts_with(start)),
+                    // Lists of arguments are the function's own.
+                    Some(name) => name.starts_with("llvm.va_") || intrinsic::is_note(&name),
                     None => instruction
                         .called_function()
                         .is_some_and(|callee| self.only_shows(callee, depth - 1)),
@@ -336,9 +335,6 @@ fn kind_of(instruction: Value<'_>) -> (&'static str, Refusal) {
 
 /// How deep calls are followed in search of what a function does.
 const MAX_DEPTH: usize = 3;
-
-/// Intrinsics that write nothing but lists of arguments.
-const HARMLESS_INTRINSICS: &[&str] = &["llvm.va_", "llvm.lifetime.", "llvm.dbg.", "llvm.assume"];
 
 /// Whether an instruction calls a function of the program, which may do anything.
 fn runs_user_code(instruction: Value<'_>) -> bool {

@@ -87,10 +87,10 @@ rows! {
     "posix_memalign" => AllocatesInto(allocates("malloc", 2).aligned(1));
     "realloc" => Allocator(AllocationFunction::reallocates("malloc", 1));
     "free" => Allocator(releases("malloc"));
-    "*12___rust_alloc" => Allocator(allocates(RUST, 0).aligned(1));
-    "*19___rust_alloc_zeroed" => Allocator(allocates(RUST, 0).zeroed().aligned(1));
-    "*14___rust_realloc" => Allocator(AllocationFunction::reallocates(RUST, 3).told_size(1).aligned(2));
-    "*14___rust_dealloc" => Allocator(releases(RUST).told_size(1).aligned(2));
+    "*12___rust_alloc" => Allocator(allocates(RUST, 0).aligned(1)), Outside;
+    "*19___rust_alloc_zeroed" => Allocator(allocates(RUST, 0).zeroed().aligned(1)), Outside;
+    "*14___rust_realloc" => Allocator(AllocationFunction::reallocates(RUST, 3).told_size(1).aligned(2)), Outside;
+    "*14___rust_dealloc" => Allocator(releases(RUST).told_size(1).aligned(2)), Outside;
     "_Znwm" => Allocator(allocates(NEW, 0));
     "_ZnwmRKSt9nothrow_t" => Allocator(allocates(NEW, 0).variant());
     "_ZdlPv" => Allocator(releases(NEW));
@@ -165,22 +165,25 @@ rows! {
     "core::fmt::*" "alloc::fmt::*" => Outside, Formatting;
     "std::io::Write*" => Formatting;
     "core::fmt::rt::Argument::*" "core::fmt::rt::<impl core::fmt::Arguments>::*" "core::fmt::Arguments::*" => LookedInto;
-    // These call what they are given.
-    "__rust_try" "*___rust_begin_short_backtrace*" "*___rust_end_short_backtrace*" => LookedInto;
     "core::num::flt2dec::*" "core::num::fmt::*" "std::io::stdio::*" "parking_lot::raw_mutex::*" "parking_lot::raw_rwlock::*" "parking_lot_core::*"
     "alloc::alloc::handle_alloc_error::*" "alloc::raw_vec::capacity_overflow::*" "alloc::raw_vec::handle_error::*"
     "core::cell::panic_already_borrowed::*" "core::cell::panic_already_mutably_borrowed::*" "core::option::expect_failed::*"
     "core::option::unwrap_failed::*" "core::panicking::*" "core::result::unwrap_failed::*" "core::slice::index::slice_end_index_len_fail::*"
     "core::slice::index::slice_index_fail::*" "core::slice::index::slice_index_order_fail::*" "core::slice::index::slice_start_index_len_fail::*"
     "core::str::slice_error_fail::*" "std::alloc::rust_oom::*" "std::panicking::begin_panic::*" "std::panicking::panic_count::*"
-    "std::panicking::rust_panic_with_hook::*" "__rust_*" "*___rust_*" "rust_eh_personality" => Outside;
+    "std::panicking::rust_panic_with_hook::*" "rust_eh_personality" => Outside;
+    // Name by name: others of the runtime (`__rust_try`, `__rust_begin_short_backtrace`, initialisers of thread-locals) run code of the program.
+    // The keys of hash maps are random.
+    "*11RandomState3new4KEYS27___rust_std_internal_init_fn*"
+    "__rustc::__rust_abort" "__rustc::__rust_alloc_error_handler" "__rustc::__rust_alloc_error_handler_should_panic_v2" "__rustc::__rust_drop_panic"
+    "__rustc::__rust_foreign_exception" "__rustc::__rust_panic_cleanup" "__rustc::__rust_probestack" "__rustc::__rust_start_panic" => Outside;
     "std::io::stdio::_print" "std::io::stdio::_eprint" => Shows(0);
     "alloc::fmt::format::format_inner" "core::fmt::write" "<core::fmt::Formatter>::write_fmt" => Shows(1);
     "<f64 as core::fmt::*" "<f32 as core::fmt::*" "core::fmt::float::*" => WritesText;
     "core::num::dec2flt*" "core::num::*::dec2flt*" "<f64 as core::str::traits::FromStr>::*" "<f32 as core::str::traits::FromStr>::*" => ReadsText;
     // The inside of `Vec` is one piece of code for all types of elements. Only where it is inlined are sizes and alignments known, and memory of one type is not taken for memory of all.
     "alloc::raw_vec::*" => TakesLayouts;
-    "*__rust_no_alloc_shim_is_unstable*" => Note;
+    "__rustc::__rust_no_alloc_shim_is_unstable_v2" => Outside, Note;
 
     // ---- LLVM's intrinsics, without the types at the end of their names
 

@@ -1,10 +1,11 @@
-//! `docs/library.md` has all rows of the table. `FERROZYME_BLESS=1` rewrites them.
+//! `docs/library.md` has all rows of the table. `UPDATE_EXPECT=1` rewrites them.
 
+use expect_test::expect_file;
 use ferrozyme_library::{AllocationFunction, AllocationRole, Input, Known, Variant, functions};
 use std::fmt::Write as _;
 use std::path::Path;
 
-const START: &str = "FERROZYME_BLESS=1 cargo test -p ferrozyme-library -->\n";
+const START: &str = "UPDATE_EXPECT=1 cargo test -p ferrozyme-library -->\n";
 /// The derivatives of functions that are neither operations nor have a body.
 const RULES: &str = include_str!("../../import/src/library.fz");
 const END: &str = "<!-- end of the table -->";
@@ -12,19 +13,12 @@ const END: &str = "<!-- end of the table -->";
 #[test]
 fn the_table_is_up_to_date() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/library.md");
-    let text = std::fs::read_to_string(&path).expect("the documentation");
+    let text = std::fs::read_to_string(path).expect("the documentation");
     let (before, rest) = text.split_once(START).expect("where the table starts");
-    let (shown, behind) = rest.split_once(END).expect("where the table ends");
-    let wanted = format!("\n{}", page());
-    if std::env::var_os("FERROZYME_BLESS").is_some() {
-        let text = format!("{before}{START}{wanted}{END}{behind}");
-        std::fs::write(&path, text).expect("the documentation can be written");
-    } else {
-        assert_eq!(
-            shown, wanted,
-            "FERROZYME_BLESS=1 cargo test -p ferrozyme-library rewrites the table"
-        );
-    }
+    let (_, behind) = rest.split_once(END).expect("where the table ends");
+    let page = format!("\n{}", page());
+    let page = format!("{before}{START}{page}{END}{behind}");
+    expect_file!["../../../docs/library.md"].assert_eq(&page);
 }
 
 /// What is said of something that is known, if that is asked for.

@@ -6,7 +6,7 @@ use std::fmt;
 use crate::context::{Context, copy_text, take_text, text};
 use crate::module::Module;
 use crate::sys::{MetadataRef, ValueRef, call};
-use crate::value::Value;
+use crate::value::{Value, ValueKind};
 
 /// A node, a string, or a constant wrapped as metadata.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -244,15 +244,7 @@ impl<'c> Metadata<'c> {
 
     /// The file of a scope and the directory that its name starts from.
     fn file(self) -> (String, String) {
-        let file = call!(LLVMDIScopeGetFile(self.raw));
-        if file.is_null() {
-            return (String::new(), String::new());
-        }
-        let mut length = 0;
-        let name = call!(LLVMDIFileGetFilename(file, &mut length));
-        let name = copy_text(name, length as usize);
-        let directory = call!(LLVMDIFileGetDirectory(file, &mut length));
-        (name, copy_text(directory, length as usize))
+        name_of_file(call!(LLVMDIScopeGetFile(self.raw)))
     }
 
     /// Remembers the file of a debug location if it is not that of the function.
@@ -325,16 +317,19 @@ impl<'c> Value<'c> {
         self
     }
 
-    /// All metadata of an instruction except its debug location: number of the kind, node.
+    /// All metadata of a global, or of an instruction except its debug location: number of the kind, node.
     pub fn all_metadata(self, context: &'c Context) -> Vec<(u32, Metadata<'c>)> {
-        if !self.is_instruction() {
-            return Vec::new();
-        }
         let mut count = 0;
-        let entries = call!(LLVMInstructionGetAllMetadataOtherThanDebugLoc(
-            self.raw(),
-            &mut count
-        ));
+        let entries = if self.is_instruction() {
+            call!(LLVMInstructionGetAllMetadataOtherThanDebugLoc(
+                self.raw(),
+                &mut count
+            ))
+        } else if self.kind() == ValueKind::GlobalVariable {
+            call!(LLVMGlobalCopyAllMetadata(self.raw(), &mut count))
+        } else {
+            return Vec::new();
+        };
         let all = (0..count as u32)
             .filter_map(|index| {
                 let node = Metadata::of(
@@ -400,6 +395,38 @@ impl<'c> Value<'c> {
         let line = call!(LLVMDISubprogramGetLine(subprogram.raw));
         Some(context.debug_location(line, 0, subprogram).place())
     }
+
+    /// Where a global variable is defined.
+    pub fn variable_place(self, context: &'c Context) -> Option<SourcePlace> {
+        // The number of `LLVMDIGlobalVariableExpressionMetadataKind`.
+        const VARIABLE: u32 = 7;
+        let attached = self.all_metadata(context).into_iter();
+        let mut described = attached
+            .map(|(_, node)| node.raw)
+            .filter(|&node| call!(LLVMGetMetadataKind(node)) == VARIABLE);
+        let variable = call!(LLVMDIGlobalVariableExpressionGetVariable(described.next()?));
+        let (file, directory) = name_of_file(call!(LLVMDIVariableGetFile(variable)));
+        Some(SourcePlace {
+            file,
+            directory,
+            line: call!(LLVMDIVariableGetLine(variable)),
+            column: 0,
+            function: String::new(),
+            linkage_name: String::new(),
+        })
+    }
+}
+
+/// The name of a file, and the directory that it starts from.
+fn name_of_file(file: MetadataRef) -> (String, String) {
+    if file.is_null() {
+        return (String::new(), String::new());
+    }
+    let mut length = 0;
+    let name = call!(LLVMDIFileGetFilename(file, &mut length));
+    let name = copy_text(name, length as usize);
+    let directory = call!(LLVMDIFileGetDirectory(file, &mut length));
+    (name, copy_text(directory, length as usize))
 }
 
 impl<'c> Module<'c> {

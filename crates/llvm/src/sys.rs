@@ -278,6 +278,7 @@ table! {
     fn LLVMAliasGetAliasee(ValueRef) -> ValueRef;
     fn LLVMDeleteGlobal(ValueRef);
     fn LLVMGlobalClearMetadata(ValueRef);
+    fn LLVMGlobalCopyAllMetadata(ValueRef, *mut usize) -> MetadataEntries;
     fn LLVMDisposeValueMetadataEntries(MetadataEntries);
     fn LLVMValueMetadataEntriesGetKind(MetadataEntries, c_uint) -> c_uint;
     fn LLVMValueMetadataEntriesGetMetadata(MetadataEntries, c_uint) -> MetadataRef;
@@ -430,6 +431,9 @@ table! {
     fn LLVMDIFileGetDirectory(MetadataRef, *mut c_uint) -> Text;
     fn LLVMDIFileGetFilename(MetadataRef, *mut c_uint) -> Text;
     fn LLVMDISubprogramGetLine(MetadataRef) -> c_uint;
+    fn LLVMDIGlobalVariableExpressionGetVariable(MetadataRef) -> MetadataRef;
+    fn LLVMDIVariableGetFile(MetadataRef) -> MetadataRef;
+    fn LLVMDIVariableGetLine(MetadataRef) -> c_uint;
     fn LLVMGetDINodeTag(MetadataRef) -> u16;
     fn LLVMDITypeGetName(MetadataRef, *mut usize) -> Text;
     fn LLVMDITypeGetSizeInBits(MetadataRef) -> u64;

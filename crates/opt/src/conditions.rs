@@ -10,48 +10,48 @@ pub type Truth = (Value, bool);
 /// Conditions of which it is known whether they hold.
 pub type Truths = SmallVec<[Truth; 4]>;
 
-/// How many conditions within each other are looked through.
-const MAX_DEPTH: usize = 8;
+/// How many parts a condition is split into.
+const MAX_PARTS: usize = 64;
 
-/// The conditions that must all be so for a condition to be as wanted: both operands of an `and` that holds, neither of an `or` that does not.
+/// The conditions that must all be so for a condition to be as wanted: both operands of an `and` that holds, neither of an `or` that does not. From left to right.
 pub fn split_conjunction(function: &Function, truth: Truth) -> Truths {
-    let mut parts = Truths::new();
-    split_into(function, truth, &mut parts, MAX_DEPTH);
-    parts
+    let mut found = Truths::new();
+    let mut open = vec![truth];
+    while let Some(truth) = open.pop() {
+        let parts = match found.len() + open.len() < MAX_PARTS {
+            true => parts_of(function, truth),
+            false => None,
+        };
+        match parts {
+            // The first is looked at first.
+            Some((first, second)) => open.extend(second.into_iter().chain([first])),
+            None => found.push(truth),
+        }
+    }
+    found
 }
 
-fn split_into(function: &Function, (condition, wanted): Truth, found: &mut Truths, depth: usize) {
+/// The one or two conditions that a condition is made of, if all of them must be so.
+fn parts_of(function: &Function, (condition, wanted): Truth) -> Option<(Truth, Option<Truth>)> {
     let constant = |value: Value| function.int_of(value).map(|bit| bit != 0);
-    let parts = match function.definition(condition) {
-        _ if depth == 0 => None,
-        Some(OpView::Binary(Opcode::Xor, a, b)) if constant(b) == Some(true) => {
-            Some((a, None, !wanted))
+    let both = |a, b, wanted| Some(((a, wanted), Some((b, wanted))));
+    match function.definition(condition)? {
+        OpView::Binary(Opcode::Xor, a, b) if constant(b) == Some(true) => {
+            Some(((a, !wanted), None))
         }
-        Some(OpView::Binary(Opcode::And, a, b)) if wanted => Some((a, Some(b), true)),
-        Some(OpView::Binary(Opcode::Or, a, b)) if !wanted => Some((a, Some(b), false)),
-        Some(OpView::Select {
+        OpView::Binary(Opcode::And, a, b) if wanted => both(a, b, true),
+        OpView::Binary(Opcode::Or, a, b) if !wanted => both(a, b, false),
+        // `select c, d, false` is `c and d`, `select c, true, d` is `c or d`.
+        OpView::Select {
             condition,
             then,
             otherwise,
-        }) => {
-            if wanted && constant(otherwise) == Some(false) {
-                Some((condition, Some(then), true))
-            } else if !wanted && constant(then) == Some(true) {
-                Some((condition, Some(otherwise), false))
-            } else {
-                None
-            }
-        }
+        } => match (constant(then), constant(otherwise)) {
+            (_, Some(false)) if wanted => both(condition, then, true),
+            (Some(true), _) if !wanted => both(condition, otherwise, false),
+            _ => None,
+        },
         _ => None,
-    };
-    match parts {
-        Some((first, second, wanted)) => {
-            split_into(function, (first, wanted), found, depth - 1);
-            if let Some(second) = second {
-                split_into(function, (second, wanted), found, depth - 1);
-            }
-        }
-        None => found.push((condition, wanted)),
     }
 }
 

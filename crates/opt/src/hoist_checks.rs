@@ -17,6 +17,7 @@
 //! The extremes are computed with 128 bits, from numbers that are small enough for their products. If the program's own index wraps
 //! around 64 bits and happens to be in bounds, or sizes are absurd, the nest runs with its checks and the program stops after it.
 
+use crate::conditions::{Truth, comparison, split_conjunction};
 use crate::copy_operations::copy_operation;
 use crate::indices::{Counted, Indices};
 use crate::inequalities::Inequalities;
@@ -167,11 +168,9 @@ impl Finder<'_> {
             return;
         }
         let mut found = Vec::new();
-        let holds = passing == 0;
-        if self
-            .read_condition(data.condition(), holds, &mut found)
-            .is_some()
-        {
+        let mut parts =
+            split_conjunction(self.function, (data.condition(), passing == 0)).into_iter();
+        if parts.all(|part| self.read_comparison(part, &mut found).is_some()) {
             self.checks.insert(op);
             for condition in found {
                 if !self.conditions.contains(&condition) {
@@ -181,52 +180,18 @@ impl Finder<'_> {
         }
     }
 
-    /// The condition before the nest under which a value is always `holds`.
-    fn read_condition(&self, value: Value, holds: bool, found: &mut Vec<Guarded>) -> Option<()> {
-        let constant = |value: Value| self.function.int_of(value);
-        match self.function.definition(value)? {
-            OpView::Binary(Opcode::And, a, b) if holds => {
-                self.read_condition(a, true, found)?;
-                self.read_condition(b, true, found)
-            }
-            OpView::Binary(Opcode::Or, a, b) if !holds => {
-                self.read_condition(a, false, found)?;
-                self.read_condition(b, false, found)
-            }
-            OpView::Binary(Opcode::Xor, a, b) if constant(b) == Some(-1) => {
-                self.read_condition(a, !holds, found)
-            }
-            // `select c, true, d` is `c or d`, `select c, d, false` is `c and d`.
-            OpView::Select {
-                condition,
-                then,
-                otherwise,
-            } if !holds && constant(then).is_some_and(|one| one != 0) => {
-                self.read_condition(condition, false, found)?;
-                self.read_condition(otherwise, false, found)
-            }
-            OpView::Select {
-                condition,
-                then,
-                otherwise,
-            } if holds && constant(otherwise) == Some(0) => {
-                self.read_condition(condition, true, found)?;
-                self.read_condition(then, true, found)
-            }
-            OpView::Icmp(predicate, a, b) => {
-                if self.function.ty(a) != Type::I64 {
-                    return None;
-                }
-                use IntPredicate::*;
-                match (predicate, holds) {
-                    (Ult, true) | (Uge, false) => self.below(a, b, 1, found),
-                    (Ugt, true) | (Ule, false) => self.below(b, a, 1, found),
-                    (Ule, true) | (Ugt, false) => self.below(a, b, 0, found),
-                    (Uge, true) | (Ult, false) => self.below(b, a, 0, found),
-                    (Ne, true) | (Eq, false) => self.unequal(a, b, found),
-                    _ => None,
-                }
-            }
+    /// The conditions before the nest under which a comparison always holds.
+    fn read_comparison(&self, truth: Truth, found: &mut Vec<Guarded>) -> Option<()> {
+        let (predicate, a, b) = comparison(self.function, truth)?;
+        if self.function.ty(a) != Type::I64 {
+            return None;
+        }
+        match predicate {
+            IntPredicate::Ult => self.below(a, b, 1, found),
+            IntPredicate::Ugt => self.below(b, a, 1, found),
+            IntPredicate::Ule => self.below(a, b, 0, found),
+            IntPredicate::Uge => self.below(b, a, 0, found),
+            IntPredicate::Ne => self.unequal(a, b, found),
             _ => None,
         }
     }

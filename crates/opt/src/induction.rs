@@ -393,6 +393,5 @@ mod tests {
             .collect();
         let inputs: Vec<&[Datum]> = inputs.iter().map(|input| &input[..]).collect();
         check_same_results(rewrite_induction, text, &inputs);
-        check_same_results(crate::normalise_loops::normalise_loops, text, &inputs);
     }
 }

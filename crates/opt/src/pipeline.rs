@@ -3,10 +3,9 @@
 use crate::{
     InlinePolicy, count_loops, expand_contractions, forward_stores, hand_out_values, hoist_checks,
     hoist_invariants, infer_facts, inline_calls, join_loops, join_words, keep_order,
-    lower_contractions, merge_common_subexpressions, merge_partial_sums, move_words,
-    normalise_loops, place_words, promote_stack, raise_contractions, remove_dead_code,
-    remove_dead_stores, reorder_sums, reroll_loops, rewrite_induction, select_branches, simplify,
-    skip_zero_terms, unguard_loops,
+    lower_contractions, merge_common_subexpressions, merge_partial_sums, move_words, place_words,
+    promote_stack, raise_contractions, remove_dead_code, remove_dead_stores, reorder_sums,
+    reroll_loops, rewrite_induction, select_branches, simplify, skip_zero_terms, unguard_loops,
 };
 use ferrozyme_ir::{FunctionId, Module, verify_function};
 
@@ -35,7 +34,6 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("unguard_loops", unguard_loops),
     ("count_loops", count_loops),
     ("induction", rewrite_induction),
-    ("normalise_loops", normalise_loops),
     ("inline", inline_by_default),
     ("select_branches", select_branches),
     ("hand_out", hand_out_values),

@@ -107,15 +107,6 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// A constant step of which nothing is promised.
-    pub(crate) fn by(factor: i64) -> Step {
-        Step {
-            amount: None,
-            factor,
-            flags: Flags::NONE,
-        }
-    }
-
     /// The step as a number.
     pub(crate) fn constant(&self, function: &Function) -> Option<i128> {
         let amount = self

@@ -123,11 +123,6 @@ refusals! { w:
         format!("derivatives would flow through the memory of {}, which is declared {}", w.argument(argument), w.constant),
         format!("declare {} {} and give it a shadow, or keep active values out of its memory", w.argument(argument), w.duplicated);
 
-    /// Memory that a callee treats as constant holds active values.
-    202 ConstantMemory { function: String } =>
-        format!("derivatives would flow through memory that {} treats as constant", w.name(function)),
-        format!("keep active values out of that memory; in a higher derivative it may belong to the inner derivative: give the inner function {}", w.rule);
-
     /// Memory that a closure captures holds active values.
     203 CapturedMemory =>
         "active values are stored in memory that the closure captures",

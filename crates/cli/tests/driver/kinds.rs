@@ -1,4 +1,4 @@
-//! Libraries for C: shared and static ones.
+//! Libraries for C, shared and static ones, and code of C in programs of Rust.
 
 use super::project::{Project, Run, manifest, target_folder};
 use std::process::Command;
@@ -44,5 +44,43 @@ fn c_programs_link_libraries_with_derivatives() {
                 "{library} {profile}"
             );
         }
+    }
+}
+
+/// Variable arguments are the business of the front end of C, which takes part wherever its code does: also where clang does not name itself in its modules.
+#[test]
+fn code_of_c_in_programs_of_rust_is_recognised() {
+    if Command::new("clang-22").arg("--version").output().is_err() {
+        eprintln!("note: no clang 22: the test is left out");
+        return;
+    }
+    let source = "#include <stdarg.h>\n\
+        __attribute__((noinline)) static double product(int count, ...) {\n  va_list list;\n  va_start(list, count);\n  double result = 1;\n  \
+        for (int i = 0; i < count; i++)\n    result *= va_arg(list, double);\n  va_end(list);\n  return result;\n}\n\
+        double cube(double x) { return product(3, x, x, x); }\n";
+    let main = "use ferrozyme::autodiff_reverse;\n\nunsafe extern \"C\" {\n    safe fn cube(x: f64) -> f64;\n}\n\n\
+        #[autodiff_reverse(d_outer, Active, Active)]\nfn outer(x: f64) -> f64 {\n    2.0 * cube(x)\n}\n\n\
+        fn main() {\n    println!(\"{:?}\", d_outer(2.0, 1.0));\n}\n";
+    let manifest = manifest("with-c", "[workspace]\n");
+    let project = Project::new(
+        "with-c",
+        &[
+            ("Cargo.toml", &manifest),
+            ("src/main.rs", main),
+            ("cube.c", source),
+        ],
+    );
+    for ident in ["-fident", "-fno-ident"] {
+        let object = format!("cube{ident}.o");
+        let mut compile = project.command("clang-22".as_ref());
+        compile.args(["-c", "-flto", "-O1", ident, "cube.c", "-o", &object]);
+        Run::of(compile).expect_success();
+        let object = project.folder.join(object);
+        let flags = format!("-Clink-arg={}", object.display());
+        let run = project.ferrozyme_with(&["run"], |command| {
+            command.env("RUSTFLAGS", &flags);
+        });
+        run.expect_success();
+        assert_eq!(run.output, "(16.0, 24.0)\n", "{ident}");
     }
 }

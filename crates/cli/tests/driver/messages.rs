@@ -110,6 +110,7 @@ fn examples_of_the_documentation_are_refused_as_it_says() {
         assert_eq!(message["code"]["code"], code.as_str(), "{message}");
         let file = format!("src/bin/{}.rs", code.to_lowercase());
         assert_eq!(message["spans"][0]["file_name"], file, "{message}");
+        assert_ne!(message["spans"][0]["line_start"], 0, "{message}");
         let children = message["children"].as_array().expect("notes");
         assert!(
             children.iter().any(|child| child["level"] == "help"),

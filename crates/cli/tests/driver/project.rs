@@ -11,7 +11,7 @@ pub(crate) struct Project {
 }
 
 impl Project {
-    /// A workspace with these files. `FERROZYME` in them stands for the path of the `ferrozyme` crate.
+    /// A workspace with these files. `"FERROZYME"` in them stands for the path of the `ferrozyme` crate.
     pub(crate) fn new(name: &str, files: &[(&str, &str)]) -> Project {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
             .join("packages")
@@ -38,10 +38,8 @@ impl Project {
     /// Writes a file; what is there already is left alone, so that it does not seem newer than it is.
     pub(crate) fn write(&self, path: &str, text: &str) {
         let path = self.folder.join(path);
-        let text = text.replace(
-            "FERROZYME",
-            &repository().join("crates/ferrozyme").display().to_string(),
-        );
+        let ferrozyme = repository().join("crates/ferrozyme");
+        let text = text.replace("\"FERROZYME\"", &format!("{ferrozyme:?}"));
         if std::fs::read_to_string(&path).is_ok_and(|old| old == text) {
             return;
         }

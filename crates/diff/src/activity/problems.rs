@@ -65,7 +65,7 @@ impl Analysis<'_> {
         })
     }
 
-    /// The first operation that puts something with a derivative into memory of these classes.
+    /// The first operation that puts something with a derivative into memory of these classes; if none does so itself, the first that may by a call.
     fn first_write(&self, ops: &[Op], classes: &[Class]) -> Option<Op> {
         let within = |pointer: Value| {
             self.class(pointer)
@@ -90,6 +90,10 @@ impl Analysis<'_> {
                     ..
                 } => within(destination) && varied(self.class(source)),
                 _ => false,
+            })
+            .or_else(|| {
+                let is_meant = |class| classes.contains(&class);
+                self.objects.first_write(self.function, ops, is_meant)
             })
     }
 

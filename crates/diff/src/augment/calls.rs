@@ -5,51 +5,97 @@ use crate::activity::reachable_from;
 use crate::deferral::ListKey;
 use crate::error::Error;
 use crate::request::Activity;
-use crate::shadows::{Signature, Sweep, floats_among};
+use crate::shadows::{CallMode, Signature, Sweep, floats_among};
 use crate::step::{CallStep, CallTarget, Step};
-use ferrozyme_ir::{Alignment, FunctionId, Op, Payload, Type, Value};
+use ferrozyme_ir::{Alignment, FunctionId, Op, Payload, Rule, Type, Value};
 use ferrozyme_refusal::Refusal;
 use smallvec::SmallVec;
 
-impl Sweep<'_, Reversible<'_>> {
-    pub(super) fn visit_call_with_body(&mut self, op: Op, call: Signature) -> Result<(), Error> {
-        self.check_parts(op);
-        let data = self.function.ops[op].clone();
+impl CallMode for Reversible<'_> {
+    fn rule(rule: &Rule) -> Option<FunctionId> {
+        rule.reverse
+    }
+
+    fn visit_call_with_rule(
+        sweep: &mut Sweep<'_, Self>,
+        op: Op,
+        callee: FunctionId,
+        reverse: FunctionId,
+    ) -> Result<(), Error> {
+        sweep.check_parts(op);
+        let data = sweep.function.ops[op].clone();
+        let mask = sweep.mask_of(&data.operands) as i64;
+        let mut operands =
+            sweep.arguments_with_companions(op, &data.operands, |_, ty| ty == Type::PTR)?;
+        let step = CallStep {
+            reverse: CallTarget::Direct(reverse),
+            args: operands.iter().copied().map(Some).collect(),
+            arg_types: sweep.types_of(&operands),
+            seeds: floats_among(&sweep.function, &data.results),
+            tape: None,
+            mask: Some(mask),
+            gradients: floats_among(&sweep.function, &data.operands),
+        };
+        let augment = sweep.module().rules[&callee].augment;
+        if let Some(augment) = augment {
+            operands.push(sweep.function.int(Type::I64, i128::from(mask)));
+            sweep.function.ops[op].payload = Payload::Callee(augment);
+            sweep.function.ops[op].operands = operands;
+            sweep.add_usual_companion_results(op);
+        } else if let Some(flags) = sweep.mode.task.overwritten.get(&op)
+            && let Some(index) = flags.iter().position(|&flag| flag)
+        {
+            return Err(sweep.error(op, Refusal::OverwrittenForRule { index }));
+        } else if data.results.iter().any(|&result| sweep.has_shadow(result)) {
+            return Err(sweep.error(op, Refusal::RuleWithoutShadow));
+        }
+        sweep.add_call_step(op, augment.is_some(), step);
+        sweep.keep(op);
+        Ok(())
+    }
+
+    fn visit_call_with_body(
+        sweep: &mut Sweep<'_, Self>,
+        op: Op,
+        call: Signature,
+    ) -> Result<(), Error> {
+        sweep.check_parts(op);
+        let data = sweep.function.ops[op].clone();
         // Those that the callee calculates with are numbers.
         let others = data.operands.iter().zip(&call.args);
         let others: Vec<Value> = others
             .filter(|&(_, &activity)| activity != Activity::Const)
             .map(|(&value, _)| value)
             .collect();
-        self.refuse_unions(op, &others)?;
-        self.refuse_unions(op, &data.results)?;
+        sweep.refuse_unions(op, &others)?;
+        sweep.refuse_unions(op, &data.results)?;
         for (&value, &union) in data.operands.iter().zip(&call.unions) {
             if union {
-                self.refuse_given_behind(op, value)?;
+                sweep.refuse_given_behind(op, value)?;
             }
         }
         let args = call.args.clone();
         let results = call.results.clone();
-        let overwritten = self.mode.task.overwritten.get(&op);
+        let overwritten = sweep.mode.task.overwritten.get(&op);
         let key = SplitKey {
             overwritten: overwritten.map_or_else(|| vec![true; args.len()], Vec::clone),
             call,
-            lists: match self.mode.task.lists {
+            lists: match sweep.mode.task.lists {
                 Lists::Shared => Lists::Shared,
                 _ => Lists::Caller,
             },
         };
-        let derivative = self
+        let derivative = sweep
             .mode
             .callees
             .split(key)
-            .map_err(|error| error.called_from(&self.function.name, data.location))?;
-        let mut operands = self.arguments_with_companions(op, &data.operands, |index, _| {
+            .map_err(|error| error.called_from(&sweep.function.name, data.location))?;
+        let mut operands = sweep.arguments_with_companions(op, &data.operands, |index, _| {
             args[index] == Activity::Duplicated
         })?;
         let step = CallStep {
             reverse: CallTarget::Direct(derivative.reverse),
-            arg_types: self.types_of(&operands),
+            arg_types: sweep.types_of(&operands),
             args: operands
                 .iter()
                 .zip(&derivative.uses)
@@ -60,19 +106,52 @@ impl Sweep<'_, Reversible<'_>> {
             mask: None,
             gradients: active_among(&data.operands, &args),
         };
-        operands.extend(derivative.lists.iter().map(|key| self.list(key)));
-        self.function.ops[op].payload = Payload::Callee(derivative.augmented);
-        self.function.ops[op].operands = operands;
+        operands.extend(derivative.lists.iter().map(|key| sweep.list(key)));
+        sweep.function.ops[op].payload = Payload::Callee(derivative.augmented);
+        sweep.function.ops[op].operands = operands;
         for (&result, &activity) in data.results.iter().zip(&results) {
             if activity == Activity::Duplicated {
-                self.add_companion_results(op, result);
+                sweep.add_companion_results(op, result);
             }
         }
-        self.add_call_step(op, true, step);
-        self.keep(op);
+        sweep.add_call_step(op, true, step);
+        sweep.keep(op);
         Ok(())
     }
 
+    fn visit_call_of_table(
+        sweep: &mut Sweep<'_, Self>,
+        op: Op,
+        table: Value,
+        mut operands: SmallVec<[Value; 4]>,
+    ) -> Result<(), Error> {
+        sweep.check_parts(op);
+        let data = sweep.function.ops[op].clone();
+        let align = Alignment::natural(Type::PTR);
+        let mut b = sweep.builder(op);
+        let augmented = b.load(Type::PTR, table, align);
+        let slot = b.offset_bytes(table, 8);
+        let reverse = b.load(Type::PTR, slot, align);
+        let step = CallStep {
+            reverse: CallTarget::Indirect(reverse),
+            args: operands.iter().copied().map(Some).collect(),
+            arg_types: sweep.types_of(&operands),
+            seeds: floats_among(&sweep.function, &data.results),
+            tape: None,
+            mask: None,
+            gradients: floats_among(&sweep.function, data.arguments()),
+        };
+        operands.insert(0, augmented);
+        operands.push(sweep.list(&ListKey::Shared));
+        operands.extend(list_of(&sweep.mode.pending, &ListKey::Register));
+        sweep.function.ops[op].operands = operands;
+        sweep.add_usual_companion_results(op);
+        sweep.add_call_step(op, true, step);
+        Ok(())
+    }
+}
+
+impl Sweep<'_, Reversible<'_>> {
     /// Notes how a call is reversed. Its last result may be a tape.
     fn add_call_step(&mut self, op: Op, has_tape: bool, mut step: CallStep) {
         if has_tape {
@@ -108,75 +187,6 @@ impl Sweep<'_, Reversible<'_>> {
         if given {
             return self.refuse_given_memory(op);
         }
-        Ok(())
-    }
-
-    pub(super) fn visit_call_with_rule(
-        &mut self,
-        op: Op,
-        callee: FunctionId,
-        reverse: FunctionId,
-    ) -> Result<(), Error> {
-        self.check_parts(op);
-        let data = self.function.ops[op].clone();
-        let mask = self.mask_of(&data.operands) as i64;
-        let mut operands =
-            self.arguments_with_companions(op, &data.operands, |_, ty| ty == Type::PTR)?;
-        let step = CallStep {
-            reverse: CallTarget::Direct(reverse),
-            args: operands.iter().copied().map(Some).collect(),
-            arg_types: self.types_of(&operands),
-            seeds: floats_among(&self.function, &data.results),
-            tape: None,
-            mask: Some(mask),
-            gradients: floats_among(&self.function, &data.operands),
-        };
-        let augment = self.module().rules[&callee].augment;
-        if let Some(augment) = augment {
-            operands.push(self.function.int(Type::I64, i128::from(mask)));
-            self.function.ops[op].payload = Payload::Callee(augment);
-            self.function.ops[op].operands = operands;
-            self.add_usual_companion_results(op);
-        } else if let Some(flags) = self.mode.task.overwritten.get(&op)
-            && let Some(index) = flags.iter().position(|&flag| flag)
-        {
-            return Err(self.error(op, Refusal::OverwrittenForRule { index }));
-        } else if data.results.iter().any(|&result| self.has_shadow(result)) {
-            return Err(self.error(op, Refusal::RuleWithoutShadow));
-        }
-        self.add_call_step(op, augment.is_some(), step);
-        self.keep(op);
-        Ok(())
-    }
-
-    pub(super) fn visit_call_of_table(
-        &mut self,
-        op: Op,
-        table: Value,
-        mut operands: SmallVec<[Value; 4]>,
-    ) -> Result<(), Error> {
-        self.check_parts(op);
-        let data = self.function.ops[op].clone();
-        let align = Alignment::natural(Type::PTR);
-        let mut b = self.builder(op);
-        let augmented = b.load(Type::PTR, table, align);
-        let slot = b.offset_bytes(table, 8);
-        let reverse = b.load(Type::PTR, slot, align);
-        let step = CallStep {
-            reverse: CallTarget::Indirect(reverse),
-            args: operands.iter().copied().map(Some).collect(),
-            arg_types: self.types_of(&operands),
-            seeds: floats_among(&self.function, &data.results),
-            tape: None,
-            mask: None,
-            gradients: floats_among(&self.function, data.arguments()),
-        };
-        operands.insert(0, augmented);
-        operands.push(self.list(&ListKey::Shared));
-        operands.extend(list_of(&self.mode.pending, &ListKey::Register));
-        self.function.ops[op].operands = operands;
-        self.add_usual_companion_results(op);
-        self.add_call_step(op, true, step);
         Ok(())
     }
 }

@@ -13,77 +13,88 @@ use super::sweep::Tangents;
 use super::{Key, usual_activity};
 use crate::error::Error;
 use crate::request::Activity;
-use crate::shadows::{Lanes, Signature, Sweep};
+use crate::shadows::{CallMode, Lanes, Signature, Sweep};
 use ferrozyme_ir::{
-    Alignment, Builder, Constant, Function, FunctionId, Module, Op, Opcode, Payload, Region, Type,
-    Value,
+    Alignment, Builder, Constant, Function, FunctionId, Module, Op, Opcode, Payload, Region, Rule,
+    Type, Value,
 };
 use ferrozyme_refusal::Refusal;
 use smallvec::SmallVec;
 
-impl Sweep<'_, Tangents<'_, '_>> {
-    pub(super) fn visit_call_with_body(&mut self, op: Op, call: Signature) -> Result<(), Error> {
-        let data = self.function.ops[op].clone();
-        let has_companions = |index: usize, _| call.args[index] != Activity::Const;
-        let operands = self.arguments_with_companions(op, &data.operands, has_companions)?;
-        self.function.ops[op].operands = operands;
-        for (&result, &activity) in data.results.iter().zip(&call.results) {
-            if activity != Activity::Const {
-                self.add_companion_results(op, result);
-            }
-        }
-        let key = Key { call, primal: true };
-        let derivative = self.mode.session.derivative_for_call(key);
-        self.function.ops[op].payload = Payload::Callee(derivative);
-        self.keep(op);
-        Ok(())
+impl CallMode for Tangents<'_, '_> {
+    fn rule(rule: &Rule) -> Option<FunctionId> {
+        rule.forward
     }
 
-    pub(super) fn visit_call_with_rule(
-        &mut self,
+    fn visit_call_with_rule(
+        sweep: &mut Sweep<'_, Self>,
         op: Op,
         callee: FunctionId,
         rule: FunctionId,
     ) -> Result<(), Error> {
-        let data = self.function.ops[op].clone();
-        if self.width() > 1
-            && let Err(refusal) = check_repeatable(self.module(), callee)
+        let data = sweep.function.ops[op].clone();
+        if sweep.width() > 1
+            && let Err(refusal) = check_repeatable(sweep.module(), callee)
         {
-            return Err(self.error(op, refusal));
+            return Err(sweep.error(op, refusal));
         }
         let mut companions: Vec<Option<Lanes>> = Vec::new();
         for &arg in &data.operands {
-            companions.push(match Self::has_usual_companions(self.function.ty(arg)) {
-                true => Some(self.companions_of(op, arg, &[])?),
-                false => None,
-            });
+            companions.push(
+                match Sweep::<Self>::has_usual_companions(sweep.function.ty(arg)) {
+                    true => Some(sweep.companions_of(op, arg, &[])?),
+                    false => None,
+                },
+            );
         }
-        let mask = self.mask_of(&data.operands);
-        self.keep(op);
-        let (region, width) = (self.region, self.width());
-        let function = &mut self.function;
+        let mask = sweep.mask_of(&data.operands);
+        sweep.keep(op);
+        let (region, width) = (sweep.region, sweep.width());
+        let function = &mut sweep.function;
         let results = call_rule(function, region, op, rule, &companions, mask, width);
         for (&result, lanes) in data.results.iter().zip(results) {
             if let Some(lanes) = lanes
-                && self.has_companions(result)
+                && sweep.has_companions(result)
             {
-                self.set_companions(result, &lanes);
+                sweep.set_companions(result, &lanes);
             }
         }
         Ok(())
     }
 
-    pub(super) fn visit_call_of_table(
-        &mut self,
+    fn visit_call_with_body(
+        sweep: &mut Sweep<'_, Self>,
+        op: Op,
+        call: Signature,
+    ) -> Result<(), Error> {
+        let data = sweep.function.ops[op].clone();
+        let has_companions = |index: usize, _| call.args[index] != Activity::Const;
+        let operands = sweep.arguments_with_companions(op, &data.operands, has_companions)?;
+        sweep.function.ops[op].operands = operands;
+        for (&result, &activity) in data.results.iter().zip(&call.results) {
+            if activity != Activity::Const {
+                sweep.add_companion_results(op, result);
+            }
+        }
+        let key = Key { call, primal: true };
+        let derivative = sweep.mode.session.derivative_for_call(key);
+        sweep.function.ops[op].payload = Payload::Callee(derivative);
+        sweep.keep(op);
+        Ok(())
+    }
+
+    fn visit_call_of_table(
+        sweep: &mut Sweep<'_, Self>,
         op: Op,
         table: Value,
         mut operands: SmallVec<[Value; 4]>,
-    ) {
-        let mut b = self.builder(op);
+    ) -> Result<(), Error> {
+        let mut b = sweep.builder(op);
         let derivative = b.load(Type::PTR, table, Alignment::natural(Type::PTR));
         operands.insert(0, derivative);
-        self.function.ops[op].operands = operands;
-        self.add_usual_companion_results(op);
+        sweep.function.ops[op].operands = operands;
+        sweep.add_usual_companion_results(op);
+        Ok(())
     }
 }
 

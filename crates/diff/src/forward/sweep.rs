@@ -7,10 +7,10 @@ use crate::objects::{Bytes, Class, Kind, Source};
 use crate::request::Activity;
 use crate::rules::{self, Linearisation, Primal, Rule};
 use crate::search::forget_accesses;
-use crate::shadows::{Derivatives, Lanes, Mode, Signature, Sweep};
+use crate::shadows::{Derivatives, Lanes, Mode, Sweep};
 use crate::unions;
 use ferrozyme_ir::{
-    Builder, Constant, Flags, Function, FunctionId, MemoryEffect, Op, Opcode, Type, Value, ones,
+    Builder, Constant, Flags, Function, MemoryEffect, Op, Opcode, Type, Value, ones, returning_ops,
 };
 use ferrozyme_refusal::Refusal;
 use rustc_hash::FxHashSet;
@@ -43,7 +43,7 @@ pub(super) fn differentiate(session: &mut Session<'_>, index: usize) -> Result<F
         0 => Giver::User,
         _ => Giver::Call,
     };
-    let (module, cache) = (&*session.module, &mut session.objects);
+    let (module, cache) = (&*session.module, &mut session.findings.objects);
     let (objects, activities) = key.call.analyse(module, cache, giver, session.assumption)?;
     let mut function = session.module.functions[key.call.function].clone();
     let declared = &session.module.functions[session.derivatives[index].id];
@@ -163,37 +163,6 @@ impl Mode for Tangents<'_, '_> {
             _ => sweep.visit_rule(op),
         }
     }
-
-    fn rule(rule: &ferrozyme_ir::Rule) -> Option<FunctionId> {
-        rule.forward
-    }
-
-    fn visit_call_with_rule(
-        sweep: &mut Sweep<'_, Self>,
-        op: Op,
-        callee: FunctionId,
-        rule: FunctionId,
-    ) -> Result<(), Error> {
-        sweep.visit_call_with_rule(op, callee, rule)
-    }
-
-    fn visit_call_with_body(
-        sweep: &mut Sweep<'_, Self>,
-        op: Op,
-        signature: Signature,
-    ) -> Result<(), Error> {
-        sweep.visit_call_with_body(op, signature)
-    }
-
-    fn visit_call_of_table(
-        sweep: &mut Sweep<'_, Self>,
-        op: Op,
-        table: Value,
-        operands: SmallVec<[Value; 4]>,
-    ) -> Result<(), Error> {
-        sweep.visit_call_of_table(op, table, operands);
-        Ok(())
-    }
 }
 
 impl Sweep<'_, Tangents<'_, '_>> {
@@ -219,16 +188,19 @@ impl Sweep<'_, Tangents<'_, '_>> {
             Source::Global(global) => !self.module().globals[global].constant,
             _ => false,
         };
-        let is_written = |class: &Class| {
-            activities.is_shadowed_class(*class)
-                && objects.has_unions(*class)
-                && objects.is_written(*class)
+        let is_meant = |class: Class| {
+            activities.is_shadowed_class(class)
+                && objects.has_unions(class)
+                && objects.is_written(class)
+                && objects.sources(class).any(is_outside)
         };
-        let mut written = objects.classes().filter(is_written);
-        match written.any(|class| objects.sources(class).any(is_outside)) {
-            true => Err(Error::of(&self.function.name, Refusal::ConstantIntoUnion)),
-            false => Ok(()),
+        if !objects.classes().any(is_meant) {
+            return Ok(());
         }
+        let (module, refusal) = (self.module(), Refusal::ConstantIntoUnion);
+        let primal = &module.functions[objects.function()];
+        let written = objects.first_write(primal, &returning_ops(primal), is_meant);
+        Err(Error::found(module, primal, written, refusal))
     }
 
     /// Tangents by the table of rules.

@@ -319,12 +319,12 @@ impl<M: Mode> Sweep<'_, M> {
 
     /// The table of the derivatives of a function whose address is taken.
     pub(super) fn table_of(&mut self, op: Op, function: FunctionId) -> Result<Value, Error> {
-        let table = self.mode.session_mut().shadow_of_function(function);
+        let table = self.mode.session_mut().function_table(function);
         let table = table.map_err(|error| {
             let name = &self.module().functions[self.objects.function()].name;
             error.called_from(name, self.function.ops[op].location)
         })?;
-        Ok(self.function.constant(Type::PTR, table))
+        Ok(self.function.constant(Type::PTR, Constant::Global(table)))
     }
 
     /// Gives results of a call of which only types are known their companions, as more results.

@@ -16,7 +16,7 @@ pub(crate) use define::adopt_target;
 use ferrozyme_diff as diff;
 use ferrozyme_ir::{self as ir, FunctionId, GlobalId};
 use ferrozyme_llvm::{Context, Module, Value};
-use ferrozyme_refusal::{Argument, Refusal, Terms};
+use ferrozyme_refusal::{Argument, Terms};
 
 /// All front ends. Each looks into every module of the program.
 pub(crate) const FRONT_ENDS: [&dyn FrontEnd; 2] = [&rust::Rust, &c::C];
@@ -28,14 +28,27 @@ pub(crate) struct Language {
     pub(crate) terms: &'static Terms,
     /// Its compiler, as modules name it that it wrote. No two front ends have the same.
     pub(crate) compiler: &'static str,
-    /// Whether a program changes its statics whenever it likes. Where it does not, who keeps pointers to active memory in a global gives the shadows their values as well.
-    pub(crate) shares_statics: bool,
+    /// Whether programs make shadows of all they use: who keeps pointers to active memory in a global gives the shadows their values as well, and who calls functions through pointers may put tables of derivatives into the
+    /// shadows of their addresses. Otherwise programs change their statics whenever they like, and shadows hold the addresses of the primals.
+    pub(crate) makes_shadows: bool,
     /// Whether inactive functions may write numbers to memory that they are given. Where types do not say what a function may write, nothing would be left.
     pub(crate) inactive_writes: bool,
-    /// Whether the program may want to know which memory of arguments took the place of which.
-    pub(crate) tells_of_moves: bool,
-    /// Whether programs can ask for tables of derivatives, and put them into the shadows of addresses of code.
-    pub(crate) has_tables: bool,
+}
+
+/// The front end whose compiler wrote a module: the one that the module names. Any other module is taken for one of C, the last: rustc always names itself, but clang does not with `-fno-ident`, and
+/// other compilers follow the conventions of C.
+pub(crate) fn author_of(module: Module<'_>) -> &'static dyn FrontEnd {
+    let idents = module.named_metadata("llvm.ident");
+    let names: Vec<String> = idents
+        .iter()
+        .filter_map(|ident| ident.operands().first().copied().flatten()?.as_text())
+        .collect();
+    let [others @ .., last] = FRONT_ENDS;
+    let is_named = |front_end: &&dyn FrontEnd| {
+        let compiler = front_end.language().compiler;
+        names.iter().any(|name| name.contains(compiler))
+    };
+    others.into_iter().find(is_named).unwrap_or(last)
 }
 
 /// A way in which programs ask for derivatives.
@@ -58,12 +71,13 @@ pub(crate) trait FrontEnd: Sync {
     ) -> Result<Vec<FoundRequest>, Vec<Diagnostic>>;
 
     /// What a module, which is the input `source`, says of functions and globals.
-    fn read_registrations(
+    fn read_registrations<'c>(
         &self,
-        module: Module<'_>,
+        context: &'c Context,
+        module: Module<'c>,
         source: usize,
         identity: &str,
-    ) -> Result<Vec<Registration>, Refusal>;
+    ) -> Result<Vec<Registration>, Diagnostic>;
 
     /// Changes a module that was answered before it is linked into the working module.
     fn before_linking<'c>(&self, _context: &'c Context, _source: Module<'c>) {}
@@ -151,16 +165,10 @@ pub(crate) trait Interface: std::fmt::Debug {
 impl Gathered<'_> {
     /// The front ends whose programs the working module is made of: those that ask, and those whose compilers wrote what was linked.
     pub(crate) fn front_ends(&self) -> Vec<&'static dyn FrontEnd> {
-        let compilers: Vec<String> = self
-            .module
-            .named_metadata("llvm.ident")
-            .iter()
-            .filter_map(|ident| ident.operands().first().copied().flatten()?.as_text())
-            .collect();
         let takes_part = |front_end: &&dyn FrontEnd| {
             let compiler = front_end.language().compiler;
             let asks = |request: &FoundRequest| request.language().compiler == compiler;
-            self.requests.iter().any(asks) || compilers.iter().any(|name| name.contains(compiler))
+            self.requests.iter().any(asks) || self.compilers.contains(compiler)
         };
         FRONT_ENDS.into_iter().filter(takes_part).collect()
     }

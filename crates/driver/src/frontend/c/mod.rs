@@ -63,7 +63,7 @@ use ferrozyme_ir::{Function, FunctionId, GlobalId, Layout, Module as Loops, Para
 use ferrozyme_library::demangle;
 use ferrozyme_llvm::{Context, Module};
 use ferrozyme_opt::infer_facts;
-use ferrozyme_refusal::{self as terms, Argument, Refusal};
+use ferrozyme_refusal::{self as terms, Argument};
 use std::fmt::Write;
 use thunk::LOCAL_MARK;
 use variadic::LISTED;
@@ -102,10 +102,8 @@ pub(crate) struct C;
 static LANGUAGE: Language = Language {
     terms: &terms::C,
     compiler: "clang",
-    shares_statics: false,
+    makes_shadows: true,
     inactive_writes: false,
-    tells_of_moves: false,
-    has_tables: true,
 };
 
 impl FrontEnd for C {
@@ -175,13 +173,14 @@ impl FrontEnd for C {
         }
     }
 
-    fn read_registrations(
+    fn read_registrations<'c>(
         &self,
-        module: Module<'_>,
+        context: &'c Context,
+        module: Module<'c>,
         source: usize,
         identity: &str,
-    ) -> Result<Vec<Registration>, Refusal> {
-        registrations::read_enzyme_registrations(module, source, identity)
+    ) -> Result<Vec<Registration>, Diagnostic> {
+        registrations::read_enzyme_registrations(context, module, source, identity)
     }
 
     fn adapt_registrations<'c>(

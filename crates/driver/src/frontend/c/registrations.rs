@@ -13,17 +13,21 @@
 
 use super::entries::PREFIX;
 use crate::locals::promoted_name;
-use crate::registrations::{Convention, Registration, RegistrationKind, RuleFunction};
+use crate::registrations::{
+    Convention, Registration, RegistrationKind, RuleFunction, refused_at_variable,
+};
+use crate::report::Diagnostic;
 use crate::trace::trace;
-use ferrozyme_llvm::{Linkage, Module, Value, ValueKind};
-use ferrozyme_refusal::Refusal;
+use ferrozyme_llvm::{Context, Linkage, Module, Value, ValueKind};
+use ferrozyme_refusal::{C, Refusal};
 
 /// The registrations of a module, which is this input.
-pub(crate) fn read_enzyme_registrations(
-    module: Module<'_>,
+pub(crate) fn read_enzyme_registrations<'c>(
+    context: &'c Context,
+    module: Module<'c>,
     source: usize,
     identity: &str,
-) -> Result<Vec<Registration>, Refusal> {
+) -> Result<Vec<Registration>, Diagnostic> {
     let mut found = Vec::new();
     read_annotations(module, source, &mut found);
     for global in module.globals() {
@@ -32,9 +36,12 @@ pub(crate) fn read_enzyme_registrations(
             continue;
         };
         let what = &name[start + PREFIX.len()..];
-        let unreadable = |problem: &str| Refusal::Registration {
-            name: name.clone(),
-            problem: problem.to_owned(),
+        let unreadable = |problem: &str| {
+            let refusal = Refusal::Registration {
+                name: name.clone(),
+                problem: problem.to_owned(),
+            };
+            refused_at_variable(context, global, &refusal, &C)
         };
         let element = |index| element_of(global, index);
         let function = |index: u32| {

@@ -36,7 +36,7 @@ use ferrozyme_diff as diff;
 use ferrozyme_ir::{self as ir, FunctionId, GlobalId, Range, Scalar};
 use ferrozyme_library::demangle;
 use ferrozyme_llvm::{Context, Module, Value};
-use ferrozyme_refusal::{Argument, RUST, Refusal};
+use ferrozyme_refusal::{Argument, RUST};
 use passing::{Passing, passing_of, slot_of};
 use std::fmt::Write;
 
@@ -46,10 +46,8 @@ pub(crate) struct Rust;
 static LANGUAGE: Language = Language {
     terms: &RUST,
     compiler: "rustc",
-    shares_statics: true,
+    makes_shadows: false,
     inactive_writes: true,
-    tells_of_moves: true,
-    has_tables: false,
 };
 
 impl FrontEnd for Rust {
@@ -76,13 +74,14 @@ impl FrontEnd for Rust {
         Ok(found)
     }
 
-    fn read_registrations(
+    fn read_registrations<'c>(
         &self,
-        module: Module<'_>,
+        context: &'c Context,
+        module: Module<'c>,
         source: usize,
         _identity: &str,
-    ) -> Result<Vec<Registration>, Refusal> {
-        registrations::read_registrations(module, source)
+    ) -> Result<Vec<Registration>, Diagnostic> {
+        registrations::read_registrations(context, module, source)
     }
 
     fn before_linking<'c>(&self, context: &'c Context, source: Module<'c>) {

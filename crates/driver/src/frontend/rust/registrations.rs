@@ -3,18 +3,23 @@
 //! The macros write a constant with a special name for each; it holds a magic number and the addresses of functions.
 
 use crate::constants::{Blob, Constants, ModuleConstants};
-use crate::registrations::{Convention, Registration, RegistrationKind, RuleFunction};
-use ferrozyme_llvm::Module;
-use ferrozyme_refusal::Refusal;
+use crate::registrations::{
+    Convention, Registration, RegistrationKind, RuleFunction, refused_at_variable,
+};
+use crate::report::Diagnostic;
+use ferrozyme_library::demangle;
+use ferrozyme_llvm::{Context, Module};
+use ferrozyme_refusal::{RUST, Refusal};
 
 /// What the names of these constants contain, in Rust programs: those of rules, and those of inactive functions.
 pub const REGISTRATIONS: [&str; 2] = ["__FERROZYME_RULE", "__FERROZYME_INACTIVE"];
 
 /// The registrations of a module, which is this input.
-pub(crate) fn read_registrations(
-    module: Module<'_>,
+pub(crate) fn read_registrations<'c>(
+    context: &'c Context,
+    module: Module<'c>,
     source: usize,
-) -> Result<Vec<Registration>, Refusal> {
+) -> Result<Vec<Registration>, Diagnostic> {
     let constants = ModuleConstants::new(module);
     let constants = constants.of();
     let mut found = Vec::new();
@@ -24,7 +29,11 @@ pub(crate) fn read_registrations(
         if global.is_declaration() || !(rule || inactive) {
             continue;
         }
-        let unreadable = || Refusal::UnreadableRegistration { name: name.clone() };
+        let unreadable = || {
+            let name = demangle(&name);
+            let refusal = Refusal::UnreadableRegistration { name };
+            refused_at_variable(context, global, &refusal, &RUST)
+        };
         let blob = constants.blob(global).ok_or_else(unreadable)?;
         let function = |at: u64| {
             let &(symbol, offset) = blob.addresses.get(&at)?;
