@@ -1,7 +1,7 @@
 //! Differentiates the imported roots, inner requests first.
 
 use crate::dispatch::{Choice, stop_with};
-use crate::explain::{show_locations, summarise};
+use crate::explain::{describe_loops, describe_products, show_locations, summarise};
 use crate::frontend::FRONT_ENDS;
 use crate::options::{Explain, Options, Stage};
 use crate::perturbation::{Perturbation, REFUSED};
@@ -293,7 +293,7 @@ impl Derivation<'_> {
             &asked.shaped,
         );
         self.wrappers.insert(request.symbol.clone(), wrapper);
-        if self.wants(request, Stage::Derivative) {
+        if self.explains(request).is_some() {
             self.shown.push((self.reports.len(), derivative));
         }
         self.reports.push((request.symbol.clone(), report));
@@ -309,17 +309,28 @@ impl Derivation<'_> {
         reached.sort();
         reached.dedup();
         reached.retain(|&id| self.module.functions[id].body.is_some());
+        let left = match self.strict || self.shown.is_empty() {
+            true => HashMap::new(),
+            false => describe_loops(self.module, &reached),
+        };
         if !self.strict {
             for &id in &reached {
                 raise(self.module, id);
             }
         }
         for (report, derivative) in std::mem::take(&mut self.shown) {
+            let functions = reached_from(self.module, derivative);
+            let products = describe_products(self.module, &functions, &left);
             let text = self.print_reached(derivative);
-            self.reports[report]
-                .1
-                .stages
-                .push((Stage::Derivative, text));
+            let report = &mut self.reports[report].1;
+            let wanted = self.explain.map(|explain| &explain.stages[..]);
+            match wanted {
+                Some([]) => report.summary.push_str(&products),
+                Some(stages) if stages.contains(&Stage::Derivative) => {
+                    report.stages.push((Stage::Derivative, text));
+                }
+                _ => {}
+            }
         }
         for &id in &reached {
             call_kernels(self.module, id);

@@ -3,7 +3,9 @@
 use crate::refusal::is_of_toolchain;
 use crate::requests::{FoundRequest, Mode};
 use ferrozyme_diff::{self as diff, explain_activity, explain_plan};
-use ferrozyme_ir::Module;
+use ferrozyme_ir::{FunctionId, Module, Op, Opcode, all_ops, print_op};
+use ferrozyme_opt::{Obstacle, explain_contractions};
+use std::collections::HashMap;
 use std::fmt::Write;
 
 /// Arguments, memory and the caching plan of a derivative. Locations are still numbers ([`show_locations`]).
@@ -22,6 +24,62 @@ pub(crate) fn summarise(module: &Module, request: &FoundRequest, asked: &diff::R
         }
     }
     text
+}
+
+/// The sums of products in these functions that stay loops, and why, by function.
+pub(crate) fn describe_loops(
+    module: &Module,
+    functions: &[FunctionId],
+) -> HashMap<FunctionId, Vec<String>> {
+    let describe = |&id: &FunctionId| {
+        let lines = explain_contractions(module, id).into_iter();
+        let lines = lines.map(|(store, obstacle)| describe_obstacle(module, id, store, obstacle));
+        (id, lines.collect())
+    };
+    functions.iter().map(describe).collect()
+}
+
+/// The matrix products in these functions: those that are contractions, and those that stay loops.
+pub(crate) fn describe_products(
+    module: &Module,
+    functions: &[FunctionId],
+    left: &HashMap<FunctionId, Vec<String>>,
+) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for &id in functions {
+        let function = &module.functions[id];
+        for op in all_ops(function) {
+            if function.ops[op].opcode == Opcode::Contract {
+                lines.push(format!("  raised    {}", print_op(module, function, op)));
+            }
+        }
+        lines.extend(left.get(&id).into_iter().flatten().cloned());
+    }
+    match lines.is_empty() {
+        true => String::new(),
+        false => format!("sums of products:\n{}\n", lines.join("\n")),
+    }
+}
+
+fn describe_obstacle(module: &Module, id: FunctionId, store: Op, obstacle: Obstacle) -> String {
+    let function = &module.functions[id];
+    let (reason, other) = match obstacle {
+        Obstacle::NoArray(op) => ("not an array with one stride for each loop", Some(op)),
+        Obstacle::TripCount(op) => ("a trip count that is not known before the nest", Some(op)),
+        Obstacle::NoMatrixProduct => ("no product of two matrices", None),
+        Obstacle::TooSmall => ("too small for a kernel", None),
+        Obstacle::SamePlace => ("iterations may store to the same place", None),
+        Obstacle::SetRepeatedly => ("each iteration of a sum sets the place anew", None),
+        Obstacle::OtherUse => ("the sum is used for something else", None),
+        Obstacle::MayStop => ("the loops may stop the program", None),
+        Obstacle::Conflict(op) => ("another access may touch the same memory", Some(op)),
+    };
+    let mut line = format!("  loops     {reason}");
+    if let Some(op) = other.filter(|&op| op != store) {
+        let _ = write!(line, ": {}", print_op(module, function, op));
+    }
+    let _ = write!(line, "\n    in      {}", print_op(module, function, store));
+    line
 }
 
 /// What memory there is and what is active in it.

@@ -4,12 +4,14 @@
 //! what it reads; and behind if that is true of all that the nest does afterwards. Neither is possible if the nest may stop the program: a check that fails
 //! would come too late for what it guards.
 //!
-//! Sums commute: a statement that adds to memory may be moved past others that add to the same memory.
+//! Sums commute: a statement that adds to memory may be moved past others that add to the same memory, if all additions may be reordered or if they are marked so (`reassoc`).
 
 use crate::alias::{Access, Aliases, Footprint};
 use crate::behaviour::Behaviours;
 use crate::uses::Uses;
-use ferrozyme_ir::{Function, Module, Op, OpView, Opcode, Type, Value, for_each_op, returning_ops};
+use ferrozyme_ir::{
+    Flags, Function, Module, Op, OpView, Opcode, Type, Value, for_each_op, returning_ops,
+};
 use rustc_hash::FxHashMap;
 
 /// Where a statement is to run.
@@ -51,12 +53,17 @@ pub(crate) struct Distribution<'a, 'm> {
 }
 
 impl<'a, 'm> Distribution<'a, 'm> {
-    pub(crate) fn new(module: &Module, aliases: &'a Aliases<'m>) -> Distribution<'a, 'm> {
+    /// `any_order` says whether all additions may be reordered, or only those that are marked.
+    pub(crate) fn new(
+        module: &Module,
+        aliases: &'a Aliases<'m>,
+        any_order: bool,
+    ) -> Distribution<'a, 'm> {
         let function = aliases.function();
         let uses = Uses::by(function, returning_ops(function));
         let mut sums = FxHashMap::default();
         for store in returning_ops(function) {
-            if let Some(load) = sum_in_memory(aliases, &uses, store) {
+            if let Some(load) = sum_in_memory(aliases, &uses, store, any_order) {
                 let ty = function.ty(function.ops[store].value());
                 sums.extend([(store, ty), (load, ty)]);
             }
@@ -66,6 +73,11 @@ impl<'a, 'm> Distribution<'a, 'm> {
             behaviours: Behaviours::of(module, function),
             sums,
         }
+    }
+
+    /// Whether two operations are parts of sums in memory, of one type.
+    pub(crate) fn commute(&self, a: Op, b: Op) -> bool {
+        self.sums.contains_key(&a) && self.sums.get(&a) == self.sums.get(&b)
     }
 
     /// Why the executions of a statement within an execution of a nest may not all run at a site; none if they may.
@@ -100,9 +112,7 @@ impl<'a, 'm> Distribution<'a, 'm> {
             }
             let written = self.aliases.writes(op);
             let place = (statement.store, &statement.place);
-            let commutes = statement.own.is_some()
-                && self.sums.get(&op) == self.sums.get(&statement.store)
-                && self.sums.contains_key(&op);
+            let commutes = statement.own.is_some() && self.commute(op, statement.store);
             let read_there = self.aliases.reads(op);
             let mut crosses =
                 |own: (Op, &Access), other: &Footprint| order.crosses(own, op, other, excuse);
@@ -121,7 +131,7 @@ impl<'a, 'm> Distribution<'a, 'm> {
 
 /// The load of `store f64 (fadd (load %p), %x), %p`, if nothing else uses it or the sum, and both are aligned: then two such sums
 /// either have the same place or nothing in common.
-fn sum_in_memory(aliases: &Aliases<'_>, uses: &Uses, store: Op) -> Option<Op> {
+fn sum_in_memory(aliases: &Aliases<'_>, uses: &Uses, store: Op, any_order: bool) -> Option<Op> {
     let function = aliases.function();
     let OpView::Store { value, align, .. } = function.view(store) else {
         return None;
@@ -136,9 +146,13 @@ fn sum_in_memory(aliases: &Aliases<'_>, uses: &Uses, store: Op) -> Option<Op> {
         if let Some(load) = aliases.load_before(store, sum) {
             return Some(load);
         }
-        let OpView::Binary(opcode, a, b) = function.definition(sum)? else {
+        let (op, _) = function.def_op(sum)?;
+        let OpView::Binary(opcode, a, b) = function.view(op) else {
             return None;
         };
+        if !any_order && !function.ops[op].flags.contains(Flags::REASSOC) {
+            return None;
+        }
         sum = match opcode {
             Opcode::Fadd => {
                 let is_old = |&value: &Value| aliases.load_before(store, value).is_some();
@@ -189,7 +203,7 @@ impl Order<'_, '_> {
 }
 
 /// Visits the operations within a loop, but those of regions that end in a trap.
-fn each_op_within(function: &Function, nest: Op, visit: &mut impl FnMut(Op)) {
+pub(crate) fn each_op_within(function: &Function, nest: Op, visit: &mut impl FnMut(Op)) {
     let body = function.ops[nest].regions[0];
     for_each_op(function, body, &mut |region, op| {
         if !function.ends_in_trap(region) {

@@ -27,6 +27,7 @@ mod apply;
 mod arrays;
 mod assumptions;
 mod distinct;
+mod interchange;
 mod products;
 mod tests_at_run_time;
 
@@ -34,6 +35,7 @@ use self::apply::apply;
 use self::arrays::{Array, is_visible};
 use self::assumptions::{as_inequalities, limited_bounds, tested_numbers};
 use self::distinct::{Distinct, Moves, are_distinct};
+use self::interchange::Interchange;
 use self::products::{Factors, Guard, Products, Reduction, Term};
 use self::tests_at_run_time::{Test, test_for};
 use crate::alias::{Access, Aliases};
@@ -62,15 +64,22 @@ pub fn raise_contractions(module: &mut Module, id: FunctionId) -> usize {
         // The nests as they were, for small trip counts.
         let mut left_alone = FxHashSet::default();
         for _ in 0..MAX_NESTS {
-            let plans = find(module, function, &left_alone);
-            if plans.is_empty() {
+            let Some(changes) = find(module, function, &left_alone) else {
                 break;
-            }
-            raised += plans.len();
-            apply(function, &plans, &mut left_alone);
+            };
+            raised += changes.plans.len();
+            apply(function, &changes, &mut left_alone);
         }
         raised
     })
+}
+
+/// What is to become of a nest.
+struct Changes {
+    /// The sums that are taken out of it; at least one.
+    plans: Vec<Plan>,
+    /// What is done with the rest.
+    interchange: Option<Interchange>,
 }
 
 /// A sum that is to become a contraction.
@@ -167,13 +176,13 @@ pub fn explain_contractions(module: &Module, id: FunctionId) -> Vec<(Op, Obstacl
         .collect()
 }
 
-/// All sums that can be taken out of the first nest that has any.
-fn find(module: &Module, function: &Function, left_alone: &FxHashSet<Op>) -> Vec<Plan> {
+/// What is to become of the first nest that sums can be taken out of.
+fn find(module: &Module, function: &Function, left_alone: &FxHashSet<Op>) -> Option<Changes> {
     let stores: Vec<Op> = (returning_ops(function).into_iter())
         .filter(|op| !left_alone.contains(op) && is_float_store(function, *op))
         .collect();
     if stores.is_empty() || !has_product_in_nest(function) {
-        return Vec::new();
+        return None;
     }
     let bounds = limited_bounds(function);
     let aliases = Aliases::new(module, function);
@@ -188,7 +197,9 @@ fn find(module: &Module, function: &Function, left_alone: &FxHashSet<Op>) -> Vec
             }
         }
     }
-    plans
+    let nest = plans.first()?.nest;
+    let interchange = finder.interchange(nest, &plans);
+    Some(Changes { plans, interchange })
 }
 
 fn is_float_store(function: &Function, op: Op) -> bool {
@@ -237,7 +248,7 @@ impl<'a, 'f> Finder<'a, 'f> {
         Finder {
             function,
             aliases,
-            distribution: Distribution::new(module, aliases),
+            distribution: Distribution::new(module, aliases, true),
             uses: Uses::by(function, returning_ops(function)),
             bounds,
         }

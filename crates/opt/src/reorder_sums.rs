@@ -15,18 +15,16 @@
 //! the gradient of a matrix product, and the reverse sweep gives the other.
 //!
 //! It applies to sums in memory whose additions may be reordered (`reassoc`), in counted loops with bounds known before the nest, if the place
-//! does not depend on the outer loops but on at least two inner ones, the innermost among them. Nothing else in the nest may touch the place, and what
-//! is added must be computed from memory as it was before the nest: the sum's own nest comes first. Nor may anything in the nest stop the program: a check
-//! that fails would come too late for what it guards.
+//! does not depend on the outer loops but on at least two inner ones, the innermost among them. The sum's own nest comes first, if it may run there (`distribution.rs`).
 
 use crate::alias::{Access, Aliases};
-use crate::behaviour::Behaviours;
+use crate::distribution::{Distribution, Site, Statement};
 use crate::substitution::Substitution;
 use crate::uses::Uses;
 use crate::with_function::with_function;
 use ferrozyme_ir::{
     Builder, Cursor, Effect, Flags, Function, FunctionId, Module, Op, OpData, Opcode, Region, Type,
-    Value, for_each_op, returning_ops,
+    Value, returning_ops,
 };
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
@@ -67,7 +65,7 @@ fn find(module: &Module, function: &Function) -> Option<Plan> {
     let finder = Finder {
         function,
         aliases: &aliases,
-        behaviours: Behaviours::of(module, function),
+        distribution: Distribution::new(module, &aliases, false),
         uses: Uses::by(function, returning_ops(function)),
     };
     returning_ops(function)
@@ -79,7 +77,7 @@ fn find(module: &Module, function: &Function) -> Option<Plan> {
 struct Finder<'a> {
     function: &'a Function,
     aliases: &'a Aliases<'a>,
-    behaviours: Behaviours,
+    distribution: Distribution<'a, 'a>,
     uses: Uses,
 }
 
@@ -94,18 +92,22 @@ impl Finder<'_> {
         let loops = around[start..].to_vec();
         let moved = loops.iter().take_while(|&&op| !varies(op)).count();
         let inner = &loops[moved..];
-        let worthwhile = inner.len() >= 2
-            && inner.iter().all(|&op| varies(op))
-            && self.has_known_bounds(&loops)
-            && self.stands_alone(loops[0], store, load, &place);
+        let worthwhile =
+            inner.len() >= 2 && inner.iter().all(|&op| varies(op)) && self.has_known_bounds(&loops);
         if !worthwhile {
             return None;
         }
         let slice = self.slice(store, &loops)?;
-        let fine = slice
-            .iter()
-            .all(|&op| self.reads_what_was_there(loops[0], op, load));
-        fine.then_some(Plan {
+        let reads = |op: &Op| *op != load && !self.aliases.reads(*op).is_empty();
+        let statement = Statement {
+            store,
+            place,
+            own: Some(load),
+            reads: slice.iter().copied().filter(reads).collect(),
+        };
+        let conflict =
+            (self.distribution).find_conflict(loops[0], &statement, Site::Ahead, &mut |_| false);
+        conflict.is_none().then_some(Plan {
             store,
             loops,
             moved,
@@ -169,40 +171,6 @@ impl Finder<'_> {
         })
     }
 
-    /// Whether nothing else in the nest touches the place of a sum, nor ends it early.
-    fn stands_alone(&self, nest: Op, store: Op, load: Op, place: &Access) -> bool {
-        let mut alone = !self.behaviours.op(nest).stops;
-        self.each_op(nest, &mut |op| {
-            if op == store || op == load {
-                return;
-            }
-            for footprint in [self.aliases.reads(op), self.aliases.writes(op)] {
-                let elsewhere =
-                    footprint.elsewhere && self.aliases.is_reachable_from_elsewhere(place.root);
-                alone &= !elsewhere
-                    && !footprint
-                        .accesses
-                        .iter()
-                        .any(|access| self.may_meet(nest, (store, place), (op, access)));
-            }
-        });
-        alone
-    }
-
-    /// Whether two operations may touch the same bytes in any two iterations of a nest.
-    fn may_meet(&self, nest: Op, a: (Op, &Access), b: (Op, &Access)) -> bool {
-        self.aliases.may_share(a.1.root, b.1.root) && self.aliases.may_meet_within(a, b, nest)
-    }
-
-    fn each_op(&self, nest: Op, visit: &mut impl FnMut(Op)) {
-        let body = self.function.ops[nest].regions[0];
-        for_each_op(self.function, body, &mut |region, op| {
-            if !self.function.ends_in_trap(region) {
-                visit(op);
-            }
-        });
-    }
-
     /// The operations in the bodies of these loops that an operation takes, if they do nothing but compute and read.
     fn slice(&self, store: Op, loops: &[Op]) -> Option<Vec<Op>> {
         let structure = self.aliases.structure();
@@ -241,35 +209,6 @@ impl Finder<'_> {
         let mut slice: Vec<Op> = slice.into_iter().collect();
         slice.sort_by_key(|&op| structure.order(op));
         Some(slice)
-    }
-
-    /// Whether an operation of a nest reads memory as it was before the nest.
-    fn reads_what_was_there(&self, nest: Op, op: Op, own: Op) -> bool {
-        let read = self.aliases.reads(op);
-        if op == own || read.is_empty() {
-            return true;
-        }
-        let mut fine = !read.elsewhere;
-        self.each_op(nest, &mut |write| {
-            let written = self.aliases.writes(write);
-            for access in &read.accesses {
-                let elsewhere =
-                    written.elsewhere && self.aliases.is_reachable_from_elsewhere(access.root);
-                let earlier = written.accesses.iter().any(|other| {
-                    self.aliases.may_share(access.root, other.root)
-                        && self.may_come_before(nest, (write, other), (op, access))
-                });
-                fine &= !elsewhere && !earlier;
-            }
-        });
-        fine
-    }
-
-    /// Whether a write may touch what a read touches later, within one execution of a nest.
-    fn may_come_before(&self, nest: Op, write: (Op, &Access), read: (Op, &Access)) -> bool {
-        // The same question as whether a later write may touch what was read, the other way round.
-        self.aliases
-            .may_overwrite_within(write, read, Some(nest), false)
     }
 }
 

@@ -2,8 +2,9 @@
 
 use super::arrays::emit;
 use super::assumptions::build_test;
+use super::interchange::Interchange;
 use super::tests_at_run_time::Test;
-use super::{MIN_TRIPS, PRODUCT, Plan, Rest};
+use super::{Changes, MIN_TRIPS, PRODUCT, Plan, Rest};
 use crate::copy_operations::copy_operation;
 use crate::distribution::Site;
 use crate::symbolic::Symbolic;
@@ -14,7 +15,8 @@ use ferrozyme_ir::{
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Takes sums out of their common nest. The operations of the nest as it was are added to `left_alone`.
-pub(super) fn apply(function: &mut Function, plans: &[Plan], left_alone: &mut FxHashSet<Op>) {
+pub(super) fn apply(function: &mut Function, changes: &Changes, left_alone: &mut FxHashSet<Op>) {
+    let plans = &changes.plans[..];
     let nest = plans[0].nest;
     let structure = Structure::of(function);
     let region = structure
@@ -28,7 +30,7 @@ pub(super) fn apply(function: &mut Function, plans: &[Plan], left_alone: &mut Fx
     let at = Cursor::before(function, region, nest);
     let mut b = Builder::at(function, at);
     b.location = b.function.ops[nest].location;
-    let large = is_large(&mut b, plans);
+    let large = is_large(&mut b, changes);
     let results = b.function.ops[nest].results.clone();
     let types: Vec<Type> = results.iter().map(|&value| b.ty(value)).collect();
     let (choice, then, otherwise) = b.if_else(large, &types);
@@ -49,6 +51,37 @@ pub(super) fn apply(function: &mut Function, plans: &[Plan], left_alone: &mut Fx
 
     for plan in plans {
         remove_sum(function, &structure, plan);
+    }
+    if let Some(interchange) = &changes.interchange {
+        interchange_loops(function, then, nest, interchange);
+    }
+}
+
+/// Builds what is left of a nest anew with its loops interchanged, in its place.
+fn interchange_loops(function: &mut Function, region: Region, nest: Op, change: &Interchange) {
+    let at = Cursor::before(function, region, nest);
+    at.remove(function);
+    let mut values = FxHashMap::default();
+    let mut b = Builder::at(function, at);
+    let mut bodies = Vec::new();
+    for op in [change.inner, nest] {
+        b.location = b.function.ops[op].location;
+        let [from, to, step] = b.function.ops[op].bounds();
+        let counter = b.function.counter(op);
+        let (_, body) = b.for_loop(from, to, step, &[]);
+        let again = b.function.regions[body].args[0];
+        b.function.values[again].range = b.function.values[counter].range;
+        values.insert(counter, again);
+        bodies.push(body);
+        b.go_to_end(body);
+    }
+    for &op in &change.ops {
+        let copy = copy_operation(b.function, op, &mut values);
+        b.insert(copy);
+    }
+    for &body in &bodies {
+        b.go_to_end(body);
+        b.yields(&[]);
     }
 }
 
@@ -73,7 +106,8 @@ fn replace_uses(function: &mut Function, results: &[Value], choice: Op) {
 }
 
 /// Builds the condition under which one of the contractions is worth it.
-fn is_large(b: &mut Builder<'_>, plans: &[Plan]) -> Value {
+fn is_large(b: &mut Builder<'_>, changes: &Changes) -> Value {
+    let plans = &changes.plans;
     let mut large = b.function.int(Type::I1, 0);
     for plan in plans {
         let mut all = b.function.int(Type::I1, 1);
@@ -90,7 +124,8 @@ fn is_large(b: &mut Builder<'_>, plans: &[Plan]) -> Value {
     let holds = build_test(b, &assumed);
     large = b.binary(Opcode::And, large, holds);
     let mut tests: Vec<&Test> = Vec::new();
-    for test in plans.iter().flat_map(|plan| &plan.tests) {
+    let of_rest = changes.interchange.iter().flat_map(|change| &change.tests);
+    for test in plans.iter().flat_map(|plan| &plan.tests).chain(of_rest) {
         if !tests.contains(&test) {
             tests.push(test);
         }

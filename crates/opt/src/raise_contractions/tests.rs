@@ -283,3 +283,23 @@ fn wrong_numbers_of_factors() {
 fn triangles_stay_loops() {
     check("for i:9 for j:i { C[9i+j] = sum k:8 A[8i+k] * B[8j+k] }", 0);
 }
+
+#[test]
+fn what_is_left_goes_through_memory_row_by_row() {
+    let notation: Notation =
+        "for o:10 for t:9 { C[10t+o] = D[o] + sum k:8 A[8t+k] * B[8o+k]  E[o] += G[10t+o]  G[10t+o] = 0 }"
+            .parse()
+            .unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(raised(&notation), 1);
+    let mut module = parse_module(&compile(&notation)).unwrap_or_else(|error| panic!("{error}"));
+    let id = module.function_named("main").expect("there is @main");
+    raise_contractions(&mut module, id);
+    let text = print_module(&module);
+    let at = |what: &str| {
+        text.find(what)
+            .unwrap_or_else(|| panic!("{what} in\n{text}"))
+    };
+    // The loop over the nine rows is the outer one in what is left.
+    assert!(at("to 9 step 1") < at("to 10 step 1"), "{text}");
+    assert!(at("to 10 step 1") < at("contract"), "{text}");
+}

@@ -21,13 +21,26 @@ pub(super) enum Test {
 /// What to test so that two accesses are known not to meet; none if no test is of use.
 pub(super) fn test_for(aliases: &Aliases<'_>, nest: Op, meeting: &Meeting<'_>) -> Option<Test> {
     let Meeting { earlier, later } = meeting;
-    if earlier.1 == later.1 && !aliases.may_follow(earlier.0, later.0) {
-        return distinct_over(aliases, nest, *earlier, *later).map(Test::Distinct);
-    }
-    if earlier.1.root == later.1.root {
+    if earlier.1 == later.1 && aliases.may_follow(earlier.0, later.0) {
         return None;
     }
-    let hulls = [earlier, later].map(|(op, access)| aliases.hull(access, *op, nest));
+    test_for_iterations(aliases, nest, *earlier, *later)
+}
+
+/// What to test so that two accesses are known not to meet in different iterations of a nest; none if no test is of use.
+pub(super) fn test_for_iterations(
+    aliases: &Aliases<'_>,
+    nest: Op,
+    one: (Op, &Access),
+    other: (Op, &Access),
+) -> Option<Test> {
+    if one.1 == other.1 {
+        return distinct_over(aliases, nest, one, other).map(Test::Distinct);
+    }
+    if one.1.root == other.1.root {
+        return None;
+    }
+    let hulls = [one, other].map(|(op, access)| aliases.hull(access, op, nest));
     let [Some(one), Some(other)] = hulls else {
         return None;
     };
