@@ -73,6 +73,7 @@ fn demangled(text: &str) -> String {
 fn place(location: &Location) -> String {
     let file = shown_file(&location.file);
     match location.column {
+        0 if location.line == 0 => format!("{file}: "),
         0 => format!("{file}:{}: ", location.line),
         column => format!("{file}:{}:{column}: ", location.line),
     }

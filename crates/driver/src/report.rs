@@ -103,7 +103,7 @@ pub enum Severity {
 pub struct Location {
     /// As the compiler named it: absolute, or relative to the folder where rustc ran.
     pub file: String,
-    /// From 1 on.
+    /// From 1 on; 0 if only the file is known.
     pub line: u32,
     /// From 1 on; 0 if only the line is known.
     pub column: u32,

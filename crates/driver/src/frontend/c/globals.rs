@@ -52,12 +52,13 @@ pub(super) fn declared_shadows<'c>(
 ) -> Result<Vec<DeclaredShadow<'c>>, Vec<Diagnostic>> {
     let mut declared = Vec::new();
     let mut problems = Vec::new();
-    for (global, said, argument) in annotations_of(module) {
+    for annotation in annotations_of(module) {
+        let global = annotation.subject;
         let is_variable = |value: Value<'c>| value.kind() == ValueKind::GlobalVariable;
-        if said != ATTRIBUTE || !is_variable(global) {
+        if annotation.name != ATTRIBUTE || !is_variable(global) {
             continue;
         }
-        match argument.filter(|shadow| is_variable(*shadow)) {
+        match annotation.argument.filter(|shadow| is_variable(*shadow)) {
             Some(shadow) if shadow.value_type() == global.value_type() && shadow != global => {
                 let shadows = vec![shadow];
                 declared.push(DeclaredShadow { global, shadows });
@@ -65,7 +66,7 @@ pub(super) fn declared_shadows<'c>(
             _ => {
                 let global = plain_name(global);
                 let refusal = Refusal::UnfitGlobalShadow { global };
-                problems.push(Diagnostic::refused_at(None, &refusal, &C));
+                problems.push(Diagnostic::refused_at(annotation.location, &refusal, &C));
             }
         }
     }

@@ -16,7 +16,7 @@ use crate::locals::promoted_name;
 use crate::registrations::{
     Convention, Registration, RegistrationKind, RuleFunction, refused_at_variable,
 };
-use crate::report::Diagnostic;
+use crate::report::{Diagnostic, Location};
 use crate::trace::trace;
 use ferrozyme_llvm::{Context, Linkage, Module, Value, ValueKind};
 use ferrozyme_refusal::{C, Refusal};
@@ -41,7 +41,14 @@ pub(crate) fn read_enzyme_registrations<'c>(
                 name: name.clone(),
                 problem: problem.to_owned(),
             };
-            refused_at_variable(context, global, &refusal, &C)
+            let mut refused = refused_at_variable(context, global, &refusal, &C);
+            // Without `-g`, clang says of variables only which file they are in.
+            refused.location.get_or_insert_with(|| Location {
+                file: module.source_file(),
+                line: 0,
+                column: 0,
+            });
+            refused
         };
         let element = |index| element_of(global, index);
         let function = |index: u32| {
@@ -144,10 +151,18 @@ fn text_of(value: Value<'_>) -> Option<String> {
 /// The global in which clang leaves attributes.
 const ANNOTATIONS: &str = "llvm.global.annotations";
 
-/// The attributes of a module that have become annotations: whose they are, what they are called, and their argument.
-pub(super) fn annotations_of(
-    module: Module<'_>,
-) -> impl Iterator<Item = (Value<'_>, String, Option<Value<'_>>)> {
+/// An attribute of a module that has become an annotation.
+pub(super) struct Annotation<'c> {
+    /// The function or variable that it belongs to.
+    pub(super) subject: Value<'c>,
+    /// What it is called.
+    pub(super) name: String,
+    pub(super) argument: Option<Value<'c>>,
+    pub(super) location: Option<Location>,
+}
+
+/// The attributes of a module that have become annotations.
+pub(super) fn annotations_of(module: Module<'_>) -> impl Iterator<Item = Annotation<'_>> {
     let all = module
         .global(ANNOTATIONS)
         .and_then(|annotations| annotations.initialiser());
@@ -158,13 +173,30 @@ pub(super) fn annotations_of(
         let argument = part(4)
             .filter(|given| given.kind() == ValueKind::GlobalVariable)
             .and_then(|given| element_of(given, 0));
-        Some((part(0)?, part(1).and_then(text_of)?, argument))
+        let line = part(3).and_then(|line| u32::try_from(line.as_unsigned()?).ok());
+        let location = part(2).and_then(text_of).zip(line);
+        Some(Annotation {
+            subject: part(0)?,
+            name: part(1).and_then(text_of)?,
+            argument,
+            location: location.map(|(file, line)| Location {
+                file,
+                line,
+                column: 0,
+            }),
+        })
     })
 }
 
 fn read_annotations(module: Module<'_>, source: usize, found: &mut Vec<Registration>) {
-    for (subject, said, argument) in annotations_of(module) {
-        let kind = match said.as_str() {
+    for Annotation {
+        subject,
+        name,
+        argument,
+        ..
+    } in annotations_of(module)
+    {
+        let kind = match name.as_str() {
             "enzyme_inactive" | "enzyme_inactive_noblock" => match subject.is_function() {
                 true => RegistrationKind::Inactive,
                 false => RegistrationKind::InactiveGlobal,
