@@ -10,9 +10,7 @@
 //! The destination overlaps neither operand, and its elements are distinct. Sums are added up in any order. A trip count that is not positive is zero: then
 //! `add` does nothing; `set` writes zeros if only sums are empty.
 
-use crate::function::{OpData, Value};
-use crate::opcode::Opcode;
-use crate::view::OpView;
+use crate::function::{OpData, Payload, Value};
 use smallvec::SmallVec;
 use std::fmt;
 
@@ -125,22 +123,13 @@ impl OpData {
         self.contraction_with(&self.operands)
     }
 
-    /// As [`contraction`](Self::contraction), with what stands for the operands: `values` correspond to them one by one.
+    /// As [`contraction`](Self::contraction), with what stands for the operands: `values` correspond to them one by one. None also for an operation that
+    /// does not verify, which is printed nevertheless.
     pub fn contraction_with<V: Copy>(&self, values: &[V]) -> Option<Contraction<V>> {
-        if self.opcode != Opcode::Contract {
+        let Payload::Contract { add, indices, .. } = &self.payload else {
             return None;
-        }
-        let OpView::Contract {
-            destination,
-            left,
-            right,
-            factor,
-            extents,
-            add,
-            indices,
-            ..
-        } = self.view_with(values)
-        else {
+        };
+        let &[destination, left, right, factor, ref extents @ ..] = values else {
             return None;
         };
         let mut extents = extents.iter().copied();
@@ -164,7 +153,7 @@ impl OpData {
         Some(Contraction {
             arrays: [destination, left, right],
             factor,
-            add,
+            add: *add,
             indices,
         })
     }

@@ -4,10 +4,10 @@
 use ferrozyme_ir::entity::EntityRef;
 use ferrozyme_ir::{
     Alignment, Builder, Constant, Field, Flags, FloatPredicate, Form, Function, FunctionFacts,
-    FunctionId, Global, GlobalId, IntPredicate, Layout, Location, LocationData, MemoryEffect,
-    Module, Op, OpData, Opcode, Param, ParamFacts, Payload, ProcessorLevel, Range, Region, Rule,
-    Scalar, Symbol, Type, Value, ValueDef, ones, parse_module, print_function, print_module,
-    print_op,
+    FunctionId, Global, GlobalId, IndexClass, IntPredicate, Layout, Location, LocationData,
+    MemoryEffect, Module, Op, OpData, Opcode, Param, ParamFacts, Payload, ProcessorLevel, Range,
+    Region, Rule, Scalar, Symbol, Type, Value, ValueDef, ones, parse_module, print_function,
+    print_module, print_op,
 };
 use std::collections::HashMap;
 
@@ -706,6 +706,22 @@ impl Generator {
                     (vec![Type::PTR, Type::PTR, Type::I64], align, vec![])
                 }
                 Opcode::Fill => (vec![Type::PTR, Type::I8, Type::I64], align, vec![]),
+                Opcode::Contract => {
+                    let count = self.random.below(4);
+                    let indices: Vec<IndexClass> = (0..count)
+                        .map(|_| self.random.pick(&IndexClass::ALL))
+                        .collect();
+                    let extents: usize = indices.iter().map(|class| 1 + class.strides()).sum();
+                    let mut operands = vec![Type::PTR; 3];
+                    operands.push(float);
+                    operands.extend(vec![Type::I64; extents]);
+                    let payload = Payload::Contract {
+                        align: self.alignment(),
+                        add: self.random.chance(2),
+                        indices: indices.into(),
+                    };
+                    (operands, payload, vec![])
+                }
                 Opcode::Call => {
                     let callee = self.random.below(FUNCTIONS);
                     let (params, results) = self.signatures[callee].clone();

@@ -24,6 +24,7 @@ const SPECIAL: &str = "
       %a8 = offset inbounds %a, 1 * 8
       move %a8, %a, 16 align 8
       %old = atomic_add f64 %a8, 0.5 align 8
+      contract add f64 %a8, %b, %b, 0.0 over sum 1 (0, 0) align 8
       %x1 = load f64 %a8 align 8
       %v = splat <2 x f64> %x1
       %w = insert <2 x f64> %v, 1.0, 1
