@@ -10,7 +10,9 @@ use ferrozyme_opt::multiversion;
 const LEVELS: [ProcessorLevel; 2] = [ProcessorLevel::V3, ProcessorLevel::V4];
 
 /// What every x86-64 has, as LLVM names it.
-const BASELINE: [&str; 6] = ["+cx8", "+fxsr", "+mmx", "+sse", "+sse2", "+x87"];
+const BASELINE: [&str; 8] = [
+    "+64bit", "+cmov", "+cx8", "+fxsr", "+mmx", "+sse", "+sse2", "+x87",
+];
 
 /// Makes versions of derivatives for higher levels of the processor, unless the user has chosen a processor or wants the same bits everywhere. `like` is a function of the program, `wrappers` are those
 /// that the program calls.
