@@ -29,6 +29,8 @@ pub(crate) struct Arguments {
     pub(crate) debug: bool,
     /// Whether objects are bitcode.
     pub(crate) bitcode: bool,
+    /// Whether derivatives may have versions for higher levels of the processor: not with `--no-multiversion`, which is ours, nor where a processor is chosen.
+    pub(crate) multiversion: bool,
     /// How dependencies are to be written, if they are.
     pub(crate) dependencies: Dependencies,
 }
@@ -130,6 +132,9 @@ const OTHER: &[&str] = &[
     "--autocomplete",
 ];
 
+/// The one option that is not clang's: derivatives exist once.
+pub(crate) const NO_MULTIVERSION: &str = "--no-multiversion";
+
 impl Arguments {
     /// Sorts arguments; response files are read.
     ///
@@ -144,6 +149,7 @@ impl Arguments {
             level: 0,
             debug: false,
             bitcode: false,
+            multiversion: true,
             dependencies: Dependencies::default(),
         };
         let mut rest = given.into_iter();
@@ -178,6 +184,7 @@ impl Arguments {
                 }
                 // Objects carry their units for derivatives, which bitcode could not.
                 "-flto" | "-fno-lto" | "-ffat-lto-objects" => {}
+                NO_MULTIVERSION => read.multiversion = false,
                 option if WITH_VALUE.contains(&option) => {
                     let value = value()?;
                     read.items.push(Item::Option(vec![argument, value]));
@@ -212,6 +219,7 @@ impl Arguments {
                     if option.starts_with("-flto=") {
                         continue;
                     }
+                    read.multiversion &= !option.starts_with("-march=");
                     if let Some(level) = option.strip_prefix("-g") {
                         let no_level = ["gcc", "gcolumn", "gno-", "gsplit", "gz"];
                         if !no_level.iter().any(|other| option[1..].starts_with(other)) {

@@ -92,7 +92,7 @@ impl Compilation<'_> {
         let identity = self.identity(&bytes);
         let record_file = self.temporary("record");
         let embeds = !self.arguments.bitcode && self.arguments.stage != Stage::Assembly;
-        let options = driver_options(self.arguments.level)?;
+        let options = driver_options(self.arguments.level, self.arguments.multiversion)?;
         let unit_options = UnitOptions {
             strip_debug_information: !self.arguments.debug,
             assembly: match embeds {
@@ -114,6 +114,7 @@ impl Compilation<'_> {
                 deferred: matches!(unit.requests, UnitRequests::Deferred(_)),
                 strip_debug_information: !self.arguments.debug,
                 level: self.arguments.level,
+                no_multiversion: !self.arguments.multiversion,
                 arguments: self.code_options(),
                 defined: unit.defined.clone(),
             };
@@ -342,8 +343,8 @@ impl Compilation<'_> {
     }
 }
 
-/// How derivatives are made for code of an optimisation level.
-pub(crate) fn driver_options(level: u8) -> Result<Options, Failure> {
+/// How derivatives are made for code of an optimisation level, for one or several levels of the processor.
+pub(crate) fn driver_options(level: u8, multiversion: bool) -> Result<Options, Failure> {
     let toolchain = ferrozyme_llvm::Toolchain::of_environment()
         .map_err(|error| Failure::Message(error.to_string()))?;
     Ok(Options {
@@ -358,6 +359,7 @@ pub(crate) fn driver_options(level: u8) -> Result<Options, Failure> {
         relocation: Relocation::PositionIndependent,
         explain: crate::explain::wanted()?,
         strict: false,
+        multiversion,
         perturbation: Perturbation::of_environment().map_err(Failure::Message)?,
     })
 }

@@ -21,6 +21,9 @@ pub(crate) struct Record {
     pub(crate) deferred: bool,
     pub(crate) strip_debug_information: bool,
     pub(crate) level: u8,
+    /// Whether derivatives have one version only. Objects of earlier drivers do not say.
+    #[serde(default)]
+    pub(crate) no_multiversion: bool,
     /// The options that clang made the object with.
     pub(crate) arguments: Vec<String>,
     /// The symbols that it exports.
@@ -36,6 +39,7 @@ impl Record {
             deferred: false,
             strip_debug_information: true,
             level: 2,
+            no_multiversion: false,
             arguments: Vec::new(),
             defined: Vec::new(),
         }
@@ -102,6 +106,7 @@ mod tests {
             deferred: true,
             strip_debug_information: false,
             level: 2,
+            no_multiversion: true,
             arguments: vec!["-O2".to_owned()],
             defined: vec!["f".to_owned()],
         };

@@ -103,5 +103,6 @@ fn look(clang: &Clang, mut given: Vec<OsString>, folder: &std::path::Path) -> Re
     if !inner && let Some(headers) = headers::folder(folder) {
         given.splice(0..0, ["-I".into(), headers.into()]);
     }
+    given.retain(|argument| argument != arguments::NO_MULTIVERSION);
     clang.run(given)
 }

@@ -22,7 +22,7 @@ pub(crate) fn link(
     let mut changes = Changes::default();
     if units.any_deferred() {
         units.add_library(crate::library::compile(clang, folder)?);
-        changes = make_deferred(clang, &units, folder)?;
+        changes = make_deferred(clang, arguments, &units, folder)?;
     }
     let mut objects = objects.iter();
     let mut command: Vec<OsString> = Vec::new();
@@ -68,8 +68,14 @@ impl Changes {
 }
 
 /// Makes the derivatives that units could not make alone.
-fn make_deferred(clang: &Clang, units: &Units, folder: &Path) -> Result<Changes, Failure> {
-    let options = driver_options(units.highest_level())?;
+fn make_deferred(
+    clang: &Clang,
+    arguments: &Arguments,
+    units: &Units,
+    folder: &Path,
+) -> Result<Changes, Failure> {
+    let multiversion = arguments.multiversion && units.multiversion();
+    let options = driver_options(units.highest_level(), multiversion)?;
     let output = differentiate(units, &options).map_err(|problems| render::show(&problems))?;
     for warning in &output.report.warnings {
         eprint!("{}", render::text(warning));
@@ -86,7 +92,7 @@ fn make_deferred(clang: &Clang, units: &Units, folder: &Path) -> Result<Changes,
             continue;
         }
         // Derivatives use memory that is local to this unit: it is compiled again with that memory visible.
-        let options = driver_options(unit.record.level)?;
+        let options = driver_options(unit.record.level, !unit.record.no_multiversion)?;
         let unit_options = UnitOptions {
             strip_debug_information: unit.record.strip_debug_information,
             assembly: String::new(),

@@ -136,6 +136,12 @@ impl Units {
         deferred.map(|unit| unit.record.level).max().unwrap_or(0)
     }
 
+    /// Whether the derivatives may have versions for higher levels of the processor.
+    pub(crate) fn multiversion(&self) -> bool {
+        let mut deferred = self.units.iter().filter(|unit| unit.record.deferred);
+        deferred.all(|unit| !unit.record.no_multiversion)
+    }
+
     /// A unit by its number.
     pub(crate) fn unit(&self, index: usize) -> &Unit {
         &self.units[index]

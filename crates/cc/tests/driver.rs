@@ -346,3 +346,53 @@ fn other_platforms_are_refused() {
         assert!(said.contains(&message), "{said}");
     }
 }
+
+/// A gradient of a sum of whole numbers, which is the same in any order.
+const SUM: &str = "\
+double __enzyme_autodiff(void *, ...);
+extern int enzyme_const, enzyme_dup;
+float sum(const float *x, int n) {
+  float s = 0;
+  for (int i = 0; i < n; i++) s += x[i] * x[i];
+  return s;
+}
+int main(void) {
+  float x[100], dx[100];
+  for (int i = 0; i < 100; i++) { x[i] = i; dx[i] = 0; }
+  __enzyme_autodiff((void *)sum, enzyme_dup, x, dx, enzyme_const, 100);
+  for (int i = 0; i < 100; i++) if (dx[i] != 2 * i) return 1;
+  return 0;
+}
+";
+
+#[test]
+fn derivatives_exist_for_several_processors() {
+    if !has_clang() {
+        return;
+    }
+    let folder = folder_with(&[("sum.c", SUM)]);
+    let at = folder.path();
+    let vectors_of = |options: &[&str]| {
+        compile(at, &[options, &["-S", "sum.c", "-o", "sum.s"]].concat());
+        let text = std::fs::read_to_string(at.join("sum.s")).expect("assembly");
+        (text.contains("%ymm"), text.contains("%zmm"))
+    };
+    for level in ["-O0", "-O2"] {
+        assert_eq!(vectors_of(&[level]), (true, true), "{level}");
+        let single = ["--no-multiversion", "-march=x86-64", "-msse3"];
+        for option in single {
+            assert_eq!(vectors_of(&[level, option]), (false, false), "{option}");
+        }
+        for forced in ["baseline", "v3", "v4"] {
+            let compiled = Command::new(env!("CARGO_BIN_EXE_ferrozyme-cc"))
+                .current_dir(at)
+                .env("FERROZYME_PERTURB", format!("level={forced}"))
+                .args([level, "sum.c", "-o", "sum"])
+                .status();
+            assert!(compiled.expect("the driver runs").success());
+            assert_eq!(run(at, "./sum", &[]).status.code(), Some(0), "{forced}");
+        }
+    }
+    // clang knows nothing of the option, also where it works alone.
+    compile(at, &["--no-multiversion", "-fsyntax-only", "sum.c"]);
+}

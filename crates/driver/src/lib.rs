@@ -30,6 +30,7 @@ mod outside;
 pub mod perturbation;
 mod pipeline;
 mod prepare;
+mod processor;
 pub mod refusal;
 mod registrations;
 mod repeatable;

@@ -17,6 +17,8 @@ pub struct Options {
     pub relocation: Relocation,
     /// Whether sums are added up in the order of the program, so that derivatives have the same bits on every machine.
     pub strict: bool,
+    /// Whether there are versions of derivatives for higher levels of the processor, where the program is compiled for any x86-64.
+    pub multiversion: bool,
     /// The texts that the report shall hold beside timings.
     pub explain: Option<Explain>,
     /// What is done in another way than usual, without changing derivatives.

@@ -1,12 +1,13 @@
 //! Perturbations: choices of the compiler that must not change a derivative, as one line of text. Tests run programs under all of them.
 //!
 //! ```text
-//! inline=none,prepare=O1,plan=save,at-once=off,outline=off,order=reverse,mode=split
+//! inline=none,prepare=O1,plan=save,at-once=off,outline=off,order=reverse,mode=split,level=v3
 //! ```
 //!
 //! Choices that are not named have their defaults. A derivative under a perturbation equals the default one up to rounding, or it is refused.
 
 use ferrozyme_diff::{Caching, Choices};
+use ferrozyme_ir::ProcessorLevel;
 use ferrozyme_library::is_of_standard_library;
 use ferrozyme_opt::Inlining;
 use serde::{Deserialize, Serialize};
@@ -35,6 +36,8 @@ pub struct Perturbation {
     pub reversed: bool,
     /// Whether a derivative of a Rust function that cannot be made stops the program where it is called, instead of the link: so that the others can be tried.
     pub late: bool,
+    /// The highest level that the processor is said to have: 0 for the baseline, 2, 3 or 4.
+    pub highest_level: Option<u32>,
 }
 
 impl Perturbation {
@@ -152,6 +155,12 @@ impl FromStr for Perturbation {
                 ("outline", "off") => perturbation.in_line = true,
                 ("order", "reverse") => perturbation.reversed = true,
                 ("refuse", "late") => perturbation.late = true,
+                ("level", "baseline") => perturbation.highest_level = Some(0),
+                ("level", value) => {
+                    let level: Result<ProcessorLevel, String> = value.parse();
+                    let level = level.map_err(|_| unknown(choice))?;
+                    perturbation.highest_level = Some(level.number());
+                }
                 _ => return Err(unknown(choice)),
             }
         }
@@ -162,7 +171,7 @@ impl FromStr for Perturbation {
 fn unknown(choice: &str) -> String {
     format!(
         "{VARIABLE}: `{choice}` is none of inline=all|none|library|half:SEED, prepare=O0|O1|O3|Os, plan=save|recompute, at-once=off, mode=split, \
-         outline=off, order=reverse, refuse=late"
+         outline=off, order=reverse, refuse=late, level=baseline|v2|v3|v4"
     )
 }
 
@@ -197,6 +206,11 @@ impl fmt::Display for Perturbation {
                 .filter(|(set, _)| *set)
                 .map(|(_, text)| (*text).to_owned()),
         );
+        match self.highest_level {
+            None => {}
+            Some(0) => choices.push("level=baseline".to_owned()),
+            Some(level) => choices.push(format!("level=v{level}")),
+        }
         f.write_str(&choices.join(","))
     }
 }
@@ -226,6 +240,8 @@ mod tests {
             "inline=all",
             "inline=half:17,prepare=O1,plan=save",
             "inline=library,plan=recompute,at-once=off,mode=split,outline=off,order=reverse,refuse=late",
+            "plan=save,level=v3",
+            "level=baseline",
         ] {
             let perturbation: Result<Perturbation, String> = text.parse();
             assert_eq!(
@@ -235,6 +251,7 @@ mod tests {
         }
         assert!("inline=some".parse::<Perturbation>().is_err());
         assert!("inline=half:x".parse::<Perturbation>().is_err());
+        assert!("level=v9".parse::<Perturbation>().is_err());
         assert!("prepare=O9".parse::<Perturbation>().is_err());
     }
 }

@@ -15,6 +15,7 @@ use crate::options::{Level, Options, Relocation, Stage};
 use crate::outside::copy_from_outside;
 use crate::perturbation::Perturbation;
 use crate::prepare::{choose_inlining, prepare};
+use crate::processor::add_versions;
 use crate::refusal::{Reasons, describe_import_error};
 use crate::registrations::{Registration, RegistrationKind, RuleFunction};
 use crate::report::{DerivativeReport, Diagnostic, Report, Timing};
@@ -293,9 +294,11 @@ fn differentiate_prepared<'c>(
         .requests
         .first()
         .and_then(|request| module.function(&request.root));
+    add_versions(&mut loops, &derived.wrappers, module, like, options);
     let export_options = ExportOptions {
         like,
         strict: options.strict,
+        highest_level: perturbation.highest_level,
         ..ExportOptions::default()
     };
     export(&loops, &derived.wrappers, module, &export_options).map_err(|error| {

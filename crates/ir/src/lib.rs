@@ -55,7 +55,7 @@ pub use module::{FunctionId, Global, GlobalId, Location, LocationData, Module, R
 pub use opcode::{Effect, FloatPredicate, Form, IntPredicate, Opcode};
 pub use parse::{ParseError, parse_module};
 pub use print::{Names, print_function, print_module, print_op, print_op_with, print_value};
-pub use processor::{PROCESSOR_LEVEL, ProcessorLevel};
+pub use processor::{PROCESSOR_LEVEL, ProcessorLevel, type_passed_by_level};
 pub use structure::{Structure, all_ops, for_each_op, returning_ops};
 pub use types::{Scalar, Type};
 pub use verify::{VerifyError, verify_function, verify_module};

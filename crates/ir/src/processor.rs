@@ -16,7 +16,7 @@
 use crate::facts::MemoryEffect;
 use crate::function::Function;
 use crate::module::{FunctionId, Module};
-use crate::types::Type;
+use crate::types::{Scalar, Type};
 use std::fmt;
 use std::str::FromStr;
 
@@ -73,6 +73,20 @@ impl FromStr for ProcessorLevel {
 
 /// The function `() -> i32` that says which level the processor has, and the operating system supports: 2, 3, 4, or 0 for the baseline. Backends and interpreter define it; each call returns the same.
 pub const PROCESSOR_LEVEL: &str = "__ferrozyme_processor_level";
+
+/// Whether values of a type are passed to functions in registers that depend on the level: wide vectors and masks.
+pub fn type_passed_by_level(ty: Type) -> bool {
+    ty.is_vector() && (ty.bytes() > 16 || ty.scalar() == Scalar::Int(1))
+}
+
+impl Function {
+    /// A type of its parameters or results for which the calling convention depends on the level: functions of another level cannot call it.
+    pub fn type_passed_by_level(&self) -> Option<Type> {
+        let params = self.params.iter().map(|param| param.ty);
+        let mut passed = params.chain(self.results.iter().copied());
+        passed.find(|&ty| type_passed_by_level(ty))
+    }
+}
 
 impl Module {
     /// The function [`PROCESSOR_LEVEL`], which is declared where it is not yet.

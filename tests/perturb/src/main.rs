@@ -36,6 +36,8 @@ const ALL: &[&str] = &[
     "mode=split",
     "outline=off",
     "order=reverse",
+    "level=baseline",
+    "level=v3",
     "inline=none,prepare=O1,plan=save,at-once=off",
     "inline=half:3,plan=recompute,mode=split",
 ];
@@ -45,6 +47,8 @@ const SAMPLE: &[(&str, &[&str], usize)] = &[
     ("inline=library", &["not_inlined", "structs"], 18),
     ("inline=none,plan=recompute", &["structs"], 6),
     ("inline=half:1", &["statics"], 2),
+    ("level=baseline", &["structs"], 6),
+    ("level=v3", &["structs"], 6),
     (
         "mode=split,plan=save,at-once=off",
         &["not_inlined", "structs"],

@@ -19,17 +19,23 @@ pub struct CargoArguments {
     pub colour: Option<String>,
     /// Whether `--strict` is there, which is ours.
     pub strict: bool,
+    /// Whether `--no-multiversion` is there, which is ours.
+    pub no_multiversion: bool,
 }
 
 /// The arguments without those that are ours alone.
 pub fn without_ours(arguments: &[String]) -> Vec<String> {
     let end = arguments.iter().position(|argument| argument == "--");
     let (before, after) = arguments.split_at(end.unwrap_or(arguments.len()));
-    let kept = before.iter().filter(|argument| *argument != STRICT);
+    let kept = before
+        .iter()
+        .filter(|argument| !OURS.contains(&argument.as_str()));
     kept.chain(after).cloned().collect()
 }
 
 const STRICT: &str = "--strict";
+const NO_MULTIVERSION: &str = "--no-multiversion";
+const OURS: [&str; 2] = [STRICT, NO_MULTIVERSION];
 
 /// Finds what concerns us; `arguments` begin with the command of cargo.
 pub fn parse(arguments: &[String]) -> CargoArguments {
@@ -50,6 +56,7 @@ pub fn parse(arguments: &[String]) -> CargoArguments {
             "--manifest-path" => found.manifest = value(),
             "--config" => found.config.extend(value()),
             STRICT => found.strict = true,
+            NO_MULTIVERSION => found.no_multiversion = true,
             "--color" => found.colour = value(),
             "-C" => found.folder = value(),
             // Options of cargo itself that may precede the command.
@@ -69,10 +76,15 @@ mod tests {
 
     #[test]
     fn our_own_stay_here() {
-        let arguments = ["build", "--strict", "-q", "--", "--strict"].map(str::to_owned);
-        assert!(parse(&arguments).strict);
-        assert_eq!(without_ours(&arguments), ["build", "-q", "--", "--strict"]);
-        assert!(!parse(&without_ours(&arguments)).strict);
+        for ours in OURS {
+            let arguments = ["build", ours, "-q", "--", ours].map(str::to_owned);
+            let found = parse(&arguments);
+            assert_eq!(found.strict, ours == STRICT);
+            assert_eq!(found.no_multiversion, ours == NO_MULTIVERSION);
+            assert_eq!(without_ours(&arguments), ["build", "-q", "--", ours]);
+            let rest = parse(&without_ours(&arguments));
+            assert!(!rest.strict && !rest.no_multiversion);
+        }
     }
 
     #[test]

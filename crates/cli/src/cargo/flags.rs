@@ -1,5 +1,6 @@
 //! The flags with which rustc makes bitcode and runs the driver as its linker, after the user's flags.
 
+use super::arguments::CargoArguments;
 use super::config::{Config, Program};
 use super::toolchain::Toolchain;
 use crate::link::line::OUR_PREFIX;
@@ -12,19 +13,23 @@ pub fn complete_flags(
     program: Program,
     toolchain: &Toolchain,
     driver: &Path,
-    strict: bool,
+    arguments: &CargoArguments,
 ) -> Vec<String> {
     let user = config.flags(program, &toolchain.target, &toolchain.cfgs);
     let mut flags = without_ours(user);
     let linker = linker_of(&flags).or_else(|| config.linker(&toolchain.target, &toolchain.cfgs));
+    let has_processor = chooses_processor(&flags);
     flags.push(BITCODE.to_owned());
     flags.push(format!("-Clinker={}", driver.display()));
     flags.push(format!(
         "-Clink-arg={OUR_PREFIX}sysroot={}",
         toolchain.sysroot.display()
     ));
-    if strict {
+    if arguments.strict {
         flags.push(format!("-Clink-arg={OUR_PREFIX}strict"));
+    }
+    if arguments.no_multiversion || has_processor {
+        flags.push(format!("-Clink-arg={OUR_PREFIX}no-multiversion"));
     }
     if let Some(linker) = linker {
         // rustc tells from a linker's name how to talk to it, and our name does not say.
@@ -83,23 +88,33 @@ fn without_ours(flags: Vec<String>) -> Vec<String> {
     flags[..end].to_vec()
 }
 
+/// The options for code generation among flags, as `name=value`.
+fn codegen_options(flags: &[String]) -> impl Iterator<Item = &str> {
+    let before = std::iter::once("").chain(flags.iter().map(String::as_str));
+    before.zip(flags).filter_map(|(before, flag)| match before {
+        "-C" | "--codegen" => Some(flag.as_str()),
+        _ => flag
+            .strip_prefix("-C")
+            .or_else(|| flag.strip_prefix("--codegen=")),
+    })
+}
+
 /// The linker that flags choose; the last choice counts.
 fn linker_of(flags: &[String]) -> Option<PathBuf> {
-    let mut found = None;
-    let mut previous = "";
-    for flag in flags {
-        let option = match previous {
-            "-C" | "--codegen" => Some(flag.as_str()),
-            _ => flag
-                .strip_prefix("-C")
-                .or_else(|| flag.strip_prefix("--codegen=")),
-        };
-        if let Some(linker) = option.and_then(|option| option.strip_prefix("linker=")) {
-            found = Some(PathBuf::from(linker));
-        }
-        previous = flag;
-    }
-    found
+    let linkers = codegen_options(flags).filter_map(|option| option.strip_prefix("linker="));
+    linkers.last().map(PathBuf::from)
+}
+
+/// Whether flags say what processor the program is for.
+fn chooses_processor(flags: &[String]) -> bool {
+    codegen_options(flags).any(|option| match option.split_once('=') {
+        Some(("target-cpu", _)) => true,
+        // How the C library is linked is a feature, too, but not one of the processor.
+        Some(("target-feature", features)) => features
+            .split(',')
+            .any(|feature| !matches!(feature, "+crt-static" | "-crt-static")),
+        _ => false,
+    })
 }
 
 /// How to talk to a linker that is called without a compiler around it.
@@ -130,7 +145,7 @@ mod tests {
             Program::Rustc,
             &toolchain,
             Path::new("/bin/driver"),
-            false,
+            &CargoArguments::default(),
         )
     }
 
@@ -146,6 +161,7 @@ mod tests {
                 "-Clinker-plugin-lto",
                 "-Clinker=/bin/driver",
                 "-Clink-arg=--ferrozyme-sysroot=/sysroot",
+                "-Clink-arg=--ferrozyme-no-multiversion",
                 "-Clink-arg=--ferrozyme-linker=clang",
                 "-Clto=off",
                 "--cfg=ferrozyme",
@@ -160,5 +176,17 @@ mod tests {
         assert!(!left.contains(&BITCODE.into()) && !left.contains(&NO_LTO.into()));
         let bare = complete("-Clinker=/usr/bin/ld.lld");
         assert!(bare.contains(&"-Clinker-flavor=ld.lld".to_owned()));
+    }
+
+    #[test]
+    fn a_processor_is_chosen_by_flags() {
+        let chosen = |flags: &str| {
+            let ours = "-Clink-arg=--ferrozyme-no-multiversion".to_owned();
+            complete(flags).contains(&ours)
+        };
+        assert!(chosen("-C\x1ftarget-cpu=x86-64"));
+        assert!(chosen("--codegen=target-feature=+crt-static,+avx"));
+        assert!(!chosen("-Ctarget-feature=-crt-static"));
+        assert!(!chosen("-Copt-level=3"));
     }
 }

@@ -82,7 +82,7 @@ fn run_command(words: Vec<String>) -> Result<i32, Diagnostic> {
 const HELP: &str = "\
 Builds Rust programs with derivatives, on the stable toolchain.
 
-Usage: cargo ferrozyme <command of cargo> [--strict] [arguments of cargo]
+Usage: cargo ferrozyme <command of cargo> [--strict] [--no-multiversion] [arguments of cargo]
        cargo ferrozyme explain [function] [--stage <stage>] [arguments of cargo build]
 
 Examples:
@@ -94,6 +94,8 @@ Examples:
 
 Every command of cargo works and takes all its arguments. Your own flags, linker and wrapper are kept.
 With `--strict` derivatives do not reorder sums, which is slower and gives the same bits on every machine.
+Derivatives also exist for processors with AVX2 and with AVX-512, and the program takes those that the processor can run. With `--no-multiversion`, with
+`--strict`, and where flags choose a target CPU or target features, they exist once.
 `explain` prints for each derivative what is active, what is saved and why; see `cargo ferrozyme explain --help`.
 
 Options:
@@ -136,7 +138,7 @@ pub fn prepare(words: &[String]) -> Result<Command, Diagnostic> {
         (Program::Rustc, "CARGO_ENCODED_RUSTFLAGS"),
         (Program::Rustdoc, "CARGO_ENCODED_RUSTDOCFLAGS"),
     ] {
-        let flags = flags::complete_flags(&config, program, &toolchain, &driver, found.strict);
+        let flags = flags::complete_flags(&config, program, &toolchain, &driver, &found);
         command.env(variable, flags.join("\x1f"));
     }
     let user_wrapper = match config.rustc_wrapper() {

@@ -33,6 +33,7 @@ pub struct RustcCall {
     strip: bool,
     sysroot: Option<PathBuf>,
     strict: bool,
+    no_multiversion: bool,
 }
 
 impl RustcCall {
@@ -124,6 +125,7 @@ impl RustcCall {
                     self.sysroot = Some(PathBuf::from(sysroot));
                 }
                 self.strict |= own == Some("strict");
+                self.no_multiversion |= own == Some("no-multiversion");
             }
             _ => {}
         }
@@ -184,6 +186,7 @@ impl RustcCall {
                 sysroot: Some(sysroot),
                 linker: None,
                 strict: self.strict,
+                no_multiversion: self.no_multiversion,
             },
         })
     }

@@ -51,6 +51,8 @@ pub struct OwnArguments {
     pub linker: Option<PathBuf>,
     /// Whether sums keep their order.
     pub strict: bool,
+    /// Whether derivatives have one version only, for the target CPU.
+    pub no_multiversion: bool,
 }
 
 /// Whether these are arguments for a linker that `cargo ferrozyme` set up.
@@ -152,6 +154,7 @@ impl LinkLine {
     fn take_own(&mut self, own: &str, argument: &OsStr) {
         let Some((name, _)) = own.split_once('=') else {
             self.own.strict |= own == "strict";
+            self.own.no_multiversion |= own == "no-multiversion";
             return;
         };
         let value = &argument.as_bytes()[OUR_PREFIX.len() + name.len() + 1..];

@@ -183,6 +183,7 @@ fn options_of(line: &LinkLine) -> Result<Options, Vec<Diagnostic>> {
         cpu: line.cpu.clone(),
         relocation: line.relocation,
         strict: line.own.strict,
+        multiversion: !line.own.no_multiversion,
         explain: messages::explain_wanted(),
         perturbation: Perturbation::of_environment().map_err(plain)?,
     })

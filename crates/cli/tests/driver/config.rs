@@ -98,3 +98,56 @@ fn main() {
     let run = project.ferrozyme(&["run", "--release"]);
     assert_eq!(run.expect_success(), "false false\n");
 }
+
+/// Sums of whole numbers, which are the same in any order.
+const SUMS: &str = r#"use ferrozyme::autodiff_reverse;
+
+#[autodiff_reverse(gradient, Duplicated, Active, Active)]
+fn scaled(x: &[f32], scale: f32) -> f32 {
+    x.iter().map(|x| x * x * scale).sum()
+}
+
+fn main() {
+    let x: Vec<f32> = (0..100).map(|i| i as f32).collect();
+    let mut dx = vec![0.0; 100];
+    let (value, slope) = gradient(&x, &mut dx, 2.0, 1.0);
+    println!("{value} {slope} {}", dx.iter().sum::<f32>());
+}
+"#;
+
+#[test]
+fn derivatives_exist_for_several_processors() {
+    let project = Project::program("versions", SUMS);
+    let explain = |more: &[&str], flags: &str| {
+        let arguments = ["explain", "--release", "--stage", "assembly"];
+        let run = project.ferrozyme_with(&[&arguments, more].concat(), |command| {
+            command.env("RUSTFLAGS", flags);
+        });
+        run.expect_success().to_owned()
+    };
+    let versions = explain(&[], "");
+    for register in ["%xmm", "%ymm", "%zmm"] {
+        assert!(versions.contains(register), "{register} in {versions}");
+    }
+    let single = [
+        explain(&["--no-multiversion"], ""),
+        explain(&["--strict"], ""),
+        explain(&[], "-Ctarget-cpu=x86-64"),
+        explain(&[], "-Ctarget-feature=+sse3"),
+    ];
+    for one in single {
+        assert!(one.contains("%xmm") && !one.contains("%ymm"), "{one}");
+    }
+}
+
+#[test]
+fn each_version_computes_the_same() {
+    let project = Project::program("levels", SUMS);
+    for level in ["baseline", "v2", "v3", "v4"] {
+        project.write("src/main.rs", &format!("// {level}\n{SUMS}"));
+        let run = project.ferrozyme_with(&["run", "--release"], |command| {
+            command.env("FERROZYME_PERTURB", format!("level={level}"));
+        });
+        assert_eq!(run.expect_success(), "656700 328350 19800\n", "{level}");
+    }
+}

@@ -640,7 +640,7 @@ fn help_and_version() {
     let run = project.ferrozyme(&["--help"]);
     let help = run.expect_success();
     assert!(
-        help.contains("Usage: cargo ferrozyme <command of cargo> [--strict] [arguments of cargo]"),
+        help.contains("Usage: cargo ferrozyme <command of cargo> [--strict] [--no-multiversion] [arguments of cargo]"),
         "{help}"
     );
     let run = project.ferrozyme(&["--version"]);

@@ -440,10 +440,7 @@ fn check_levels(shape: &Shape, callee: &Function) -> Check {
     if shape.function.facts.level == callee.facts.level {
         return Ok(());
     }
-    let params = callee.params.iter().map(|param| param.ty);
-    let mut passed = params.chain(callee.results.iter().copied());
-    let differs = |ty: &Type| ty.is_vector() && (ty.bytes() > 16 || ty.scalar() == Scalar::Int(1));
-    match passed.find(differs) {
+    match callee.type_passed_by_level() {
         None => Ok(()),
         Some(ty) => Err(format!(
             "call of @{}: {ty} is passed in another way to a function of another level",
