@@ -71,14 +71,17 @@ struct Loop {
     count: Value,
 }
 
-/// Builds loops, and in the innermost what `work` builds: it is told where the rest of the contraction begins in the three arrays, and whether
-/// an iteration but the first of the loops over sums is running (none without such loops).
+/// Builds what is in the innermost of several loops. It is told where the rest of the contraction begins in the three arrays, and whether an iteration but the first
+/// of the loops over sums is running (none without such loops).
+type Work<'w> = dyn FnMut(&mut Builder<'_>, [Value; 3], Option<Value>) + 'w;
+
+/// Builds loops, and in the innermost what `work` builds.
 fn build_nest(
     b: &mut Builder<'_>,
     loops: &[Loop],
     arrays: [Value; 3],
     later: Option<Value>,
-    work: &mut dyn FnMut(&mut Builder<'_>, [Value; 3], Option<Value>),
+    work: &mut Work<'_>,
 ) {
     let Some((outermost, inner)) = loops.split_first() else {
         return work(b, arrays, later);

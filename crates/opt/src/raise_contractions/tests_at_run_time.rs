@@ -13,7 +13,7 @@ use ferrozyme_ir::{Builder, IntPredicate, Op, Opcode, Value};
 #[derive(Clone, PartialEq)]
 pub(super) enum Test {
     /// All that they touch over the nest lies apart.
-    Apart(Hull, Hull),
+    Apart(Box<[Hull; 2]>),
     /// They are one place, which is another one in each iteration of the nest.
     Distinct(Distinct),
 }
@@ -44,7 +44,7 @@ pub(super) fn test_for_iterations(
     let [Some(one), Some(other)] = hulls else {
         return None;
     };
-    Some(Test::Apart(one, other))
+    Some(Test::Apart(Box::new([one, other])))
 }
 
 /// Whether a place is another one in each iteration of the loops around two operations.
@@ -95,9 +95,9 @@ impl Test {
     pub(super) fn build(&self, b: &mut Builder<'_>) -> Option<Value> {
         match self {
             Test::Distinct(distinct) => distinct.build(b),
-            Test::Apart(one, other) => {
+            Test::Apart(hulls) => {
                 let [(start, end), (other_start, other_end)] =
-                    [one, other].map(|hull| build_ends(b, hull));
+                    hulls.each_ref().map(|hull| build_ends(b, hull));
                 let before = b.icmp(IntPredicate::Ule, end, other_start);
                 let behind = b.icmp(IntPredicate::Ule, other_end, start);
                 Some(b.binary(Opcode::Or, before, behind))

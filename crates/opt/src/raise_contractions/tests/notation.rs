@@ -44,15 +44,14 @@ pub(super) struct Term {
     pub product: Vec<Place>,
 }
 
+/// The smallest and the largest value of each counter.
+type Ranges = BTreeMap<char, (i64, i64)>;
+
 impl Notation {
     /// Calls `visit` for all places with the loops around each.
-    fn each_place(&self, visit: &mut dyn FnMut(&Place, &BTreeMap<char, (i64, i64)>)) {
-        fn walk(
-            body: &[Statement],
-            ranges: &BTreeMap<char, (i64, i64)>,
-            visit: &mut dyn FnMut(&Place, &BTreeMap<char, (i64, i64)>),
-        ) {
-            let within = |ranges: &BTreeMap<char, (i64, i64)>, counter: char, trips: &Trips| {
+    fn each_place(&self, visit: &mut dyn FnMut(&Place, &Ranges)) {
+        fn walk(body: &[Statement], ranges: &Ranges, visit: &mut dyn FnMut(&Place, &Ranges)) {
+            let within = |ranges: &Ranges, counter: char, trips: &Trips| {
                 let most = match trips {
                     Trips::Known(trips) | Trips::Parameter(trips) => *trips,
                     Trips::Counter(other) => ranges[other].1,
@@ -81,7 +80,7 @@ impl Notation {
                 }
             }
         }
-        walk(&self.body, &BTreeMap::new(), visit);
+        walk(&self.body, &Ranges::new(), visit);
     }
 
     /// The arrays by letter.
