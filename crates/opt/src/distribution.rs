@@ -1,7 +1,8 @@
 //! Loop distribution: may a statement of a loop nest run ahead of the nest, or behind it, in a nest of its own?
 //!
 //! A statement is a store with the loads that it takes. It may run ahead if nothing that the nest does before one of its executions touches what the statement writes, or writes
-//! what it reads; and behind if that is true of all that the nest does afterwards. Neither is possible if the nest may stop the program: a check that fails
+//! what it reads; and behind if that is true of all that the nest does afterwards. All executions of it then run as one, in any order, so it must not read what it
+//! writes itself, but for the sums that it adds to. Neither is possible if the nest may stop the program: a check that fails
 //! would come too late for what it guards.
 //!
 //! Sums commute: a statement that adds to memory may be moved past others that add to the same memory, if all additions may be reordered or if they are marked so (`reassoc`).
@@ -100,7 +101,7 @@ impl<'a, 'm> Distribution<'a, 'm> {
         if let Some((op, _)) = reads.iter().find(|(_, read)| read.elsewhere) {
             return Some(Conflict::Memory(*op));
         }
-        let order = Order {
+        let order = |site: Site| Order {
             aliases: self.aliases,
             nest,
             site,
@@ -114,8 +115,15 @@ impl<'a, 'm> Distribution<'a, 'm> {
             let place = (statement.store, &statement.place);
             let commutes = statement.own.is_some() && self.commute(op, statement.store);
             let read_there = self.aliases.reads(op);
-            let mut crosses =
-                |own: (Op, &Access), other: &Footprint| order.crosses(own, op, other, excuse);
+            let mut crosses = |own: (Op, &Access), other: &Footprint| {
+                // The executions of the statement itself are passed in both directions.
+                let sites = match statement.reads.contains(&op) {
+                    true => &[Site::Ahead, Site::Behind][..],
+                    false => &[site],
+                };
+                let mut sites = sites.iter();
+                sites.any(|&site| order(site).crosses(own, op, other, excuse))
+            };
             let free = (commutes || !crosses(place, &written) && !crosses(place, &read_there))
                 && !reads.iter().any(|(load, read)| {
                     let mut accesses = read.accesses.iter();

@@ -238,6 +238,18 @@ fn the_destination_is_a_factor() {
 }
 
 #[test]
+fn a_factor_is_read_where_the_destination_is_written_later() {
+    check(
+        "for i:9 for j:9 for k:9 { C[9i+j] += C[9i+k+9] * B[9k+j] }",
+        0,
+    );
+    check(
+        "for i:9 for j:9 { C[9i+j] = sum k:9 C[9i+k+9] * B[9k+j] }",
+        0,
+    );
+}
+
+#[test]
 fn the_sum_is_used_before_it_is_complete() {
     check(
         "for i:9 for j:10 for k:8 { C[10i+j] += A[8i+k] * B[10k+j]  D[8i+k] = C[10i+j] }",
