@@ -72,13 +72,14 @@ impl<T: Element> Blas<T> {
         alpha: T,
         add: bool,
     ) -> bool {
-        let layout = |view: View<T>| match view.strides {
-            [leading, 1] => Some((AS_IS, leading as c_int)),
-            [1, leading] => Some((TRANSPOSED, leading as c_int)),
+        // A line of one element has either stride; the leading dimension must still be as long as the others.
+        let layout = |view: View<T>, rows: usize, columns: usize| match view.strides {
+            [leading, 1] if leading >= columns as isize => Some((AS_IS, leading as c_int)),
+            [1, leading] if leading >= rows as isize => Some((TRANSPOSED, leading as c_int)),
             _ => None,
         };
         let (Some((AS_IS, c_leading)), Some(a_layout), Some(b_layout)) =
-            (layout(c), layout(a), layout(b))
+            (layout(c, m, n), layout(a, m, k), layout(b, k, n))
         else {
             return false;
         };

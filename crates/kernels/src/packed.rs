@@ -14,7 +14,10 @@ use crate::emit::Code;
 use crate::pack::{PackOperands, PanelSize, define_pack};
 use crate::shape::Shape;
 use crate::strip::{Strip, StripOperands};
-use ferrozyme_ir::{Alignment, FunctionId, IntPredicate, Module, Value};
+use ferrozyme_ir::{Alignment, FunctionId, IntPredicate, Module, Type, Value};
+
+/// Bytes for packed operands of small products.
+const ON_STACK: i64 = 16 << 10;
 
 /// The functions that large products call.
 struct Parts {
@@ -44,7 +47,9 @@ pub(crate) fn define_packed(module: &mut Module, shape: &Shape, strips: &[Strip]
     ContractOperands::define(module, head, |code, given| {
         let blocks = Blocks::new(code, shape, given);
         blocks.columns(code, shape, given, &parts);
-        code.free(blocks.buffer);
+        code.when(blocks.allocated, |code| {
+            code.free(blocks.buffer);
+        });
     })
 }
 
@@ -53,6 +58,8 @@ struct Blocks {
     rows: Value,
     columns: Value,
     terms: Value,
+    /// Whether the memory is allocated, and not on the stack.
+    allocated: Value,
     buffer: Value,
     /// Where panels of B are.
     panels: Value,
@@ -84,9 +91,19 @@ impl Blocks {
         let size = code.add(all_panels, a_size);
         // A cache line, which is a vector of the widest kind, too.
         let align = Alignment::new(64).unwrap_or_default();
-        let buffer = code.alloc(size, align, false);
+        // Products that are over before an allocation pays have their memory on the stack.
+        let on_stack = code.i64(ON_STACK);
+        let stack = code.stack(on_stack, align);
+        let allocated = code.icmp(IntPredicate::Sgt, size, on_stack);
+        let [buffer] = code.choose(
+            allocated,
+            [Type::PTR],
+            |code| [code.alloc(size, align, false)],
+            |_| [stack],
+        );
         let panels = code.at(buffer, a_size);
         Blocks {
+            allocated,
             rows,
             columns,
             terms,

@@ -21,7 +21,8 @@ pub(crate) struct Shape {
     pub(crate) rows: u16,
     /// Vectors in a row of the largest tile.
     pub(crate) vectors: u16,
-    /// How many terms of the sums are added up before the results are stored: a panel of the second operand, `depth` × a row of the tile, should stay in the first-level cache.
+    /// How many terms of the sums are added up before the results are stored. A panel of the second operand, `depth` × a row of the tile, comes from the second-level cache, which keeps up
+    /// with the tile; each visit of a tile of the result costs more, as measured (`bench/contractions`), so that fewer terms are slower.
     pub(crate) depth: u64,
     /// How many rows of the first operand are packed together: `row_block × depth` should stay in the second-level cache.
     pub(crate) row_block: u64,
@@ -37,9 +38,13 @@ impl Shape {
             Some(ProcessorLevel::V3) => (32, 4, 3),
             Some(ProcessorLevel::V4) => (64, 8, 3),
         };
+        let (depth, row_bytes): (u64, u64) = match level {
+            None | Some(ProcessorLevel::V2) => (256, 512 << 10),
+            Some(ProcessorLevel::V3) => (384, 512 << 10),
+            Some(ProcessorLevel::V4) => (if bytes == 4 { 768 } else { 512 }, 1 << 20),
+        };
         let lanes = vector / bytes;
         let width = lanes * u64::from(vectors);
-        let depth = 256;
         let in_units =
             |bytes_of_block: u64, unit: u64| bytes_of_block / bytes / depth / unit * unit;
         Shape {
@@ -49,7 +54,7 @@ impl Shape {
             rows,
             vectors,
             depth,
-            row_block: in_units(512 << 10, u64::from(rows)),
+            row_block: in_units(row_bytes, u64::from(rows)),
             column_block: in_units(2 << 20, width),
         }
     }

@@ -196,13 +196,13 @@ pub(crate) fn define_scatter(module: &mut Module, shape: &Shape) -> FunctionId {
         let c = code.element(given.c, first, c_n);
         let buffer = code.element(given.buffer, first, unit);
         let columns = code.sub(given.end, first);
-        let copy = |code: &mut Code<'_>, add: bool| {
+        let copy = |code: &mut Code<'_>, add: bool, stride: Value| {
             code.repeat(rows, [], |code, row, []| {
                 let to = code.element(c, row, c_m);
                 let from = code.element(buffer, row, buffer_m);
                 code.repeat(columns, [], |code, column, []| {
                     let from = code.element(from, column, unit);
-                    let to = code.element(to, column, c_n);
+                    let to = code.element(to, column, stride);
                     let mut value = code.read(element, from);
                     if add {
                         let before = code.read(element, to);
@@ -214,6 +214,24 @@ pub(crate) fn define_scatter(module: &mut Module, shape: &Shape) -> FunctionId {
                 []
             });
         };
-        code.either(given.add, |code| copy(code, true), |code| copy(code, false));
+        // Consecutive elements go in vectors.
+        let adjoin = code.icmp(IntPredicate::Eq, c_n, unit);
+        code.either(
+            adjoin,
+            |code| {
+                code.either(
+                    given.add,
+                    |code| copy(code, true, unit),
+                    |code| copy(code, false, unit),
+                )
+            },
+            |code| {
+                code.either(
+                    given.add,
+                    |code| copy(code, true, c_n),
+                    |code| copy(code, false, c_n),
+                )
+            },
+        );
     })
 }
