@@ -69,6 +69,7 @@ pub struct Detail<'t> {
 /// The words that detail lines begin with, each with the directives that it belongs to.
 const DETAILS: &[(&str, &[&str])] = &[
     ("run", &["run"]),
+    ("feed", &["run", "gradcheck"]),
     ("args", &["gradcheck"]),
     ("seed", &["gradcheck"]),
     ("gradient", &["gradcheck"]),

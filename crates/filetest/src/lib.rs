@@ -4,6 +4,8 @@
 //! `; test:` line makes one check; the table of checks is [`check::CHECKS`]. With the environment variable
 //! `FERROZYME_BLESS=1` the runner writes the actual results into the file instead of comparing.
 //!
+//! Files about tensor graphs have checks of their own ([`graph`](mod@graph)).
+//!
 //! This library reads and writes no files: it takes text and returns text. The test binary beside it walks the
 //! folder `filetests`; the command-line tool shares the syntax of signatures ([`signature`]) and values
 //! ([`value`]), the placement of arguments ([`arguments`]), and the gradient check ([`gradcheck`]).
@@ -14,12 +16,13 @@ pub mod check;
 pub mod derivative;
 pub mod file;
 pub mod gradcheck;
+pub mod graph;
 pub mod scan;
 pub mod signature;
 pub mod value;
 
 use check::{Output, Session};
-use file::Role;
+use file::{Directive, Role, TestFile};
 use similar::TextDiff;
 use std::fmt::Write;
 
@@ -38,10 +41,22 @@ pub enum Outcome {
 pub fn run(text: &str, bless: bool) -> Result<Outcome, String> {
     let file = file::read(text)?;
     let mut session = Session::new(file.source);
+    run_checks(text, &file, bless, |directive| {
+        check::perform(&mut session, directive)
+    })
+}
+
+/// Runs all checks of a file by a function that performs one.
+fn run_checks(
+    text: &str,
+    file: &TestFile<'_>,
+    bless: bool,
+    mut perform: impl FnMut(&Directive<'_>) -> Result<Output, String>,
+) -> Result<Outcome, String> {
     let mut outputs: Vec<Option<String>> = Vec::new();
     let mut failures = String::new();
     for directive in &file.directives {
-        let output = check::perform(&mut session, directive);
+        let output = perform(directive);
         let complaint = match (&output, &directive.expectation) {
             (Err(error), _) => Some(error.clone()),
             (Ok(Output::Passed), Some(_)) => {
@@ -77,7 +92,7 @@ pub fn run(text: &str, bless: bool) -> Result<Outcome, String> {
         return Err(failures);
     }
     if bless {
-        let rewritten = file::rewrite(&file, &outputs);
+        let rewritten = file::rewrite(file, &outputs);
         if rewritten != text {
             return Ok(Outcome::Rewritten(rewritten));
         }

@@ -2,7 +2,7 @@
 //!
 //! With `FERROZYME_BLESS=1` what comes out is written into the files instead of being compared.
 
-use ferrozyme_filetest::{Outcome, run};
+use ferrozyme_filetest::{Outcome, graph, run};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -31,10 +31,19 @@ fn main() -> ExitCode {
 
 fn run_file(path: &Path, bless: bool) -> Result<(), Failed> {
     let text = fs::read_to_string(path)?;
-    if let Outcome::Rewritten(text) = run(&text, bless)? {
+    let outcome = match is_graph(path) {
+        true => graph::run(&text, bless)?,
+        false => run(&text, bless)?,
+    };
+    if let Outcome::Rewritten(text) = outcome {
         fs::write(path, text)?;
     }
     Ok(())
+}
+
+/// Files about tensor graphs end in `fzg`.
+fn is_graph(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "fzg")
 }
 
 fn find_files(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
@@ -42,7 +51,7 @@ fn find_files(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
         let path = entry?.path();
         if path.is_dir() {
             find_files(&path, files)?;
-        } else if path.extension().is_some_and(|extension| extension == "fz") {
+        } else if is_graph(&path) || path.extension().is_some_and(|extension| extension == "fz") {
             files.push(path);
         }
     }

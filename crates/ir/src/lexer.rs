@@ -1,4 +1,4 @@
-//! Cuts the text form of the IR into tokens.
+//! Cuts the text form of the IR into tokens. The Graph IR (crate `graph`) has the same tokens.
 //!
 //! Blanks, line ends and comments (`;` to the end of the line) separate tokens and mean nothing else. Tokens are cut on
 //! demand, so that the parser can go over the same text twice without keeping a list of them.
@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 /// One token.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) enum Token<'t> {
+pub enum Token<'t> {
     /// A keyword, an operation, a type, a flag: `fadd`, `f64`, `loc`, and also `-inf`.
     Word(&'t str),
     /// `%name`, without the sign.
@@ -31,7 +31,7 @@ pub(crate) enum Token<'t> {
 
 impl Token<'_> {
     /// The token for an error message.
-    pub(crate) fn describe(&self) -> String {
+    pub fn describe(&self) -> String {
         match self {
             Token::Word(word) => format!("`{word}`"),
             Token::Value(name) => format!("`%{name}`"),
@@ -48,22 +48,25 @@ impl Token<'_> {
 
 /// The message of an error, and its byte offset in the text.
 #[derive(Debug)]
-pub(crate) struct LexError {
-    pub(crate) position: usize,
-    pub(crate) message: String,
+pub struct LexError {
+    /// The byte offset.
+    pub position: usize,
+    /// The message.
+    pub message: String,
 }
 
 /// A place in the text from which tokens are cut.
 #[derive(Clone)]
-pub(crate) struct Lexer<'t> {
+pub struct Lexer<'t> {
     text: &'t str,
     position: usize,
     /// In the brackets of a layout, `; 24]` is the stride and not a comment.
-    pub(crate) in_layout: bool,
+    pub in_layout: bool,
 }
 
 impl<'t> Lexer<'t> {
-    pub(crate) fn new(text: &'t str, position: usize) -> Lexer<'t> {
+    /// From a byte of a text on.
+    pub fn new(text: &'t str, position: usize) -> Lexer<'t> {
         Lexer {
             text,
             position,
@@ -72,7 +75,8 @@ impl<'t> Lexer<'t> {
     }
 
     /// The next token and the byte at which it starts.
-    pub(crate) fn next(&mut self) -> Result<(Token<'t>, usize), LexError> {
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Result<(Token<'t>, usize), LexError> {
         self.skip_blanks();
         let start = self.position;
         let Some(first) = self.rest().chars().next() else {

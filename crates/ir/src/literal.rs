@@ -8,7 +8,7 @@ use crate::types::Scalar;
 use std::fmt::{self, Write};
 
 /// Writes the bits of one scalar constant.
-pub(crate) fn write_scalar(out: &mut String, scalar: Scalar, raw: u128) -> fmt::Result {
+pub fn write_scalar(out: &mut String, scalar: Scalar, raw: u128) -> fmt::Result {
     match scalar {
         // One bit is a condition: 1 reads better than the -1 that it is as a signed number.
         Scalar::Int(0 | 1) => write!(out, "{raw}"),
@@ -47,7 +47,7 @@ fn shortest_double(scalar: Scalar, raw: u128, value: f64) -> f64 {
 }
 
 /// The bits of the NaN that is written `nan`.
-pub(crate) fn quiet_nan(scalar: Scalar) -> u128 {
+pub fn quiet_nan(scalar: Scalar) -> u128 {
     match scalar {
         Scalar::F16 => 0x7e00,
         Scalar::Bf16 => 0x7fc0,
@@ -57,7 +57,7 @@ pub(crate) fn quiet_nan(scalar: Scalar) -> u128 {
 }
 
 /// The bits of a decimal number (`-3`, `1.5e-7`) as a scalar of this type, or why it is none.
-pub(crate) fn parse_number(scalar: Scalar, text: &str) -> Result<u128, String> {
+pub fn parse_number(scalar: Scalar, text: &str) -> Result<u128, String> {
     match scalar {
         Scalar::Int(bits) => {
             let bits = u32::from(bits);
@@ -97,7 +97,7 @@ pub(crate) fn parse_number(scalar: Scalar, text: &str) -> Result<u128, String> {
 }
 
 /// The bits of hexadecimal digits as a scalar of this type, or why they are none.
-pub(crate) fn parse_bits(scalar: Scalar, digits: &str) -> Result<u128, String> {
+pub fn parse_bits(scalar: Scalar, digits: &str) -> Result<u128, String> {
     match u128::from_str_radix(digits, 16) {
         Ok(raw) if raw <= ones(scalar.bits()) => Ok(raw),
         _ => Err(format!("0x{digits} does not fit in {scalar}")),
@@ -105,7 +105,7 @@ pub(crate) fn parse_bits(scalar: Scalar, digits: &str) -> Result<u128, String> {
 }
 
 /// The sign and magnitude of a decimal whole number.
-pub(crate) fn parse_integer(text: &str) -> Option<(bool, u128)> {
+pub fn parse_integer(text: &str) -> Option<(bool, u128)> {
     match text.strip_prefix('-') {
         Some(magnitude) => Some((true, magnitude.parse().ok()?)),
         None => Some((false, text.parse().ok()?)),
@@ -113,12 +113,12 @@ pub(crate) fn parse_integer(text: &str) -> Option<(bool, u128)> {
 }
 
 /// Whether a character may occur in a name that is not quoted.
-pub(crate) fn is_name_character(character: char) -> bool {
+pub fn is_name_character(character: char) -> bool {
     character.is_alphanumeric() || matches!(character, '_' | '.' | '\'' | '$')
 }
 
 /// Writes the name of a value (`%x`) or symbol (`@f`), quoted where it has unusual characters.
-pub(crate) fn write_name(out: &mut String, sigil: char, name: &str) -> fmt::Result {
+pub fn write_name(out: &mut String, sigil: char, name: &str) -> fmt::Result {
     out.write_char(sigil)?;
     if !name.is_empty() && name.chars().all(is_name_character) {
         out.write_str(name)
@@ -128,7 +128,7 @@ pub(crate) fn write_name(out: &mut String, sigil: char, name: &str) -> fmt::Resu
 }
 
 /// Writes a string in quotes.
-pub(crate) fn write_string(out: &mut String, string: &str) -> fmt::Result {
+pub fn write_string(out: &mut String, string: &str) -> fmt::Result {
     out.write_char('"')?;
     for character in string.chars() {
         match character {

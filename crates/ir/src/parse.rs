@@ -55,15 +55,7 @@ use std::fmt;
 /// Reads a module.
 pub fn parse_module(text: &str) -> Result<Module, ParseError> {
     let mut parser = Parser::new(text);
-    parser.module().map_err(|error| {
-        let before = &text[..error.position];
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        ParseError {
-            line: 1 + before.matches('\n').count() as u32,
-            column: 1 + before[line_start..].chars().count() as u32,
-            message: error.message,
-        }
-    })?;
+    parser.module().map_err(|error| error.locate(text))?;
     Ok(parser.module)
 }
 
@@ -85,6 +77,19 @@ impl fmt::Display for ParseError {
 }
 
 impl std::error::Error for ParseError {}
+
+impl LexError {
+    /// The error with its position as line and column of the text.
+    pub fn locate(self, text: &str) -> ParseError {
+        let before = &text[..self.position];
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        ParseError {
+            line: 1 + before.matches('\n').count() as u32,
+            column: 1 + before[line_start..].chars().count() as u32,
+            message: self.message,
+        }
+    }
+}
 
 type Result<T, E = LexError> = std::result::Result<T, E>;
 

@@ -5,7 +5,7 @@ mod derivative;
 mod execution;
 mod gradient;
 mod pass;
-mod text;
+pub(crate) mod text;
 
 use crate::file::{Directive, Role};
 use ferrozyme_ir::{Module, parse, verify};
@@ -158,15 +158,21 @@ pub fn perform(session: &mut Session, directive: &Directive) -> Result<Output, S
     }
     match CHECKS.iter().find(|check| check.name == directive.kind()) {
         Some(check) => (check.perform)(session, directive),
-        None => {
-            let known: Vec<&str> = CHECKS.iter().map(|check| check.usage).collect();
-            Err(format!(
-                "`{}` is no check; these are:\n  {}",
-                directive.kind(),
-                known.join("\n  ")
-            ))
-        }
+        None => Err(no_check(directive, CHECKS.iter().map(|check| check.usage))),
     }
+}
+
+/// Says which checks there are.
+pub(crate) fn no_check<'u>(
+    directive: &Directive<'_>,
+    usages: impl Iterator<Item = &'u str>,
+) -> String {
+    let known: Vec<&str> = usages.collect();
+    format!(
+        "`{}` is no check; these are:\n  {}",
+        directive.kind(),
+        known.join("\n  ")
+    )
 }
 
 /// What functions declare and their bodies do not keep, if there is anything.

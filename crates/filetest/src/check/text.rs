@@ -20,7 +20,7 @@ pub(super) fn print(session: &mut Session, directive: &Directive) -> Result<Outp
 }
 
 /// Whether two texts are equal except for empty lines and comments.
-fn same_program(a: &str, b: &str) -> bool {
+pub(crate) fn same_program(a: &str, b: &str) -> bool {
     let lines = |text: &'_ str| -> Vec<String> {
         text.lines()
             .map(str::trim_end)
@@ -51,23 +51,22 @@ pub(super) fn parse_error(session: &mut Session, directive: &Directive) -> Resul
     no_arguments(directive)?;
     match parse::parse_module(session.source()) {
         Ok(_) => Err("the text is a module after all".to_owned()),
-        Err(error) => {
-            let line = error.line as usize;
-            let text = session
-                .source()
-                .lines()
-                .nth(line.saturating_sub(1))
-                .unwrap_or("");
-            // The line itself instead of its number: expectations then survive a longer head comment.
-            let mut marked: String = text
-                .chars()
-                .take((error.column as usize).saturating_sub(1))
-                .map(|c| if c == '\t' { '\t' } else { ' ' })
-                .collect();
-            marked.push('^');
-            Ok(Output::Text(format!("{text}\n{marked} {}", error.message)))
-        }
+        Err(error) => Ok(Output::Text(mark_error(session.source(), &error))),
     }
+}
+
+/// The line of a text with an error, and the message below it.
+pub(crate) fn mark_error(source: &str, error: &parse::ParseError) -> String {
+    let line = error.line as usize;
+    let text = source.lines().nth(line.saturating_sub(1)).unwrap_or("");
+    // The line itself instead of its number: expectations then survive a longer head comment.
+    let mut marked: String = text
+        .chars()
+        .take((error.column as usize).saturating_sub(1))
+        .map(|c| if c == '\t' { '\t' } else { ' ' })
+        .collect();
+    marked.push('^');
+    format!("{text}\n{marked} {}", error.message)
 }
 
 /// `verify-error`: why the module is not well formed.

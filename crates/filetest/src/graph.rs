@@ -1,0 +1,219 @@
+//! Checks of tensor graphs: files that end in `fzg` hold a graph in place of a module of the Loop IR.
+
+mod gradient;
+
+use crate::check::text::{mark_error, same_program};
+use crate::check::{Output, no_check};
+use crate::file::{Detail, Directive};
+use crate::graph::gradient::add_gradients;
+pub use crate::graph::gradient::gradcheck;
+use crate::scan::Scanner;
+use crate::{Outcome, file, run_checks};
+use ferrozyme_graph::interpret::{Array, Machine};
+use ferrozyme_graph::{Graph, Payload, Tensor, TensorType, parse, print, verify};
+use std::fmt::Write;
+
+/// One kind of check.
+struct Check {
+    /// The word behind `; test:`.
+    name: &'static str,
+    /// Its syntax and meaning.
+    usage: &'static str,
+    perform: fn(&str, &Directive) -> Result<Output, String>,
+}
+
+const CHECKS: &[Check] = &[
+    Check {
+        name: "print",
+        usage: "print: the graph as text; it must read back to the same text",
+        perform: print_graph,
+    },
+    Check {
+        name: "parse-error",
+        usage: "parse-error: why the text is no graph",
+        perform: parse_error,
+    },
+    Check {
+        name: "tree",
+        usage: "tree: the graph as trees",
+        perform: print_tree,
+    },
+    Check {
+        name: "run",
+        usage: "run: what is received and the parameters afterwards, with what `; feed: x = [1.0, 2.0]` lines feed",
+        perform: run_graph,
+    },
+    Check {
+        name: "backward",
+        usage: "backward %y: the graph with the gradients of %y, which are received",
+        perform: backward,
+    },
+    Check {
+        name: "backward-error",
+        usage: "backward-error %y: why %y has no gradient",
+        perform: backward_error,
+    },
+    Check {
+        name: "gradcheck",
+        usage: "gradcheck %y: the gradients of %y by all parameters against finite differences, with what `; feed:` lines feed",
+        perform: check_gradient,
+    },
+];
+
+/// How many operations a run may take.
+const STEP_LIMIT: u64 = 1_000_000;
+
+/// As [`run`](crate::run), for a file that holds a graph.
+pub fn run(text: &str, bless: bool) -> Result<Outcome, String> {
+    let file = file::read(text)?;
+    run_checks(text, &file, bless, |directive| {
+        match CHECKS.iter().find(|check| check.name == directive.kind()) {
+            Some(check) => (check.perform)(file.source, directive),
+            None => Err(no_check(directive, CHECKS.iter().map(|check| check.usage))),
+        }
+    })
+}
+
+fn read(source: &str) -> Result<Graph, String> {
+    let graph = parse(source).map_err(|error| format!("the text is no graph: {error}"))?;
+    check(&graph)?;
+    Ok(graph)
+}
+
+fn check(graph: &Graph) -> Result<(), String> {
+    verify(graph).map_err(|error| format!("the graph is not well formed: {error}"))?;
+    let text = print::print(graph);
+    let again = parse(&text).map_err(|error| format!("{error} in\n{text}"))?;
+    match print::print(&again) == text {
+        true => Ok(()),
+        false => Err(format!(
+            "what was printed reads back as something else:\n{text}\n{again}"
+        )),
+    }
+}
+
+fn print_graph(source: &str, _: &Directive) -> Result<Output, String> {
+    let text = print::print(&read(source)?);
+    Ok(Output::Text(match same_program(source, &text) {
+        true => "as written".to_owned(),
+        false => text,
+    }))
+}
+
+fn parse_error(source: &str, _: &Directive) -> Result<Output, String> {
+    match parse(source) {
+        Ok(_) => Err("the text is a graph after all".to_owned()),
+        Err(error) => Ok(Output::Text(mark_error(source, &error))),
+    }
+}
+
+fn print_tree(source: &str, _: &Directive) -> Result<Output, String> {
+    Ok(Output::Text(read(source)?.tree()))
+}
+
+fn run_graph(source: &str, directive: &Directive) -> Result<Output, String> {
+    let graph = read(source)?;
+    execute(&graph, &directive.details).map(Output::Text)
+}
+
+/// The tensor that a directive names, which must be visible at the end of the graph.
+fn named(graph: &Graph, directive: &Directive) -> Result<Tensor, String> {
+    let name = directive.arguments().strip_prefix('%');
+    let tensor = name.and_then(|name| graph.tensor_named(name));
+    tensor.ok_or_else(|| format!("the graph has no tensor {}", directive.arguments()))
+}
+
+fn backward(source: &str, directive: &Directive) -> Result<Output, String> {
+    let mut graph = read(source)?;
+    let tensor = named(&graph, directive)?;
+    add_gradients(&mut graph, tensor)?;
+    check(&graph)?;
+    Ok(Output::Text(print::print(&graph)))
+}
+
+fn backward_error(source: &str, directive: &Directive) -> Result<Output, String> {
+    let mut graph = read(source)?;
+    let tensor = named(&graph, directive)?;
+    match add_gradients(&mut graph, tensor) {
+        Ok(()) => Err("there is a gradient after all".to_owned()),
+        Err(error) => Ok(Output::Text(error)),
+    }
+}
+
+fn check_gradient(source: &str, directive: &Directive) -> Result<Output, String> {
+    let graph = read(source)?;
+    let tensor = named(&graph, directive)?;
+    let feeds = directive
+        .details
+        .iter()
+        .map(|detail| read_feed(&graph, detail));
+    gradcheck(&graph, tensor, &feeds.collect::<Result<Vec<_>, _>>()?)?;
+    Ok(Output::Passed)
+}
+
+/// What is received, and the parameters afterwards.
+fn execute(graph: &Graph, details: &[Detail<'_>]) -> Result<String, String> {
+    let mut machine = Machine::new(graph);
+    machine.set_step_limit(STEP_LIMIT);
+    for detail in details {
+        let (name, value) = read_feed(graph, detail)?;
+        machine.feed(&name, move || value.clone());
+    }
+    let mut out = String::new();
+    let fault = machine.run().err();
+    for (name, tensors) in machine.all_received() {
+        let tensors: Vec<String> = tensors.iter().map(ToString::to_string).collect();
+        let _ = writeln!(out, "{name}: {}", tensors.join(", "));
+    }
+    for (parameter, data) in &graph.parameters {
+        let _ = writeln!(out, "@{}: {}", data.name, machine.parameter(parameter));
+    }
+    if let Some(fault) = fault {
+        let _ = writeln!(out, "fault: {fault}");
+    }
+    Ok(out)
+}
+
+/// Reads `x = [1.0, 2.0]` or `x = 1.0`, which has the type of the operation that is fed.
+fn read_feed(graph: &Graph, detail: &Detail<'_>) -> Result<(String, Array), String> {
+    let place = |message: String| format!("line {}: {message}", detail.line);
+    let (name, numbers) = detail
+        .text
+        .split_once('=')
+        .ok_or_else(|| place("a feed looks like `x = [1.0, 2.0]`".to_owned()))?;
+    let name = name.trim();
+    let mut found: Option<TensorType> = None;
+    graph.for_each_op(graph.body(), &mut |_, op| {
+        if let Payload::Feed(other, ty) = &graph.ops[op].payload
+            && &**other == name
+        {
+            found = Some(ty.clone());
+        }
+    });
+    let ty = found.ok_or_else(|| place(format!("the graph has no feed \"{name}\"")))?;
+    let mut scanner = Scanner::new(numbers);
+    let mut values = Vec::new();
+    if numbers.trim_start().starts_with('[') {
+        scanner.expect("[")?;
+        values = scanner.list("]", read_number)?;
+    } else {
+        let value = read_number(&mut scanner)?;
+        values.resize(ty.shape.count(), value);
+    }
+    scanner.finish()?;
+    if values.len() != ty.shape.count() {
+        return Err(place(format!("{ty} has {} elements", ty.shape.count())));
+    }
+    Ok((name.to_owned(), Array::new(ty, values)))
+}
+
+fn read_number(scanner: &mut Scanner<'_>) -> Result<f64, String> {
+    let mut ahead = *scanner;
+    match ahead.word().and_then(|word| word.parse().ok()) {
+        Some(number) => {
+            *scanner = ahead;
+            Ok(number)
+        }
+        None => Err(scanner.complain("a number")),
+    }
+}

@@ -1,0 +1,141 @@
+//! What the builder does with operands that do not fit, and with those of different shapes.
+
+use ferrozyme_graph::{Graph, Payload, Reduction, Scalar, TensorType, verify};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, set_hook, take_hook};
+use std::sync::Mutex;
+
+/// The hook belongs to the whole process.
+static HOOK: Mutex<()> = Mutex::new(());
+
+/// The message of a panic, and the line of this file that it names.
+fn panic_of(build: impl FnOnce()) -> (String, u32) {
+    static PLACE: Mutex<Option<(String, u32)>> = Mutex::new(None);
+    let _guard = HOOK.lock().unwrap();
+    let before = take_hook();
+    set_hook(Box::new(|info| {
+        let place = info
+            .location()
+            .map(|place| (place.file().to_owned(), place.line()));
+        *PLACE.lock().unwrap() = place;
+    }));
+    let outcome = catch_unwind(AssertUnwindSafe(build));
+    set_hook(before);
+    let payload = outcome.expect_err("it panics");
+    let message = payload.downcast_ref::<String>().expect("with a message");
+    let (file, line) = PLACE.lock().unwrap().take().expect("at a place");
+    assert_eq!(file, file!());
+    (message.clone(), line)
+}
+
+#[test]
+fn an_error_names_both_shapes_and_the_line_of_the_caller() {
+    let mut g = Graph::new();
+    let a = g.feed("a", [2, 3]);
+    let b = g.feed("b", [2, 4]);
+    let mut line = 0;
+    let (message, at) = panic_of(|| {
+        line = line!() + 1;
+        g.add(a, b);
+    });
+    assert_eq!(
+        message,
+        "`fadd`: the shapes do not fit: f32[2, 3] and f32[2, 4]"
+    );
+    assert_eq!(at, line);
+    let (message, at) = panic_of(|| {
+        line = line!() + 1;
+        g.contract("ij,jk->ik", a, b);
+    });
+    assert!(message.contains("f32[2, 3] and f32[2, 4] cannot be contracted by (ab, bc -> ac)"));
+    assert_eq!(at, line);
+}
+
+#[test]
+fn an_update_has_the_type_of_its_parameter() {
+    let mut g = Graph::new();
+    let w = g.parameter("w", [3], 0.0);
+    let x = g.feed("x", [4]);
+    let (message, _) = panic_of(|| g.update(w, x));
+    assert_eq!(
+        message,
+        "`update`: a parameter of type f32[3] cannot become a tensor of type f32[4]"
+    );
+    let (message, _) = panic_of(|| {
+        g.parameter("w", [1], 0.0);
+    });
+    assert_eq!(message, "there is a parameter \"w\" already");
+}
+
+#[test]
+fn a_tensor_stays_in_its_region() {
+    let mut g = Graph::new();
+    let mut inner = None;
+    g.repeat(3, |g, step| inner = Some(g.add(step, step)));
+    let inner = inner.expect("the body was built");
+    let (message, _) = panic_of(|| {
+        g.add(inner, inner);
+    });
+    assert!(message.contains("yield it from there"), "{message}");
+}
+
+#[test]
+fn shapes_are_broadcast_as_numpy_does() {
+    let mut g = Graph::new();
+    let matrix = g.feed("matrix", [2, 3]);
+    let row = g.feed("row", [3]);
+    let column = g.feed("column", [2, 1]);
+    let number = g.feed("number", []);
+    for other in [row, column, number] {
+        let sum = g.add(matrix, other);
+        assert_eq!(g.ty(sum).to_string(), "f32[2, 3]");
+    }
+    let outer = g.mul(row, column);
+    assert_eq!(g.ty(outer).to_string(), "f32[2, 3]");
+    assert_eq!(verify(&g), Ok(()));
+}
+
+#[test]
+fn the_verifier_finds_what_a_pass_broke() {
+    let broken = |break_it: &dyn Fn(&mut Graph)| {
+        let mut g = Graph::new();
+        let x = g.feed("x", [2, 3]);
+        let sum = g.sum(x, &[0]);
+        g.receive("sum", &[sum]);
+        assert_eq!(verify(&g), Ok(()));
+        break_it(&mut g);
+        verify(&g).expect_err("it is broken").message
+    };
+    let body = Graph::new().body();
+    let reduce = |g: &Graph| g.regions[body].ops[1];
+    let message = broken(&|g| g.regions[body].ops.swap(0, 1));
+    assert_eq!(message, "an operand is not defined here");
+    let message = broken(&|g| {
+        let op = reduce(g);
+        g.ops[op].payload = Payload::Reduce(Reduction::Sum, [1].into());
+    });
+    assert_eq!(message, "the results must have the types [f32[2]]");
+    let message = broken(&|g| {
+        let op = reduce(g);
+        g.ops[op].payload = Payload::None;
+    });
+    assert!(message.contains("another payload"));
+    let message = broken(&|g| {
+        let op = reduce(g);
+        g.regions[body].ops.push(op);
+    });
+    assert!(message.contains("stands in two places"));
+}
+
+#[test]
+fn gradients_are_of_the_line_of_the_operation() {
+    let mut g = Graph::new();
+    let x = g.parameter_of("x", TensorType::new(Scalar::F64, [2]), 1.0);
+    let value = g.read(x);
+    let line = line!() + 1;
+    let y = g.exp(value);
+    let gradients = g.backward(y);
+    let gradient = gradients.of_parameter(x).expect("it depends on it");
+    let op = g.def_op(gradient).expect("it is computed");
+    assert_eq!(g.ops[op].location.map(Location::line), Some(line));
+    assert_eq!(gradients.of(value), Some(gradient));
+}
