@@ -1,15 +1,18 @@
 //! Checks of tensor graphs: files that end in `fzg` hold a graph in place of a module of the Loop IR.
 
 mod gradient;
+mod outcome;
 
 use crate::check::text::{mark_error, same_program};
 use crate::check::{Output, no_check};
 use crate::file::{Detail, Directive};
 use crate::graph::gradient::add_gradients;
 pub use crate::graph::gradient::gradcheck;
+pub use crate::graph::outcome::{Outcome as GraphOutcome, same_results};
 use crate::scan::Scanner;
 use crate::{Outcome, file, run_checks};
 use ferrozyme_graph::interpret::{Array, Machine};
+use ferrozyme_graph::opt::{PASSES, optimise, pass_named};
 use ferrozyme_graph::{Graph, Payload, Tensor, TensorType, parse, print, verify};
 use std::fmt::Write;
 
@@ -42,6 +45,11 @@ const CHECKS: &[Check] = &[
         name: "run",
         usage: "run: what is received and the parameters afterwards, with what `; feed: x = [1.0, 2.0]` lines feed",
         perform: run_graph,
+    },
+    Check {
+        name: "pass",
+        usage: "pass name [name…]: the graph after these passes, which must give the same results; `optimise` stands for all, again and again",
+        perform: pass,
     },
     Check {
         name: "backward",
@@ -114,6 +122,27 @@ fn print_tree(source: &str, _: &Directive) -> Result<Output, String> {
 fn run_graph(source: &str, directive: &Directive) -> Result<Output, String> {
     let graph = read(source)?;
     execute(&graph, &directive.details).map(Output::Text)
+}
+
+fn pass(source: &str, directive: &Directive) -> Result<Output, String> {
+    let before = read(source)?;
+    let mut graph = before.clone();
+    for name in directive.arguments().split_whitespace() {
+        match (name, pass_named(name)) {
+            ("optimise", _) => drop(optimise(&mut graph)),
+            (_, Some(pass)) => drop(pass(&mut graph)),
+            (_, None) => {
+                let known: Vec<&str> = PASSES.iter().map(|&(name, _)| name).collect();
+                return Err(format!(
+                    "`{name}` is no pass; these are: {}",
+                    known.join(", ")
+                ));
+            }
+        }
+    }
+    check(&graph)?;
+    same_results(&before, &graph)?;
+    Ok(Output::Text(print::print(&graph)))
 }
 
 /// The tensor that a directive names, which must be visible at the end of the graph.

@@ -12,6 +12,7 @@
 //! ```
 
 pub mod feature;
+pub mod graph;
 pub mod inputs;
 pub mod laws;
 pub mod profile;

@@ -17,7 +17,7 @@
 //! }
 //! ```
 //!
-//! Everything here is built with shapes checked ([`Graph`]), prints ([`print`](mod@print), [`tree`]), parses back ([`parse`](fn@parse)), verifies ([`verify`](fn@verify)) runs ([`interpret`]), and has derivatives ([`Graph::backward`]).
+//! Everything here is built with shapes checked ([`Graph`]), prints ([`print`](mod@print), [`tree`]), parses back ([`parse`](fn@parse)), verifies ([`verify`](fn@verify)) runs ([`interpret`]), has derivatives ([`Graph::backward`]), and is simplified ([`opt`]).
 
 mod backward;
 mod builder;
@@ -25,6 +25,7 @@ mod graph;
 mod infer;
 pub mod interpret;
 mod opcode;
+pub mod opt;
 mod parse;
 mod payload;
 pub mod print;

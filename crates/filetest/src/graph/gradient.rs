@@ -41,7 +41,7 @@ pub fn gradcheck(graph: &Graph, tensor: Tensor, feeds: &[(String, Array)]) -> Re
     machine
         .run()
         .map_err(|fault| format!("derivative: {fault}"))?;
-    let mut direction = Direction { state: 1 };
+    let mut direction = Direction::new();
     for (parameter, data) in &graph.parameters {
         if !data.ty.is_float() {
             continue;
@@ -82,12 +82,16 @@ fn feed(machine: &mut Machine<'_>, feeds: &[(String, Array)]) {
 }
 
 /// Numbers of which none is zero and no two are alike.
-struct Direction {
+pub(super) struct Direction {
     state: u32,
 }
 
 impl Direction {
-    fn next(&mut self) -> f64 {
+    pub(super) fn new() -> Direction {
+        Direction { state: 1 }
+    }
+
+    pub(super) fn next(&mut self) -> f64 {
         self.state = self
             .state
             .wrapping_mul(1_664_525)

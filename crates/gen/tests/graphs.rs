@@ -1,0 +1,79 @@
+//! Laws of random tensor graphs. `FERROZYME_GRAPHS=100000` takes that many instead of a few.
+
+use ferrozyme_filetest::graph::{gradcheck, same_results};
+use ferrozyme_gen::graph::{GraphProfile, random_graph};
+use ferrozyme_graph::opt::{PASSES, optimise};
+use ferrozyme_graph::{Graph, Tensor, parse, print, verify};
+
+const PLAIN: GraphProfile = GraphProfile {
+    size: 6,
+    control: false,
+    updates: false,
+};
+const FULL: GraphProfile = GraphProfile {
+    size: 8,
+    control: true,
+    updates: true,
+};
+
+/// Checks a law on graphs of both profiles.
+fn for_all(law: impl Fn(&Graph, Tensor) -> Result<(), String>) {
+    let count = std::env::var("FERROZYME_GRAPHS");
+    let count: u64 = count
+        .ok()
+        .and_then(|count| count.parse().ok())
+        .unwrap_or(150);
+    for (name, profile) in [("plain", PLAIN), ("full", FULL)] {
+        for seed in 0..count {
+            let (graph, tensor) = random_graph(seed, profile);
+            if let Err(problem) = law(&graph, tensor) {
+                panic!("{name} graph {seed}: {problem}\n{graph}");
+            }
+        }
+    }
+}
+
+#[test]
+fn graphs_verify_and_read_back() {
+    for_all(|graph, _| {
+        verify(graph).map_err(|error| error.to_string())?;
+        let text = print::print(graph);
+        let again = parse(&text).map_err(|error| error.to_string())?;
+        verify(&again).map_err(|error| error.to_string())?;
+        match print::print(&again) == text {
+            true => same_results(graph, &again),
+            false => Err(format!("reads back as\n{again}")),
+        }
+    });
+}
+
+#[test]
+fn gradients_agree_with_finite_differences() {
+    for_all(|graph, tensor| gradcheck(graph, tensor, &[]));
+}
+
+#[test]
+fn passes_keep_results() {
+    for_all(|graph, tensor| {
+        let mut with_gradients = graph.clone();
+        let gradients = with_gradients.backward(tensor);
+        for parameter in graph.parameters.keys() {
+            if let Some(gradient) = gradients.of_parameter(parameter) {
+                with_gradients.receive("gradient", &[gradient]);
+            }
+        }
+        let check = |name: &str, after: &Graph| {
+            verify(after).map_err(|error| format!("after {name}: {error}\n{after}"))?;
+            same_results(&with_gradients, after)
+                .map_err(|problem| format!("after {name}: {problem}\n{after}"))
+        };
+        for (name, pass) in PASSES {
+            let mut after = with_gradients.clone();
+            pass(&mut after);
+            check(name, &after)?;
+        }
+        let mut after = with_gradients.clone();
+        optimise(&mut after);
+        check("all passes", &after)
+    });
+}

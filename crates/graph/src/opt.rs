@@ -1,0 +1,55 @@
+//! Passes over graphs. One pass, one file, one function, which returns how much it changed.
+//!
+//! *Guarantee* of every pass: the graph verifies, and its runs give what they gave before, except that the sign of a zero and the order of sums may differ, and that
+//! a failure (an index out of range) goes with an operation whose result nobody uses.
+
+mod cse;
+mod fold_constants;
+mod prune;
+mod rewrite;
+mod simplify;
+
+pub use cse::cse;
+pub use fold_constants::fold_constants;
+pub use prune::prune;
+pub use simplify::simplify;
+
+use crate::graph::Graph;
+
+/// A pass: returns how many operations it changed or removed.
+pub type Pass = fn(&mut Graph) -> usize;
+
+/// All passes by name, in the order in which [`optimise`] runs them.
+pub const PASSES: &[(&str, Pass)] = &[
+    ("fold_constants", fold_constants),
+    ("simplify", simplify),
+    ("cse", cse),
+    ("prune", prune),
+];
+
+/// The pass of this name.
+pub fn pass_named(name: &str) -> Option<Pass> {
+    let mut passes = PASSES.iter();
+    passes
+        .find(|(other, _)| *other == name)
+        .map(|&(_, pass)| pass)
+}
+
+/// Runs all passes until nothing changes. Returns how much each changed.
+pub fn optimise(graph: &mut Graph) -> Vec<(&'static str, usize)> {
+    // Each round makes the graph smaller or moves an operation towards its sources, so this ends; the limit is for what is not worth it.
+    const ROUNDS: usize = 10;
+    let mut statistics: Vec<(&str, usize)> = PASSES.iter().map(|&(name, _)| (name, 0)).collect();
+    for _ in 0..ROUNDS {
+        let mut changed = 0;
+        for (&(_, pass), (_, count)) in PASSES.iter().zip(&mut statistics) {
+            let own = pass(graph);
+            *count += own;
+            changed += own;
+        }
+        if changed == 0 {
+            break;
+        }
+    }
+    statistics
+}
