@@ -181,28 +181,29 @@ impl Instance {
         match &self.places {
             None => {
                 let mut jacobian = vec![0.0; 26 * rows];
-                let directions = unit_directions::<26>(PARAMETERS, 0);
+                let directions = unit_directions::<26>(PARAMETERS);
                 d_simple(&self.pose, &directions, self, &mut errors, &mut jacobian);
                 jacobian
             }
             Some(places) => {
                 let mut jacobian = vec![0.0; 28 * rows];
+                let (by_places, by_pose) = jacobian.split_at_mut(2 * rows);
                 // All first coordinates at once, then all second ones: each error depends on one place only.
-                let mut by_places = vec![0.0; 28 * places.len()];
+                let mut directions = vec![0.0; 2 * places.len()];
                 for pair in 0..places.len() / 2 {
-                    by_places[2 * pair] = 1.0;
-                    by_places[places.len() + 2 * pair + 1] = 1.0;
+                    directions[2 * pair] = 1.0;
+                    directions[places.len() + 2 * pair + 1] = 1.0;
                 }
-                let by_pose = unit_directions::<28>(PARAMETERS, 2);
-                d_complicated(
+                d_places(
                     places,
-                    &by_places,
+                    &directions,
                     &self.pose,
-                    &by_pose,
                     self,
                     &mut errors,
-                    &mut jacobian,
+                    by_places,
                 );
+                let directions = unit_directions::<26>(PARAMETERS);
+                d_pose(places, &self.pose, &directions, self, &mut errors, by_pose);
                 jacobian
             }
         }
@@ -453,11 +454,11 @@ fn turned_by(turn: &[[f64; 3]; 3], x: &[f64; 3]) -> [f64; 3] {
     std::array::from_fn(|i| turn[i][0] * x[0] + turn[i][1] * x[1] + turn[i][2] * x[2])
 }
 
-/// `WIDTH` directions of this many numbers in a row; from `first` on each is a unit vector.
-fn unit_directions<const WIDTH: usize>(count: usize, first: usize) -> Vec<f64> {
+/// `WIDTH` directions of this many numbers in a row; each is a unit vector.
+fn unit_directions<const WIDTH: usize>(count: usize) -> Vec<f64> {
     let mut directions = vec![0.0; WIDTH * count];
     for i in 0..count {
-        directions[(first + i) * count + i] = 1.0;
+        directions[i * count + i] = 1.0;
     }
     directions
 }
@@ -473,7 +474,8 @@ fn simple(pose: &[f64], instance: &Instance, errors: &mut [f64]) {
     }
 }
 
-#[autodiff_forward(d_complicated, 28, Dualv, Dualv, Const, Dualv)]
+#[autodiff_forward(d_places, 2, Dualv, Const, Const, Dualv)]
+#[autodiff_forward(d_pose, 26, Const, Dualv, Const, Dualv)]
 fn complicated(places: &[f64], pose: &[f64], instance: &Instance, errors: &mut [f64]) {
     let vertices = place_vertices(pose, &instance.model);
     for (i, point) in instance.points.iter().enumerate() {

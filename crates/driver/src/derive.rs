@@ -19,9 +19,9 @@ use ferrozyme_ir::{
     Constant, FunctionId, GlobalId, Module, Opcode, Payload, Scalar, Symbol, all_ops, print,
 };
 use ferrozyme_opt::{
-    OptimiseOptions, forward_stores, hand_out_values, hoist_invariants, keep_order,
-    lower_contractions, merge_common_subexpressions, optimise_with, raise_contractions,
-    remove_dead_code, remove_dead_stores, simplify, skip_zero_terms,
+    OptimiseOptions, distribute_tangents, forward_stores, hand_out_values, hoist_invariants,
+    keep_order, lower_contractions, merge_common_subexpressions, optimise_with, raise_contractions,
+    remove_dead_code, remove_dead_stores, simplify,
 };
 use ferrozyme_refusal::{Refusal, STOP};
 use std::collections::{HashMap, HashSet};
@@ -269,7 +269,7 @@ impl Derivation<'_> {
             if self.open.is_empty() && hand_out_values(self.module, id) > 0 {
                 remove_dead_code(self.module, id);
             }
-            if directions > 1 && !self.strict && skip_zero_terms(self.module, id) > 0 {
+            if directions > 1 && !self.strict && distribute_tangents(self.module, id) > 0 {
                 remove_dead_code(self.module, id);
             }
         }

@@ -1,11 +1,12 @@
 //! The passes by name, and the pipelines that run them in order.
 
 use crate::{
-    InlinePolicy, count_loops, expand_contractions, forward_stores, hand_out_values, hoist_checks,
-    hoist_invariants, infer_facts, inline_calls, join_loops, join_words, keep_order,
-    lower_contractions, merge_common_subexpressions, merge_partial_sums, move_words, place_words,
-    promote_stack, raise_contractions, remove_dead_code, remove_dead_stores, reorder_sums,
-    reroll_loops, rewrite_induction, select_branches, simplify, skip_zero_terms, unguard_loops,
+    InlinePolicy, count_loops, distribute_tangents, expand_contractions, forward_stores,
+    hand_out_values, hoist_checks, hoist_invariants, infer_facts, inline_calls, join_loops,
+    join_words, keep_order, lower_contractions, merge_common_subexpressions, merge_partial_sums,
+    move_words, place_words, promote_stack, raise_contractions, remove_dead_code,
+    remove_dead_stores, reorder_sums, reroll_loops, rewrite_induction, select_branches, simplify,
+    unguard_loops,
 };
 use ferrozyme_ir::{FunctionId, Module, verify_function};
 
@@ -27,7 +28,7 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("lower_contractions", lower_contractions),
     ("expand_contractions", expand_contractions),
     ("keep_order", keep_order),
-    ("skip_zero_terms", skip_zero_terms),
+    ("distribute_tangents", distribute_tangents),
     ("merge_partial_sums", merge_partial_sums),
     ("reroll_loops", reroll_loops),
     ("join_loops", join_loops),

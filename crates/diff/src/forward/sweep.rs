@@ -24,7 +24,7 @@ const PERMISSIONS: Flags = Flags::NSZ
     .union(Flags::REASSOC);
 
 /// Forgets that the program does not care for the sign of zero. In many directions that is how tangents are known, whose sums are left out where they add nothing
-/// (`skip_zero_terms`): the program's own have infinite terms and numbers that are none.
+/// (`distribute_tangents`): the program's own have infinite terms and numbers that are none.
 fn keep_sign_of_zero(function: &mut Function) {
     for data in function.ops.values_mut() {
         if !data.flags.contains(Flags::NNAN) {

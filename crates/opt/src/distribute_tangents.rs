@@ -1,31 +1,41 @@
-//! Loop distribution for forward mode: sums whose terms are zero if a loop-invariant value is zero get a loop of their own, which is skipped then.
+//! Loop distribution for forward mode in many directions: the tangents of each direction get a loop of their own, which is skipped where it would add nothing but zeros.
 //!
 //! ```text
 //! for %i = 0 to %n step 1 {                      if %t ≠ 0 {
 //!   %x[i] …                                        for %i = 0 to %n step 1 { %a'[i] += %t · %x[i] }
 //!   %a[i] += %s · %x[i]                   →      }
-//!   %a'[i] += %t · %x[i]                         for %i = 0 to %n step 1 { %x[i] …  %a[i] += %s · %x[i] }
+//!   %a'[i] += %t · %x[i]                         for %i = 0 to %n step 1 { %x[i] …  %a[i] += %s · %x[i]  %y[i] = … }
+//!   %y[i] = …                                    for %i = 0 to %n step 1 { %y'[i] = %t · %x[%k[i]] }
+//!   %y'[i] = %t · %x[%k[i]]                      …
+//!   …
 //! }
 //! ```
 //!
-//! In forward mode with many directions most tangents are zero, but which ones is known only at run time. Besides, loops that
-//! carry all directions have more values than there are registers, and spill.
+//! A loop that carries all directions has more values than there are registers, and more arrays than LLVM's vectoriser can tell apart. Besides, most tangents are zero in forward mode with many
+//! directions, but which ones is known only at run time.
 //!
-//! A zero tangent proves that nothing changes in its direction, even if it is multiplied with an infinite value or NaN. That holds for tangents only, so the pass applies to
-//! sums that ignore the sign of zero (`nsz`), which forward mode with many directions emits; in
-//! counted loops without branches and inner loops; to sums in memory that nothing else in the loop accesses, if their operands are cheap to
-//! recompute and loaded from memory that the loop does not write.
+//! The pass looks at counted loops without inner loops, and without branches but checks that stop the program. Tangents are known by the permission to ignore the sign of zero (`nsz`), which
+//! forward mode with many directions gives to nothing else. An array that they are stored to gets its loop if nothing else in the loop accesses the array, and if the operands are cheap to recompute:
+//!
+//! - ahead of the original loop, if that never stops the program and has not yet written what they are loaded from;
+//! - otherwise behind it, if it does not write at all what they are loaded from. The checks have passed by then. A check that fails now leaves tangents of earlier iterations unwritten.
+//!
+//! A sum that adds nothing if some loop-invariant values are zero is guarded by a test of these. A zero tangent proves that nothing changes in its direction, even if it is multiplied with an infinite value or NaN.
+//! What is no such sum gets a loop only if there are many arrays, since the original loop is as good for a few.
 
 use crate::alias::Aliases;
-use crate::behaviour::is_plain_loop;
 use crate::copy_operations::copy_operation;
+use crate::distribution::Site;
 use crate::with_function::with_function;
 use ferrozyme_ir::{
-    Builder, Cursor, Flags, FloatPredicate, Function, FunctionId, IntPredicate, Module, Op, OpView,
-    Opcode, Region, Value, all_ops,
+    Builder, Cursor, Effect, Flags, FloatPredicate, Function, FunctionId, IntPredicate, Module, Op,
+    OpView, Opcode, Region, Value, all_ops,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::Cell;
+
+/// From how many arrays on each gets a loop of its own though it is not known when it could be skipped.
+const MANY: usize = 8;
 
 /// How many values from outside are compared with zero ahead of one loop.
 const MAX_FACTORS: usize = 64;
@@ -39,8 +49,8 @@ const MAX_PAIRS: usize = 10_000;
 /// How many values are looked at for one array.
 const MAX_VALUES: usize = 2048;
 
-/// Distributes such sums into loops of their own; returns how many.
-pub fn skip_zero_terms(module: &mut Module, id: FunctionId) -> usize {
+/// Distributes tangents into loops of their own; returns how many loops.
+pub fn distribute_tangents(module: &mut Module, id: FunctionId) -> usize {
     with_function(module, id, |module, function| {
         let plans = find(module, function);
         for plan in &plans {
@@ -50,18 +60,19 @@ pub fn skip_zero_terms(module: &mut Module, id: FunctionId) -> usize {
     })
 }
 
-/// Sums in one array that get a loop of their own.
+/// Tangents in one array that get a loop of their own.
 struct Plan {
     around: Op,
     /// The position of the loop.
     region: Region,
-    /// The operations that store the sums.
+    site: Site,
+    /// The operations that store the tangents.
     stores: Vec<Op>,
-    /// The backward slice of the sums in the loop, in the order of the text, the stores included.
+    /// The backward slice of the stores in the loop, in the order of the text, themselves included.
     slice: Vec<Op>,
     /// What of that is the same in all iterations.
     fixed: FxHashSet<Op>,
-    /// If all these are zero, nothing is added.
+    /// If there are any and all of them are zero, nothing is added.
     factors: Vec<Value>,
 }
 
@@ -79,7 +90,7 @@ fn find(module: &Module, function: &Function) -> Vec<Plan> {
     }
     let aliases = Aliases::new(module, function);
     for around in loops {
-        let looked_at = LoopOfSums::new(&aliases, around);
+        let looked_at = LoopOfTangents::new(&aliases, around);
         plans.extend(looked_at.plans());
         if plans.len() > MAX_LOOPS {
             break;
@@ -88,36 +99,60 @@ fn find(module: &Module, function: &Function) -> Vec<Plan> {
     plans
 }
 
-/// Whether a loop has step one, carries nothing, and only computes, loads and stores.
+/// Whether a loop has step one, carries nothing, and only computes, loads, stores and checks.
 fn is_plain(function: &Function, op: Op) -> bool {
     let data = &function.ops[op];
-    is_plain_loop(function, op)
+    data.opcode == Opcode::For
         && data.results.is_empty()
         && function.int_of(data.step()) == Some(1)
+        && function.regions[data.body()].ops.iter().all(|&inner| {
+            let opcode = function.ops[inner].opcode;
+            matches!(opcode, Opcode::Load | Opcode::Store | Opcode::Yield)
+                || matches!(opcode.effect(), Effect::Pure | Effect::Partial)
+                || is_check(function, inner)
+        })
 }
 
-struct LoopOfSums<'a, 'm> {
+/// Whether an operation does nothing, or stops the program.
+fn is_check(function: &Function, op: Op) -> bool {
+    let data = &function.ops[op];
+    data.opcode == Opcode::If
+        && data.results.is_empty()
+        && (data.regions.iter())
+            .all(|&region| function.ends_in_trap(region) || function.regions[region].ops.len() == 1)
+}
+
+struct LoopOfTangents<'a, 'm> {
     aliases: &'a Aliases<'m>,
     around: Op,
     body: Region,
+    /// Whether it may stop the program.
+    checks: bool,
     /// The roots of loads and stores, with their operations.
     accesses: FxHashMap<Value, Vec<Op>>,
     /// The roots of stores, in the order of the text.
     written: Vec<Value>,
+    /// The stores.
+    stores: Vec<Op>,
     /// How many values may still be looked at.
     budget: Cell<usize>,
 }
 
-impl<'a, 'm> LoopOfSums<'a, 'm> {
-    fn new(aliases: &'a Aliases<'m>, around: Op) -> LoopOfSums<'a, 'm> {
+impl<'a, 'm> LoopOfTangents<'a, 'm> {
+    fn new(aliases: &'a Aliases<'m>, around: Op) -> LoopOfTangents<'a, 'm> {
         let function = aliases.function();
-        let body = function.ops[around].regions[0];
+        let body = function.ops[around].body();
         let mut accesses: FxHashMap<Value, Vec<Op>> = FxHashMap::default();
         let mut written: Vec<Value> = Vec::new();
-        for &op in &function.regions[body].ops {
+        let mut stores = Vec::new();
+        let ops = &function.regions[body].ops;
+        for &op in ops.iter().filter(|&&op| !is_check(function, op)) {
             let (read, stored) = (aliases.reads(op), aliases.writes(op));
             for access in read.accesses.iter().chain(&stored.accesses) {
                 accesses.entry(access.root).or_default().push(op);
+            }
+            if !stored.accesses.is_empty() {
+                stores.push(op);
             }
             for access in stored.accesses {
                 if !written.contains(&access.root) {
@@ -125,12 +160,14 @@ impl<'a, 'm> LoopOfSums<'a, 'm> {
                 }
             }
         }
-        LoopOfSums {
+        LoopOfTangents {
             aliases,
             around,
             body,
+            checks: ops.iter().any(|&op| is_check(function, op)),
             accesses,
             written,
+            stores,
             budget: Cell::new(0),
         }
     }
@@ -141,10 +178,13 @@ impl<'a, 'm> LoopOfSums<'a, 'm> {
         if self.written.len() < 2 || pairs > MAX_PAIRS {
             return Vec::new();
         }
-        self.written
-            .iter()
+        let mut plans: Vec<Plan> = (self.written.iter())
             .filter_map(|&root| self.plan_for(root))
-            .collect()
+            .collect();
+        if plans.len() < MANY {
+            plans.retain(|plan| !plan.factors.is_empty());
+        }
+        plans
     }
 
     fn plan_for(&self, root: Value) -> Option<Plan> {
@@ -158,25 +198,15 @@ impl<'a, 'm> LoopOfSums<'a, 'm> {
         if !apart {
             return None;
         }
-        let mut stores = Vec::new();
-        let mut loads = FxHashSet::default();
-        let mut factors: Vec<Value> = Vec::new();
-        for &op in own {
-            if function.ops[op].opcode != Opcode::Store {
-                continue;
-            }
-            let (load, term) = self.sum_in_memory(op)?;
-            self.zero_if(term, &mut factors)?;
-            loads.insert(load);
-            stores.push(op);
-        }
-        let all_own = own
-            .iter()
-            .all(|op| stores.contains(op) || loads.contains(op));
-        if !all_own || factors.is_empty() {
+        let (stores, loads): (Vec<Op>, Vec<Op>) =
+            (own.iter()).partition(|&&op| function.ops[op].opcode == Opcode::Store);
+        if !stores.iter().all(|&store| self.stores_tangent(store)) {
             return None;
         }
+        let loads: FxHashSet<Op> = loads.into_iter().collect();
         let slice = self.slice(&stores, &loads)?;
+        let site = self.site(&slice, &loads)?;
+        let factors = self.factors(&stores, &loads).unwrap_or_default();
         if self.is_seen_elsewhere(&slice, &loads) {
             return None;
         }
@@ -195,6 +225,7 @@ impl<'a, 'm> LoopOfSums<'a, 'm> {
         Some(Plan {
             around: self.around,
             region: self.aliases.structure().region_of(self.around)?,
+            site,
             stores,
             slice,
             fixed,
@@ -202,19 +233,47 @@ impl<'a, 'm> LoopOfSums<'a, 'm> {
         })
     }
 
+    fn stores_tangent(&self, store: Op) -> bool {
+        let function = self.aliases.function();
+        let value = function.ops[store].value();
+        !function.ty(value).is_vector()
+            && function
+                .def_op(value)
+                .is_some_and(|(op, _)| function.ops[op].flags.contains(Flags::NSZ))
+    }
+
+    /// Values from outside the loop; if all of them are zero, the stores add nothing. None if that is not known, or if they do not add.
+    fn factors(&self, stores: &[Op], loads: &FxHashSet<Op>) -> Option<Vec<Value>> {
+        let mut factors = Vec::new();
+        let mut sums = FxHashSet::default();
+        for &store in stores {
+            let (load, term) = self.sum_in_memory(store)?;
+            self.zero_if(term, &mut factors)?;
+            sums.insert(load);
+        }
+        (sums == *loads).then_some(factors)
+    }
+
+    /// Where the slice may run, in which the loads are of the array that it stores to.
+    fn site(&self, slice: &[Op], own: &FxHashSet<Op>) -> Option<Site> {
+        let function = self.aliases.function();
+        let is_load = |op: &&Op| function.ops[**op].opcode == Opcode::Load && !own.contains(op);
+        let others = || slice.iter().filter(is_load);
+        if !self.checks && others().all(|&load| !self.reads_what_was_written(load)) {
+            return Some(Site::Ahead);
+        }
+        others()
+            .all(|&load| self.reads_what_stays(load))
+            .then_some(Site::Behind)
+    }
+
     /// The load and the term of `store f64 (fadd nsz (load %p), %term), %p`.
     fn sum_in_memory(&self, store: Op) -> Option<(Op, Value)> {
         let function = self.aliases.function();
         let sum = function.ops[store].value();
-        if function.ty(sum).is_vector() {
-            return None;
-        }
         let (addition, _) = function.def_op(sum)?;
         let data = &function.ops[addition];
         let is_old = |value: Value| self.aliases.load_before(store, value);
-        if !data.flags.contains(Flags::NSZ) {
-            return None;
-        }
         let (a, b) = (*data.operands.first()?, *data.operands.get(1)?);
         match data.opcode {
             Opcode::Fadd => is_old(a)
@@ -304,7 +363,22 @@ impl<'a, 'm> LoopOfSums<'a, 'm> {
         })
     }
 
-    /// Whether anything but the slice uses what it computes from the sums as they were before.
+    /// Whether a load reads what the loop may have written before.
+    fn reads_what_was_written(&self, load: Op) -> bool {
+        let read = self.aliases.reads(load).accesses;
+        self.stores.iter().any(|&store| {
+            let written = self.aliases.writes(store).accesses;
+            written.iter().any(|written| {
+                let meets = |read| {
+                    let (earlier, later) = ((store, written), (load, read));
+                    (self.aliases).may_overwrite_within(earlier, later, Some(self.around), false)
+                };
+                read.iter().any(meets)
+            })
+        })
+    }
+
+    /// Whether anything but the slice uses what it computes from the array as it was before.
     fn is_seen_elsewhere(&self, slice: &[Op], own: &FxHashSet<Op>) -> bool {
         let function = self.aliases.function();
         let mut old = own.clone();
@@ -325,7 +399,7 @@ impl<'a, 'm> LoopOfSums<'a, 'm> {
         others.any(|&op| !slice.contains(&op) && uses_old(op, &old))
     }
 
-    /// What the sums take in the loop, if it is cheap and may be taken from memory ahead of the loop.
+    /// What the stores take in the loop, if it is cheap; the loads are all of the array that is stored to.
     fn slice(&self, stores: &[Op], own: &FxHashSet<Op>) -> Option<Vec<Op>> {
         let function = self.aliases.function();
         let mut slice: FxHashSet<Op> = stores.iter().copied().collect();
@@ -338,18 +412,14 @@ impl<'a, 'm> LoopOfSums<'a, 'm> {
                 if !self.is_inside(made) || !slice.insert(made) {
                     continue;
                 }
-                let opcode = function.ops[made].opcode;
-                let fine = match opcode {
-                    Opcode::Load => own.contains(&made) || self.reads_what_stays(made),
-                    Opcode::Fadd | Opcode::Fsub | Opcode::Fmul | Opcode::Fma | Opcode::Fneg => true,
-                    Opcode::Offset | Opcode::Add | Opcode::Sub | Opcode::Mul => true,
-                    _ => false,
-                };
-                if !fine {
+                if !is_cheap(function.ops[made].opcode) {
                     return None;
                 }
                 pending.push(made);
             }
+        }
+        if !own.is_subset(&slice) {
+            return None;
         }
         let mut slice: Vec<Op> = slice.into_iter().collect();
         slice.sort_by_key(|&op| self.aliases.structure().order(op));
@@ -357,16 +427,28 @@ impl<'a, 'm> LoopOfSums<'a, 'm> {
     }
 }
 
-/// Builds the loop of the sums before the original loop, and removes the stores from that.
+/// Whether an operation costs little if it is repeated in each direction.
+fn is_cheap(opcode: Opcode) -> bool {
+    use Opcode::{Add, Fadd, Fma, Fmul, Fneg, Fsub, Load, Mul, Offset, Sub};
+    matches!(
+        opcode,
+        Load | Offset | Fadd | Fsub | Fmul | Fma | Fneg | Add | Sub | Mul
+    )
+}
+
+/// Builds the loop of the tangents, and removes the stores from the original one.
 fn apply(function: &mut Function, plan: &Plan) {
     let data = function.ops[plan.around].clone();
     let [from, to, step] = data.bounds();
-    let ahead = Cursor::before(function, plan.region, plan.around);
+    let mut place = Cursor::before(function, plan.region, plan.around);
+    if plan.site == Site::Behind {
+        place = Cursor::after(function, plan.region, plan.around);
+    }
     let mut values: FxHashMap<Value, Value> = FxHashMap::default();
-    let mut b = Builder::at(function, ahead);
+    let mut b = Builder::at(function, place);
     b.location = data.location;
 
-    // These loads run only if the loop would have run them.
+    // Loop-invariant loads run only if the loop would have run them.
     let runs = b.icmp(IntPredicate::Slt, from, to);
     let (_, then, otherwise) = b.if_else(runs, &[]);
     b.inside(otherwise, |b| b.yields(&[]));
@@ -375,22 +457,12 @@ fn apply(function: &mut Function, plan: &Plan) {
         let copy = copy_operation(b.function, op, &mut values);
         b.insert(copy);
     }
-    let mut any = None;
-    for &factor in &plan.factors {
-        let factor = values.get(&factor).copied().unwrap_or(factor);
-        let ty = b.ty(factor);
-        let zero = b.zero(ty);
-        let differs = b.fcmp(FloatPredicate::Une, factor, zero);
-        any = Some(match any {
-            None => differs,
-            Some(others) => b.binary(Opcode::Or, others, differs),
-        });
+    if let Some(any) = differs_from_zero(&mut b, &plan.factors, &values) {
+        let (_, add, leave) = b.if_else(any, &[]);
+        b.yields(&[]);
+        b.inside(leave, |b| b.yields(&[]));
+        b.go_to_end(add);
     }
-    let any = any.expect("there is something to compare");
-    let (_, add, leave) = b.if_else(any, &[]);
-    b.yields(&[]);
-    b.inside(leave, |b| b.yields(&[]));
-    b.go_to_end(add);
     let (_, body) = b.for_loop(from, to, step, &[]);
     b.yields(&[]);
     let old = b.function.regions[data.regions[0]].args[0];
@@ -404,4 +476,24 @@ fn apply(function: &mut Function, plan: &Plan) {
     }
     b.yields(&[]);
     function.retain_ops(data.body(), |_, op| !plan.stores.contains(&op));
+}
+
+/// Whether one of the factors, or of their copies, is not zero; none if there are no factors.
+fn differs_from_zero(
+    b: &mut Builder<'_>,
+    factors: &[Value],
+    copies: &FxHashMap<Value, Value>,
+) -> Option<Value> {
+    let mut any = None;
+    for &factor in factors {
+        let factor = copies.get(&factor).copied().unwrap_or(factor);
+        let ty = b.ty(factor);
+        let zero = b.zero(ty);
+        let differs = b.fcmp(FloatPredicate::Une, factor, zero);
+        any = Some(match any {
+            None => differs,
+            Some(others) => b.binary(Opcode::Or, others, differs),
+        });
+    }
+    any
 }
