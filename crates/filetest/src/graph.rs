@@ -1,6 +1,7 @@
 //! Checks of tensor graphs: files that end in `fzg` hold a graph in place of a module of the Loop IR.
 
 mod gradient;
+mod lowered;
 mod outcome;
 
 use crate::check::text::{mark_error, same_program};
@@ -8,12 +9,15 @@ use crate::check::{Output, no_check};
 use crate::file::{Detail, Directive};
 use crate::graph::gradient::add_gradients;
 pub use crate::graph::gradient::gradcheck;
+pub use crate::graph::lowered::{compare_derivatives, same_when_lowered};
 pub use crate::graph::outcome::{Outcome as GraphOutcome, same_results};
 use crate::scan::Scanner;
 use crate::{Outcome, file, run_checks};
 use ferrozyme_graph::interpret::{Array, Machine};
+use ferrozyme_graph::lower::{Fusion, lower};
 use ferrozyme_graph::opt::{PASSES, optimise, pass_named};
 use ferrozyme_graph::{Graph, Payload, Tensor, TensorType, parse, print, verify};
+use ferrozyme_ir::print_module;
 use std::fmt::Write;
 
 /// One kind of check.
@@ -50,6 +54,11 @@ const CHECKS: &[Check] = &[
         name: "pass",
         usage: "pass name [name…]: the graph after these passes, which must give the same results; `optimise` stands for all, again and again",
         perform: pass,
+    },
+    Check {
+        name: "lower",
+        usage: "lower: the graph as Loop IR, which must give the same results",
+        perform: print_lowered,
     },
     Check {
         name: "backward",
@@ -143,6 +152,13 @@ fn pass(source: &str, directive: &Directive) -> Result<Output, String> {
     check(&graph)?;
     same_results(&before, &graph)?;
     Ok(Output::Text(print::print(&graph)))
+}
+
+fn print_lowered(source: &str, _: &Directive) -> Result<Output, String> {
+    let graph = read(source)?;
+    let fusion = Fusion::default();
+    same_when_lowered(&graph, &fusion)?;
+    Ok(Output::Text(print_module(&lower(&graph, &fusion).module)))
 }
 
 /// The tensor that a directive names, which must be visible at the end of the graph.

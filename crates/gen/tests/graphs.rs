@@ -1,7 +1,8 @@
 //! Laws of random tensor graphs. `FERROZYME_GRAPHS=100000` takes that many instead of a few.
 
-use ferrozyme_filetest::graph::{gradcheck, same_results};
+use ferrozyme_filetest::graph::{compare_derivatives, gradcheck, same_results, same_when_lowered};
 use ferrozyme_gen::graph::{GraphProfile, random_graph};
+use ferrozyme_graph::lower::Fusion;
 use ferrozyme_graph::opt::{PASSES, optimise};
 use ferrozyme_graph::{Graph, Tensor, parse, print, verify};
 
@@ -76,4 +77,14 @@ fn passes_keep_results() {
         optimise(&mut after);
         check("all passes", &after)
     });
+}
+
+#[test]
+fn lowering_keeps_results() {
+    for_all(|graph, _| same_when_lowered(graph, &Fusion::default()));
+}
+
+#[test]
+fn gradients_are_the_derivatives_of_the_lowered_graph() {
+    for_all(|graph, tensor| compare_derivatives(graph, tensor, &Fusion::default()));
 }

@@ -17,13 +17,14 @@
 //! }
 //! ```
 //!
-//! Everything here is built with shapes checked ([`Graph`]), prints ([`print`](mod@print), [`tree`]), parses back ([`parse`](fn@parse)), verifies ([`verify`](fn@verify)) runs ([`interpret`]), has derivatives ([`Graph::backward`]), and is simplified ([`opt`]).
+//! Everything here is built with shapes checked ([`Graph`]), prints ([`print`](mod@print), [`tree`]), parses back ([`parse`](fn@parse)), verifies ([`verify`](fn@verify)) runs ([`interpret`]), has derivatives ([`Graph::backward`]), is simplified ([`opt`]), and is lowered to the Loop IR ([`lower`](mod@lower)).
 
 mod backward;
 mod builder;
 mod graph;
 mod infer;
 pub mod interpret;
+pub mod lower;
 mod opcode;
 pub mod opt;
 mod parse;

@@ -1,7 +1,7 @@
 //! The table of operations.
 //!
 //! A row holds all properties of an operation: its name, operands, payload and regions, its effect, its documentation, the types of its results, how it is
-//! interpreted, and its derivative. Printer, parser and verifier follow from it, and the rules are in the files that the row names. The functions
+//! interpreted, its derivative, and how it is lowered. Printer, parser and verifier follow from it, and the rules are in the files that the row names. The functions
 //! that are applied element by element are those of the Loop IR, so one row stands for all of them.
 //!
 //! The textual name of an operation is its enum name in snake case; that of an elementwise operation is the name of its function.
@@ -10,6 +10,7 @@ use crate::backward::{Vjp, rules};
 use crate::graph::{Graph, OpData};
 use crate::infer;
 use crate::interpret::{self, Array};
+use crate::lower::{ElementRule, WholeRule, arithmetic, source, view};
 use crate::types::TensorType;
 use smallvec::SmallVec;
 use std::fmt;
@@ -34,6 +35,10 @@ pub struct Row {
     pub evaluate: Option<Evaluate>,
     /// The adjoints of its operands, if it is differentiable and has one result.
     pub vjp: Option<Vjp>,
+    /// How an element of its result is computed from elements of its operands.
+    pub element: Option<ElementRule>,
+    /// How its result is computed as a whole, if not element by element.
+    pub whole: Option<WholeRule>,
     /// The documentation.
     pub documentation: &'static str,
 }
@@ -65,7 +70,7 @@ macro_rules! operations {
     ($(
         $(#[doc = $doc:literal])+
         $name:ident $text:literal ($($operand:literal),*) $payload:ident $([$($region:literal),+])? $effect:ident {
-            infer: $infer:path $(, evaluate: $evaluate:path)? $(, vjp: $vjp:path)?
+            infer: $infer:path $(, evaluate: $evaluate:path)? $(, vjp: $vjp:path)? $(, element: $element:path)? $(, whole: $whole:path)?
         };
     )*) => {
         /// The kind of operation.
@@ -82,6 +87,8 @@ macro_rules! operations {
             infer: $infer,
             evaluate: [$(Some($evaluate as Evaluate),)? None][0],
             vjp: [$(Some($vjp as Vjp),)? None][0],
+            element: [$(Some($element as ElementRule),)? None][0],
+            whole: [$(Some($whole as WholeRule),)? None][0],
             documentation: concat!($($doc, "\n",)+),
         },)*];
     };
@@ -118,11 +125,11 @@ operations! {
     /// `update @w %v`: gives a parameter another value.
     Update "update" ("value") Parameter Write { infer: infer::update };
     /// `%c = constant 0.5 : f32[2, 3]`, `%c = constant [1.0, 2.0] : f32[2]`: a tensor of one number, or of these in row-major order.
-    Constant "constant" () Constant Pure { infer: infer::constant, evaluate: interpret::source::constant };
+    Constant "constant" () Constant Pure { infer: infer::constant, evaluate: interpret::source::constant, element: source::constant };
     /// `%i = iota 0 : i32[5]`: counts from 0 along an axis.
-    Iota "iota" () Iota Pure { infer: infer::iota, evaluate: interpret::source::iota };
+    Iota "iota" () Iota Pure { infer: infer::iota, evaluate: interpret::source::iota, element: source::iota };
     /// `%u = random 7 %counter : f32[5]`: uniform in [0, 1), made of the seed, the counter (`i32[]`) and the position of the element: the same for the same ones.
-    Random "random" ("counter") Random Pure { infer: infer::random, evaluate: interpret::source::random };
+    Random "random" ("counter") Random Pure { infer: infer::random, evaluate: interpret::source::random, element: source::random };
     /// `%x = feed "x" : f32[2, 3]`: the next tensor that the host feeds.
     Feed "feed" () Feed Exchange { infer: infer::feed };
     /// `receive "y" %y, %z`: hands tensors to the host.
@@ -131,35 +138,35 @@ operations! {
     // ---- views
 
     /// `%b = reshape %a : f32[6]`: the same elements in row-major order, in another shape.
-    Reshape "reshape" ("tensor") Type Pure { infer: infer::reshape, evaluate: interpret::view::reshape, vjp: rules::reshape };
+    Reshape "reshape" ("tensor") Type Pure { infer: infer::reshape, evaluate: interpret::view::reshape, vjp: rules::reshape, element: view::reshape };
     /// `%b = permute %a [1, 0] : f32[3, 2]`: other order of axes. Axis `i` of the result is the axis of the operand that stands at `i`.
-    Permute "permute" ("tensor") Permutation Pure { infer: infer::permute, evaluate: interpret::view::permute, vjp: rules::permute };
+    Permute "permute" ("tensor") Permutation Pure { infer: infer::permute, evaluate: interpret::view::permute, vjp: rules::permute, element: view::permute };
     /// `%b = broadcast %a [0: 2] : f32[2, 3]`: new axes, with their positions in the result and their sizes, along which the elements repeat.
-    Broadcast "broadcast" ("tensor") Broadcast Pure { infer: infer::broadcast, evaluate: interpret::view::broadcast, vjp: rules::broadcast };
+    Broadcast "broadcast" ("tensor") Broadcast Pure { infer: infer::broadcast, evaluate: interpret::view::broadcast, vjp: rules::broadcast, element: view::broadcast };
     /// `%b = slice %a [0:2, 1:5:2] : f32[2, 2]`: of each axis the elements from a first to before an end, each or each so many.
-    Slice "slice" ("tensor") Slice Pure { infer: infer::slice, evaluate: interpret::view::slice, vjp: rules::slice };
+    Slice "slice" ("tensor") Slice Pure { infer: infer::slice, evaluate: interpret::view::slice, vjp: rules::slice, element: view::slice };
     /// `%b = pad %a [1:0, 0:1:2] : f32[3, 5]`: zeros along each axis: before the first, after the last and between each two elements.
-    Pad "pad" ("tensor") Pad Pure { infer: infer::pad, evaluate: interpret::view::pad, vjp: rules::pad };
+    Pad "pad" ("tensor") Pad Pure { infer: infer::pad, evaluate: interpret::view::pad, vjp: rules::pad, element: view::pad };
     /// `%c = concat %a, %b axis 0 : f32[5, 3]`: one after the other along an axis.
-    Concat "concat" ("part", "..more") Axis Pure { infer: infer::concat, evaluate: interpret::view::concat, vjp: rules::concat };
+    Concat "concat" ("part", "..more") Axis Pure { infer: infer::concat, evaluate: interpret::view::concat, vjp: rules::concat, element: view::concat };
     /// `%b = gather %a, %i axis 0 : f32[4, 3]`: the elements along an axis that indices (`i32`) name; the axes of the indices take the place of that axis.
     /// An index out of range is an error.
-    Gather "gather" ("tensor", "indices") Axis Partial { infer: infer::gather, evaluate: interpret::view::gather, vjp: rules::gather };
+    Gather "gather" ("tensor", "indices") Axis Partial { infer: infer::gather, evaluate: interpret::view::gather, vjp: rules::gather, element: view::gather };
     /// `%b = scatter_add %a, %i, %v axis 0 : f32[5, 3]`: `%a` with `%v`, of the shape that `gather` gives, added where the indices say.
     /// An index out of range is an error.
-    ScatterAdd "scatter_add" ("tensor", "indices", "values") Axis Partial { infer: infer::scatter_add, evaluate: interpret::view::scatter_add, vjp: rules::scatter_add };
+    ScatterAdd "scatter_add" ("tensor", "indices", "values") Axis Partial { infer: infer::scatter_add, evaluate: interpret::view::scatter_add, vjp: rules::scatter_add, whole: view::scatter_add };
 
     // ---- arithmetic
 
     /// `%c = fadd %a, %b : f32[2, 3]`: a function of the Loop IR, element by element, on tensors of one shape: mathematical functions, operations
     /// on integers and conditions, comparisons (`fcmp olt %a, %b`), `select %condition, %a, %b`.
-    Elementwise "elementwise" ("operand", "..more") Function Pure { infer: infer::elementwise, evaluate: interpret::elementwise, vjp: rules::elementwise };
+    Elementwise "elementwise" ("operand", "..more") Function Pure { infer: infer::elementwise, evaluate: interpret::elementwise, vjp: rules::elementwise, element: arithmetic::elementwise };
     /// `%b = cast %a : f64[2, 3]`: the same numbers as other elements. Floats become integers towards zero, limited to their range, and conditions by comparison with zero.
-    Cast "cast" ("tensor") Type Pure { infer: infer::cast, evaluate: interpret::cast, vjp: rules::cast };
+    Cast "cast" ("tensor") Type Pure { infer: infer::cast, evaluate: interpret::cast, vjp: rules::cast, element: arithmetic::cast };
     /// `%b = reduce sum %a [0, 2] : f32[3]`: `sum`, `max`, `min` or `argmax` over axes, which go away.
-    Reduce "reduce" ("tensor") Reduce Pure { infer: infer::reduce, evaluate: interpret::reduce, vjp: rules::reduce };
+    Reduce "reduce" ("tensor") Reduce Pure { infer: infer::reduce, evaluate: interpret::reduce, vjp: rules::reduce, element: arithmetic::reduce };
     /// `%c = contract %a, %b (ab, bc -> ac) : f32[2, 4]`: products of elements, summed over the indices that the result does not have, in any order.
-    Contract "contract" ("left", "right") Contract Pure { infer: infer::contract, evaluate: interpret::contract, vjp: rules::contract };
+    Contract "contract" ("left", "right") Contract Pure { infer: infer::contract, evaluate: interpret::contract, vjp: rules::contract, whole: arithmetic::contract };
 
     // ---- control
 
@@ -239,11 +246,13 @@ mod tests {
     }
 
     #[test]
-    fn operations_without_effect_can_be_evaluated() {
+    fn operations_without_effect_can_be_evaluated_and_lowered() {
         for opcode in Opcode::all() {
             let row = opcode.row();
             let pure = matches!(row.effect, Effect::Pure | Effect::Partial);
             assert_eq!(row.evaluate.is_some(), pure, "{opcode}");
+            let lowered = u32::from(row.element.is_some()) + u32::from(row.whole.is_some());
+            assert_eq!(lowered, u32::from(pure), "{opcode}");
         }
     }
 }

@@ -24,7 +24,8 @@ pub(super) fn add_gradients(graph: &mut Graph, tensor: Tensor) -> Result<(), Str
     Ok(())
 }
 
-fn gradient_of(graph: &Graph, parameter: Parameter) -> String {
+/// The name under which a gradient is received.
+pub(super) fn gradient_of(graph: &Graph, parameter: Parameter) -> String {
     format!("gradient of @{}", graph.parameters[parameter].name)
 }
 

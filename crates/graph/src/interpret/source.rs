@@ -37,7 +37,7 @@ pub(crate) fn random(data: &OpData, operands: &[&Array], ty: &TensorType) -> Ele
 }
 
 /// By how much the state of SplitMix64 (Steele, Lea and Flood, 2014) moves.
-const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+pub(crate) const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A number in [0, 1), as many bits of it as the type has digits: number `position` of the sequence of SplitMix64 whose state is number `counter` of that of the seed.
 fn random_unit(element: Scalar, seed: u64, counter: i32, position: usize) -> f64 {
@@ -58,8 +58,16 @@ pub(crate) fn significant_bits(element: Scalar) -> u32 {
     }
 }
 
+/// How SplitMix64 mixes the bits of its state: each step is an exclusive or with the bits shifted right by so many, and a product.
+pub(crate) const MIX: [(u32, Option<u64>); 3] = [
+    (30, Some(0xbf58_476d_1ce4_e5b9)),
+    (27, Some(0x94d0_49bb_1331_11eb)),
+    (31, None),
+];
+
 fn mix(bits: u64) -> u64 {
-    let bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^ (bits >> 31)
+    MIX.into_iter().fold(bits, |bits, (shift, factor)| {
+        let bits = bits ^ (bits >> shift);
+        factor.map_or(bits, |factor| bits.wrapping_mul(factor))
+    })
 }

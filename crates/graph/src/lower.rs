@@ -1,0 +1,66 @@
+//! Graphs to Loop IR: kernels over buffers, and a function that calls them.
+//!
+//! A *kernel* is a function that computes one tensor: a nest of loops over its elements that stores each, or a `contract`. An element is computed from elements of operands ([`kernel`](self::kernel)):
+//! loaded from the operand's buffer or, if the operand is *inlined*, computed in turn. So fusion is the choice of tensors that have no buffer ([`Fusion`]).
+//!
+//! ```text
+//! %y = exp %x : f64[2, 3]      func @exp_1(%y: ptr noalias, %x: ptr noalias readonly) {
+//!                                for %i: i64 = 0 to 2 step 1 { for %j: i64 = 0 to 3 step 1 {
+//!                        ─▶        %x_ij = load f64 …;  %y_ij = exp f64 %x_ij;  store f64 %y_ij, … } }
+//!                              }
+//! ```
+//!
+//! `@main` takes the memory of each parameter and calls the kernels in order; `for`, `while` and `if` are the Loop IR's. Every tensor with a buffer has memory of its own. `feed` and `receive` are calls of functions
+//! that the host defines ([`FEED`], [`RECEIVE`]).
+//!
+//! Conditions take a byte in memory. An index out of range is a `trap`.
+
+pub(crate) mod arithmetic;
+mod kernel;
+mod program;
+pub(crate) mod source;
+pub(crate) mod view;
+
+pub use kernel::{ElementRule, Kernel, WholeRule};
+
+use crate::graph::{Graph, Tensor};
+use crate::types::TensorType;
+use cranelift_entity::EntitySet;
+use ferrozyme_ir::{FunctionId, Module};
+
+/// The function that feeds: `@feed(number, to)` writes the tensor of the exchange of this number.
+pub const FEED: &str = "__ferrozyme_feed";
+/// The function that receives: `@receive(number, position, from)` gets the tensor at a position of the exchange of this number.
+pub const RECEIVE: &str = "__ferrozyme_receive";
+
+/// Which tensors have no buffer: their elements are computed where they are used.
+#[derive(Clone, Debug, Default)]
+pub struct Fusion {
+    /// The tensors that are inlined.
+    pub inlined: EntitySet<Tensor>,
+}
+
+/// A `feed` or `receive` as the host knows it.
+#[derive(Clone, Debug)]
+pub struct Exchange {
+    /// Its name.
+    pub name: Box<str>,
+    /// The types of the tensors, in order.
+    pub types: Vec<TensorType>,
+}
+
+/// A graph as Loop IR.
+#[derive(Clone, Debug)]
+pub struct Lowered {
+    /// The kernels and `@main`.
+    pub module: Module,
+    /// The function that runs the graph. Its arguments are the addresses of the parameters, in their order.
+    pub main: FunctionId,
+    /// What `@feed` and `@receive` exchange, by number.
+    pub exchanges: Vec<Exchange>,
+}
+
+/// Lowers a graph that verifies.
+pub fn lower(graph: &Graph, fusion: &Fusion) -> Lowered {
+    program::lower_program(graph, fusion)
+}

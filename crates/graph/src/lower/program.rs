@@ -1,0 +1,354 @@
+//! The function that runs a graph: it calls kernels in order, on buffers.
+//!
+//! A loop keeps a carried tensor in one buffer, which is that of the arguments and of the result.
+
+use super::kernel::{define_kernel, memory_type};
+use super::{Exchange, FEED, Fusion, Lowered, RECEIVE};
+use crate::graph::{Def, Graph, Op, OpData, Parameter, Region, Tensor};
+use crate::opcode::Opcode;
+use crate::payload::Payload;
+use crate::types::TensorType;
+use cranelift_entity::{EntityRef, SecondaryMap};
+use ferrozyme_ir as ir;
+use ferrozyme_ir::{
+    Alignment, Builder, Field, Function, FunctionId, IntPredicate, Layout, Module, Param, Type,
+    Value,
+};
+use rustc_hash::FxHashMap;
+
+pub(super) fn lower_program(graph: &Graph, fusion: &Fusion) -> Lowered {
+    let mut module = Module::new();
+    let feed = Function::declare(FEED, vec![Type::I64.into(), Type::PTR.into()], Vec::new());
+    let receive = [Type::I64, Type::I64, Type::PTR].map(Param::from);
+    let receive = Function::declare(RECEIVE, receive.into(), Vec::new());
+    let hosts = Hosts {
+        feed: module.functions.push(feed),
+        receive: module.functions.push(receive),
+    };
+    let params = graph.parameters.values().map(|data| parameter(&data.ty));
+    let mut main = Function::define("main", params.collect(), Vec::new());
+    let arguments = main.arguments().to_vec();
+    for (data, &argument) in graph.parameters.values().zip(&arguments) {
+        main.set_name(argument, &*data.name);
+    }
+    let mut program = Program {
+        graph,
+        fusion,
+        module,
+        b: Builder::at_body(&mut main),
+        parameters: arguments,
+        buffers: SecondaryMap::new(),
+        temporaries: FxHashMap::default(),
+        allocated: Vec::new(),
+        kernels: FxHashMap::default(),
+        exchanges: Vec::new(),
+        hosts,
+    };
+    program.allocate(graph.body());
+    program.region(graph.body());
+    for buffer in std::mem::take(&mut program.allocated) {
+        program.b.free(buffer);
+    }
+    program.b.ret(&[]);
+    let (mut module, exchanges) = (program.module, program.exchanges);
+    let main = module.functions.push(main);
+    Lowered {
+        module,
+        main,
+        exchanges,
+    }
+}
+
+/// The memory of a parameter.
+fn parameter(ty: &TensorType) -> Param {
+    let memory = memory_type(ty.element);
+    let mut param = Param::from(Type::PTR);
+    param.facts.noalias = true;
+    param.facts.nocapture = true;
+    param.facts.layout = Some(Layout {
+        fields: vec![Field {
+            offset: 0,
+            scalar: memory.scalar(),
+            pointee: None,
+        }],
+        stride: memory.bytes(),
+    });
+    param
+}
+
+/// The functions that the host defines.
+struct Hosts {
+    feed: FunctionId,
+    receive: FunctionId,
+}
+
+struct Program<'p> {
+    graph: &'p Graph,
+    fusion: &'p Fusion,
+    module: Module,
+    /// Builds `@main`.
+    b: Builder<'p>,
+    parameters: Vec<Value>,
+    buffers: SecondaryMap<Tensor, Option<Value>>,
+    /// Where arguments of a loop are kept that become other arguments of it.
+    temporaries: FxHashMap<Tensor, Value>,
+    allocated: Vec<Value>,
+    kernels: FxHashMap<Op, (FunctionId, Vec<Tensor>)>,
+    exchanges: Vec<Exchange>,
+    hosts: Hosts,
+}
+
+impl Program<'_> {
+    // ---- buffers
+
+    /// Allocates the buffers of a region and of the regions in it.
+    fn allocate(&mut self, region: Region) {
+        for &op in &self.graph.regions[region].ops {
+            let data = &self.graph.ops[op];
+            match data.opcode {
+                Opcode::For | Opcode::While => self.allocate_loop(data),
+                _ => {
+                    for &result in &data.results {
+                        if !self.fusion.inlined.contains(result) {
+                            let buffer = self.new_buffer(self.graph.ty(result));
+                            self.buffers[result] = Some(buffer);
+                        }
+                    }
+                }
+            }
+            for &inner in &data.regions {
+                self.allocate(inner);
+            }
+        }
+    }
+
+    fn allocate_loop(&mut self, data: &OpData) {
+        for &result in &data.results {
+            let buffer = self.new_buffer(self.graph.ty(result));
+            self.buffers[result] = Some(buffer);
+        }
+        for &region in &data.regions {
+            let arguments = &self.graph.regions[region].arguments;
+            let (counter, carried) = arguments.split_at(arguments.len() - data.results.len());
+            for &counter in counter {
+                let buffer = self.new_buffer(self.graph.ty(counter));
+                self.buffers[counter] = Some(buffer);
+            }
+            for (&argument, &result) in carried.iter().zip(&data.results) {
+                self.buffers[argument] = self.buffers[result];
+            }
+            for (position, &result) in self.graph.regions[region].results.iter().enumerate() {
+                if self.is_other_argument(region, position, result) {
+                    let buffer = self.new_buffer(self.graph.ty(result));
+                    self.temporaries.insert(result, buffer);
+                }
+            }
+        }
+    }
+
+    fn new_buffer(&mut self, ty: &TensorType) -> Value {
+        let bytes = ty.shape.count() as i64 * memory_type(ty.element).bytes() as i64;
+        let bytes = self.b.i64(bytes);
+        let align = Alignment::new(16).expect("a power of two");
+        let buffer = self.b.alloc(bytes, align, false);
+        self.allocated.push(buffer);
+        buffer
+    }
+
+    /// Whether what a region yields at a position is another argument of it than the one that it becomes.
+    fn is_other_argument(&self, region: Region, position: usize, tensor: Tensor) -> bool {
+        let data = &self.graph.regions[region];
+        let offset = data.arguments.len().saturating_sub(data.results.len());
+        match self.graph.tensors[tensor].def {
+            Def::Argument(home, index) => home == region && index != position + offset,
+            Def::Result(..) => false,
+        }
+    }
+
+    fn buffer(&self, tensor: Tensor) -> Value {
+        self.buffers[tensor].expect("what is not inlined has a buffer")
+    }
+
+    fn copy(&mut self, to: Value, from: Value, ty: &TensorType) {
+        if to == from {
+            return;
+        }
+        let memory = memory_type(ty.element);
+        let bytes = ty.shape.count() as i64 * memory.bytes() as i64;
+        let bytes = self.b.i64(bytes);
+        self.b.copy(to, from, bytes, Alignment::natural(memory));
+    }
+
+    // ---- operations
+
+    fn region(&mut self, region: Region) {
+        for &op in &self.graph.regions[region].ops {
+            let data = &self.graph.ops[op];
+            match (data.opcode, &data.payload) {
+                (Opcode::Parameter, Payload::Parameter(parameter)) => {
+                    let (to, from) = (self.buffer(data.results[0]), self.parameter(*parameter));
+                    self.copy(to, from, self.graph.ty(data.results[0]));
+                }
+                (Opcode::Update, Payload::Parameter(parameter)) => {
+                    let (to, from) = (self.parameter(*parameter), self.buffer(data.operands[0]));
+                    self.copy(to, from, self.graph.ty(data.operands[0]));
+                }
+                (Opcode::Feed, Payload::Feed(name, _)) => {
+                    let number = self.exchange(name, &data.results);
+                    let to = self.buffer(data.results[0]);
+                    self.b.call(self.hosts.feed, &[number, to], &[]);
+                }
+                (Opcode::Receive, Payload::Receive(name)) => {
+                    let number = self.exchange(name, &data.operands);
+                    for (position, &tensor) in data.operands.iter().enumerate() {
+                        let position = self.b.i64(position as i64);
+                        let from = self.buffer(tensor);
+                        self.b
+                            .call(self.hosts.receive, &[number, position, from], &[]);
+                    }
+                }
+                (Opcode::For, _) => self.for_loop(data),
+                (Opcode::While, _) => self.while_loop(data),
+                (Opcode::If, _) => self.branch(data),
+                _ if self.fusion.inlined.contains(data.results[0]) => {}
+                _ => self.call_kernel(op),
+            }
+        }
+    }
+
+    fn parameter(&self, parameter: Parameter) -> Value {
+        self.parameters[parameter.index()]
+    }
+
+    /// The number of a new exchange.
+    fn exchange(&mut self, name: &str, tensors: &[Tensor]) -> Value {
+        let types = tensors.iter().map(|&tensor| self.graph.ty(tensor).clone());
+        self.exchanges.push(Exchange {
+            name: name.into(),
+            types: types.collect(),
+        });
+        self.b.i64(self.exchanges.len() as i64 - 1)
+    }
+
+    fn call_kernel(&mut self, op: Op) {
+        let (kernel, inputs) = match self.kernels.get(&op) {
+            Some(known) => known.clone(),
+            None => {
+                let made = define_kernel(self.graph, self.fusion, &mut self.module, op);
+                self.kernels.insert(op, made.clone());
+                made
+            }
+        };
+        let mut arguments = vec![self.buffer(self.graph.ops[op].results[0])];
+        arguments.extend(inputs.iter().map(|&input| self.buffer(input)));
+        self.b.call(kernel, &arguments, &[]);
+    }
+
+    // ---- control
+
+    fn for_loop(&mut self, data: &OpData) {
+        self.copy_all(&data.operands[1..], &data.results);
+        let count = self.load(data.operands[0], Type::I32);
+        let count = self.b.cast(ir::Opcode::Sext, count, Type::I64);
+        let (zero, one) = (self.b.i64(0), self.b.i64(1));
+        let (_, region) = self.b.for_loop(zero, count, one, &[]);
+        let iteration = self.b.function.regions[region].args[0];
+        self.inside(region, |program| {
+            let body = data.regions[0];
+            let counter = program.graph.regions[body].arguments[0];
+            let number = program.b.cast(ir::Opcode::TruncInt, iteration, Type::I32);
+            let buffer = program.buffer(counter);
+            program
+                .b
+                .store(number, buffer, Alignment::natural(Type::I32));
+            program.region(body);
+            program.carry_on(body);
+            program.b.yields(&[]);
+        });
+    }
+
+    /// The condition is computed before the loop and at the end of each iteration.
+    fn while_loop(&mut self, data: &OpData) {
+        self.copy_all(&data.operands, &data.results);
+        let (first, body) = (data.regions[0], data.regions[1]);
+        let holds = self.condition(first);
+        let (_, then, otherwise) = self.b.if_else(holds, &[]);
+        self.inside(then, |program| {
+            let (_, again) = program.b.loop_while(&[]);
+            program.inside(again, |program| {
+                program.region(body);
+                program.carry_on(body);
+                let holds = program.condition(first);
+                program.b.again(holds, &[]);
+            });
+            program.b.yields(&[]);
+        });
+        self.inside(otherwise, |program| {
+            program.b.yields(&[]);
+        });
+    }
+
+    /// Runs the region that says whether a `while` goes on.
+    fn condition(&mut self, region: Region) -> Value {
+        self.region(region);
+        self.load_condition(self.graph.regions[region].results[0])
+    }
+
+    fn branch(&mut self, data: &OpData) {
+        let holds = self.load_condition(data.operands[0]);
+        let (_, then, otherwise) = self.b.if_else(holds, &[]);
+        for (region, inner) in [then, otherwise].into_iter().zip(&data.regions) {
+            self.inside(region, |program| {
+                program.region(*inner);
+                let yielded = &program.graph.regions[*inner].results;
+                program.copy_all(yielded, &data.results);
+                program.b.yields(&[]);
+            });
+        }
+    }
+
+    /// Copies tensors into the buffers of others.
+    fn copy_all(&mut self, from: &[Tensor], to: &[Tensor]) {
+        for (&from, &to) in from.iter().zip(to) {
+            let (source, target) = (self.buffer(from), self.buffer(to));
+            self.copy(target, source, self.graph.ty(from));
+        }
+    }
+
+    /// Copies what a body yields to the tensors that it carries, all at once.
+    fn carry_on(&mut self, body: Region) {
+        let data = &self.graph.regions[body];
+        for (position, &result) in data.results.iter().enumerate() {
+            if self.is_other_argument(body, position, result) {
+                let (to, from) = (self.temporaries[&result], self.buffer(result));
+                self.copy(to, from, self.graph.ty(result));
+            }
+        }
+        let carried = &data.arguments[data.arguments.len() - data.results.len()..];
+        for (position, (&result, &argument)) in data.results.iter().zip(carried).enumerate() {
+            let from = match self.is_other_argument(body, position, result) {
+                true => self.temporaries[&result],
+                false => self.buffer(result),
+            };
+            let to = self.buffer(argument);
+            self.copy(to, from, self.graph.ty(result));
+        }
+    }
+
+    fn load(&mut self, tensor: Tensor, ty: Type) -> Value {
+        let buffer = self.buffer(tensor);
+        self.b.load(ty, buffer, Alignment::natural(ty))
+    }
+
+    fn load_condition(&mut self, tensor: Tensor) -> Value {
+        let byte = self.load(tensor, Type::I8);
+        let zero = self.b.zero(Type::I8);
+        self.b.icmp(IntPredicate::Ne, byte, zero)
+    }
+
+    fn inside(&mut self, region: ir::Region, build: impl FnOnce(&mut Self)) {
+        let outer = self.b.go_to_end(region);
+        build(self);
+        self.b.cursor = outer;
+    }
+}
