@@ -9,12 +9,14 @@ use crate::check::{Output, no_check};
 use crate::file::{Detail, Directive};
 use crate::graph::gradient::add_gradients;
 pub use crate::graph::gradient::gradcheck;
-pub use crate::graph::lowered::{compare_derivatives, same_when_lowered};
+pub use crate::graph::lowered::{compare_derivatives, same_when_lowered, same_when_planned};
 pub use crate::graph::outcome::{Outcome as GraphOutcome, same_results};
 use crate::scan::Scanner;
 use crate::{Outcome, file, run_checks};
+use ferrozyme_graph::fuse::{fuse, print_fusion};
 use ferrozyme_graph::interpret::{Array, Machine};
 use ferrozyme_graph::lower::{Fusion, lower};
+use ferrozyme_graph::memory::{Place, plan_memory};
 use ferrozyme_graph::opt::{PASSES, optimise, pass_named};
 use ferrozyme_graph::{Graph, Payload, Tensor, TensorType, parse, print, verify};
 use ferrozyme_ir::print_module;
@@ -59,6 +61,16 @@ const CHECKS: &[Check] = &[
         name: "lower",
         usage: "lower: the graph as Loop IR, which must give the same results",
         perform: print_lowered,
+    },
+    Check {
+        name: "fuse",
+        usage: "fuse: the kernels after fusion, with their operations, and why each has a buffer",
+        perform: print_fused,
+    },
+    Check {
+        name: "memory",
+        usage: "memory: where each tensor is after fusion, and the size of the arena",
+        perform: print_memory,
     },
     Check {
         name: "backward",
@@ -159,6 +171,31 @@ fn print_lowered(source: &str, _: &Directive) -> Result<Output, String> {
     let fusion = Fusion::default();
     same_when_lowered(&graph, &fusion)?;
     Ok(Output::Text(print_module(&lower(&graph, &fusion).module)))
+}
+
+fn print_fused(source: &str, _: &Directive) -> Result<Output, String> {
+    let graph = read(source)?;
+    let (fusion, report) = fuse(&graph);
+    same_when_lowered(&graph, &fusion)?;
+    Ok(Output::Text(print_fusion(&graph, &fusion, &report)))
+}
+
+fn print_memory(source: &str, _: &Directive) -> Result<Output, String> {
+    let graph = read(source)?;
+    let (fusion, _) = fuse(&graph);
+    same_when_planned(&graph, &fusion)?;
+    let plan = plan_memory(&graph, &fusion);
+    let names = print::Names::of(&graph);
+    let mut out = format!("{plan}\n");
+    for (tensor, data) in &graph.tensors {
+        let place = match plan.places[tensor] {
+            Some(Place::Arena(offset)) => format!("{offset}..{}", offset + data.ty.bytes()),
+            Some(Place::Parameter(parameter)) => format!("@{}", graph.parameters[parameter].name),
+            None => "inlined".to_owned(),
+        };
+        let _ = writeln!(out, "{}: {place}", names.get(tensor));
+    }
+    Ok(Output::Text(out))
 }
 
 /// The tensor that a directive names, which must be visible at the end of the graph.

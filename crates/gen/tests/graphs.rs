@@ -1,7 +1,10 @@
 //! Laws of random tensor graphs. `FERROZYME_GRAPHS=100000` takes that many instead of a few.
 
-use ferrozyme_filetest::graph::{compare_derivatives, gradcheck, same_results, same_when_lowered};
+use ferrozyme_filetest::graph::{
+    compare_derivatives, gradcheck, same_results, same_when_lowered, same_when_planned,
+};
 use ferrozyme_gen::graph::{GraphProfile, random_graph};
+use ferrozyme_graph::fuse::fuse;
 use ferrozyme_graph::lower::Fusion;
 use ferrozyme_graph::opt::{PASSES, optimise};
 use ferrozyme_graph::{Graph, Tensor, parse, print, verify};
@@ -53,16 +56,21 @@ fn gradients_agree_with_finite_differences() {
     for_all(|graph, tensor| gradcheck(graph, tensor, &[]));
 }
 
+fn with_gradients(graph: &Graph, tensor: Tensor) -> Graph {
+    let mut with_gradients = graph.clone();
+    let gradients = with_gradients.backward(tensor);
+    for parameter in graph.parameters.keys() {
+        if let Some(gradient) = gradients.of_parameter(parameter) {
+            with_gradients.receive("gradient", &[gradient]);
+        }
+    }
+    with_gradients
+}
+
 #[test]
 fn passes_keep_results() {
     for_all(|graph, tensor| {
-        let mut with_gradients = graph.clone();
-        let gradients = with_gradients.backward(tensor);
-        for parameter in graph.parameters.keys() {
-            if let Some(gradient) = gradients.of_parameter(parameter) {
-                with_gradients.receive("gradient", &[gradient]);
-            }
-        }
+        let with_gradients = with_gradients(graph, tensor);
         let check = |name: &str, after: &Graph| {
             verify(after).map_err(|error| format!("after {name}: {error}\n{after}"))?;
             same_results(&with_gradients, after)
@@ -87,4 +95,16 @@ fn lowering_keeps_results() {
 #[test]
 fn gradients_are_the_derivatives_of_the_lowered_graph() {
     for_all(|graph, tensor| compare_derivatives(graph, tensor, &Fusion::default()));
+}
+
+#[test]
+fn fusion_and_memory_plans_keep_results() {
+    for_all(|graph, tensor| {
+        let mut graph = with_gradients(graph, tensor);
+        same_when_planned(&graph, &Fusion::default())?;
+        optimise(&mut graph);
+        let (fusion, _) = fuse(&graph);
+        same_when_lowered(&graph, &fusion)?;
+        same_when_planned(&graph, &fusion)
+    });
 }

@@ -194,6 +194,16 @@ impl Graph {
         region
     }
 
+    /// Whether what a loop's body yields at a position is another argument of it than the one that it becomes: the two change places.
+    pub(crate) fn is_other_argument(&self, body: Region, position: usize, tensor: Tensor) -> bool {
+        let data = &self.regions[body];
+        let offset = data.arguments.len().saturating_sub(data.results.len());
+        match self.tensors[tensor].def {
+            Def::Argument(home, index) => home == body && index != position + offset,
+            Def::Result(..) => false,
+        }
+    }
+
     /// Calls `visit` for each operation of a region and of the regions in it, in their order, outer ones first.
     pub fn for_each_op(&self, region: Region, visit: &mut impl FnMut(Region, Op)) {
         for &op in &self.regions[region].ops {

@@ -21,10 +21,12 @@
 
 mod backward;
 mod builder;
+pub mod fuse;
 mod graph;
 mod infer;
 pub mod interpret;
 pub mod lower;
+pub mod memory;
 mod opcode;
 pub mod opt;
 mod parse;

@@ -10,7 +10,7 @@
 //!                              }
 //! ```
 //!
-//! `@main` takes the memory of each parameter and calls the kernels in order; `for`, `while` and `if` are the Loop IR's. Every tensor with a buffer has memory of its own. `feed` and `receive` are calls of functions
+//! `@main` takes the memory of each parameter and calls the kernels in order; `for`, `while` and `if` are the Loop IR's. Tensors have memory of their own, or are where a plan ([`memory`](crate::memory)) has them. `feed` and `receive` are calls of functions
 //! that the host defines ([`FEED`], [`RECEIVE`]).
 //!
 //! Conditions take a byte in memory. An index out of range is a `trap`.
@@ -24,6 +24,7 @@ pub(crate) mod view;
 pub use kernel::{ElementRule, Kernel, WholeRule};
 
 use crate::graph::{Graph, Tensor};
+use crate::memory::MemoryPlan;
 use crate::types::TensorType;
 use cranelift_entity::EntitySet;
 use ferrozyme_ir::{FunctionId, Module};
@@ -60,7 +61,12 @@ pub struct Lowered {
     pub exchanges: Vec<Exchange>,
 }
 
-/// Lowers a graph that verifies.
+/// Lowers a graph that verifies. Every tensor that is not inlined has memory of its own, which `@main` allocates.
 pub fn lower(graph: &Graph, fusion: &Fusion) -> Lowered {
-    program::lower_program(graph, fusion)
+    program::lower_program(graph, fusion, None)
+}
+
+/// Lowers a graph that verifies, with tensors where a plan has them. `@main` takes the address of the arena after those of the parameters.
+pub fn lower_planned(graph: &Graph, fusion: &Fusion, memory: &MemoryPlan) -> Lowered {
+    program::lower_program(graph, fusion, Some(memory))
 }

@@ -4,7 +4,8 @@ use super::gradient::{Direction, add_gradients, gradient_of};
 use super::outcome::{Outcome, are_close};
 use ferrozyme_diff::{Request, differentiate_reverse};
 use ferrozyme_graph::interpret::{Array, Machine};
-use ferrozyme_graph::lower::{Exchange, FEED, Fusion, Lowered, RECEIVE, lower};
+use ferrozyme_graph::lower::{Exchange, FEED, Fusion, Lowered, RECEIVE, lower, lower_planned};
+use ferrozyme_graph::memory::{check_memory, plan_memory};
 use ferrozyme_graph::{
     Graph, Opcode, ParameterData, Payload, Scalar, Shape, Tensor, TensorType, verify,
 };
@@ -74,8 +75,12 @@ fn check_module(module: &Module) -> Result<(), String> {
 }
 
 impl Outcome {
-    /// Of a run of a lowered graph, with the same feeds as [`of`](Outcome::of).
-    pub fn of_lowered(graph: &Graph, lowered: &Lowered) -> Result<Outcome, String> {
+    /// Of a run of a lowered graph, with the same feeds as [`of`](Outcome::of), and with an arena of this size if it needs one.
+    pub fn of_lowered(
+        graph: &Graph,
+        lowered: &Lowered,
+        arena: Option<usize>,
+    ) -> Result<Outcome, String> {
         check_module(&lowered.module)?;
         let received: RefCell<Vec<(Box<str>, Vec<Array>)>> = RefCell::default();
         let exchange = |number: &Datum| -> Result<&Exchange, String> {
@@ -121,7 +126,10 @@ impl Outcome {
             let value = Array::from_literal(&data.ty, &data.initial);
             parameters.push(allocate(&mut machine, &value)?);
         }
-        let arguments: Vec<Datum> = parameters.iter().map(|&at| Datum::ptr(at)).collect();
+        let mut arguments: Vec<Datum> = parameters.iter().map(|&at| Datum::ptr(at)).collect();
+        if let Some(bytes) = arena {
+            arguments.push(Datum::ptr(machine.allocate(bytes.max(1) as u64, 64)));
+        }
         machine
             .call(lowered.main, &arguments)
             .map_err(|fault| fault.to_string())?;
@@ -146,9 +154,20 @@ fn pointer(datum: &Datum) -> Result<Pointer, String> {
 
 /// Whether a graph and what it is lowered to come to the same; says where not.
 pub fn same_when_lowered(graph: &Graph, fusion: &Fusion) -> Result<(), String> {
-    let lowered = lower(graph, fusion);
+    compare_outcomes(graph, &lower(graph, fusion), None)
+}
+
+/// As [`same_when_lowered`], with tensors in an arena; the plan must hold, too.
+pub fn same_when_planned(graph: &Graph, fusion: &Fusion) -> Result<(), String> {
+    let plan = plan_memory(graph, fusion);
+    check_memory(graph, fusion, &plan)?;
+    let lowered = lower_planned(graph, fusion, &plan);
+    compare_outcomes(graph, &lowered, Some(plan.arena))
+}
+
+fn compare_outcomes(graph: &Graph, lowered: &Lowered, arena: Option<usize>) -> Result<(), String> {
     let expected = Outcome::of(graph);
-    let actual = Outcome::of_lowered(graph, &lowered);
+    let actual = Outcome::of_lowered(graph, lowered, arena);
     match (expected, actual) {
         (Ok(expected), Ok(actual)) => expected.compare(&actual),
         (Err(_), Err(_)) => Ok(()),

@@ -4,7 +4,8 @@
 
 use super::kernel::{define_kernel, memory_type};
 use super::{Exchange, FEED, Fusion, Lowered, RECEIVE};
-use crate::graph::{Def, Graph, Op, OpData, Parameter, Region, Tensor};
+use crate::graph::{Graph, Op, OpData, Parameter, Region, Tensor};
+use crate::memory::{MemoryPlan, Place};
 use crate::opcode::Opcode;
 use crate::payload::Payload;
 use crate::types::TensorType;
@@ -16,7 +17,11 @@ use ferrozyme_ir::{
 };
 use rustc_hash::FxHashMap;
 
-pub(super) fn lower_program(graph: &Graph, fusion: &Fusion) -> Lowered {
+pub(super) fn lower_program(
+    graph: &Graph,
+    fusion: &Fusion,
+    memory: Option<&MemoryPlan>,
+) -> Lowered {
     let mut module = Module::new();
     let feed = Function::declare(FEED, vec![Type::I64.into(), Type::PTR.into()], Vec::new());
     let receive = [Type::I64, Type::I64, Type::PTR].map(Param::from);
@@ -26,10 +31,15 @@ pub(super) fn lower_program(graph: &Graph, fusion: &Fusion) -> Lowered {
         receive: module.functions.push(receive),
     };
     let params = graph.parameters.values().map(|data| parameter(&data.ty));
-    let mut main = Function::define("main", params.collect(), Vec::new());
+    let mut params: Vec<Param> = params.collect();
+    params.extend(memory.map(|_| Param::from(Type::PTR)));
+    let mut main = Function::define("main", params, Vec::new());
     let arguments = main.arguments().to_vec();
     for (data, &argument) in graph.parameters.values().zip(&arguments) {
         main.set_name(argument, &*data.name);
+    }
+    if let (Some(&arena), Some(_)) = (arguments.last(), memory) {
+        main.set_name(arena, "arena");
     }
     let mut program = Program {
         graph,
@@ -44,7 +54,10 @@ pub(super) fn lower_program(graph: &Graph, fusion: &Fusion) -> Lowered {
         exchanges: Vec::new(),
         hosts,
     };
-    program.allocate(graph.body());
+    match memory {
+        Some(plan) => program.place(plan),
+        None => program.allocate(graph.body()),
+    }
     program.region(graph.body());
     for buffer in std::mem::take(&mut program.allocated) {
         program.b.free(buffer);
@@ -88,6 +101,7 @@ struct Program<'p> {
     module: Module,
     /// Builds `@main`.
     b: Builder<'p>,
+    /// The arguments of `@main`.
     parameters: Vec<Value>,
     buffers: SecondaryMap<Tensor, Option<Value>>,
     /// Where arguments of a loop are kept that become other arguments of it.
@@ -100,6 +114,29 @@ struct Program<'p> {
 
 impl Program<'_> {
     // ---- buffers
+
+    /// Finds the buffers in the arena, which is the last argument, and in parameters.
+    fn place(&mut self, plan: &MemoryPlan) {
+        for tensor in self.graph.tensors.keys() {
+            if let Some(place) = plan.places[tensor] {
+                self.buffers[tensor] = Some(self.address(place));
+            }
+            if let Some(place) = plan.temporaries[tensor] {
+                let address = self.address(place);
+                self.temporaries.insert(tensor, address);
+            }
+        }
+    }
+
+    fn address(&mut self, place: Place) -> Value {
+        match place {
+            Place::Parameter(parameter) => self.parameter(parameter),
+            Place::Arena(offset) => {
+                let arena = *self.parameters.last().expect("the arena is an argument");
+                self.b.offset_bytes(arena, offset as i64)
+            }
+        }
+    }
 
     /// Allocates the buffers of a region and of the regions in it.
     fn allocate(&mut self, region: Region) {
@@ -138,7 +175,7 @@ impl Program<'_> {
                 self.buffers[argument] = self.buffers[result];
             }
             for (position, &result) in self.graph.regions[region].results.iter().enumerate() {
-                if self.is_other_argument(region, position, result) {
+                if self.graph.is_other_argument(region, position, result) {
                     let buffer = self.new_buffer(self.graph.ty(result));
                     self.temporaries.insert(result, buffer);
                 }
@@ -153,16 +190,6 @@ impl Program<'_> {
         let buffer = self.b.alloc(bytes, align, false);
         self.allocated.push(buffer);
         buffer
-    }
-
-    /// Whether what a region yields at a position is another argument of it than the one that it becomes.
-    fn is_other_argument(&self, region: Region, position: usize, tensor: Tensor) -> bool {
-        let data = &self.graph.regions[region];
-        let offset = data.arguments.len().saturating_sub(data.results.len());
-        match self.graph.tensors[tensor].def {
-            Def::Argument(home, index) => home == region && index != position + offset,
-            Def::Result(..) => false,
-        }
     }
 
     fn buffer(&self, tensor: Tensor) -> Value {
@@ -319,14 +346,14 @@ impl Program<'_> {
     fn carry_on(&mut self, body: Region) {
         let data = &self.graph.regions[body];
         for (position, &result) in data.results.iter().enumerate() {
-            if self.is_other_argument(body, position, result) {
+            if self.graph.is_other_argument(body, position, result) {
                 let (to, from) = (self.temporaries[&result], self.buffer(result));
                 self.copy(to, from, self.graph.ty(result));
             }
         }
         let carried = &data.arguments[data.arguments.len() - data.results.len()..];
         for (position, (&result, &argument)) in data.results.iter().zip(carried).enumerate() {
-            let from = match self.is_other_argument(body, position, result) {
+            let from = match self.graph.is_other_argument(body, position, result) {
                 true => self.temporaries[&result],
                 false => self.buffer(result),
             };

@@ -1,0 +1,253 @@
+//! Fusion: which tensors have no buffer, because their elements are computed in the kernels that use them.
+//!
+//! ```text
+//! %p = contract %x, %w (ab, bc -> ac)         kernel %p: contract
+//! %q = broadcast %b [0: 4]
+//! %s = fadd %p, %q                     ─▶
+//! %y = tanh %s                                kernel %y: tanh, fadd, broadcast
+//! receive "y" %y
+//! ```
+//!
+//! A tensor is inlined where that is legal: its operation is computed element by element, everyone who uses it computes elements too (the host, parameters, loops and contractions read memory), and stands in the same
+//! region, since the bodies of loops run more often. And where it pays: each element is computed once, or costs hardly more than a load. Every tensor that keeps its buffer has a [`Reason`].
+
+use crate::graph::{Graph, Op, OpData, Region, Tensor};
+use crate::lower::Fusion;
+use crate::opcode::Opcode;
+use crate::payload::{Literal, Payload};
+use crate::print::{Names, describe};
+use cranelift_entity::SecondaryMap;
+use ferrozyme_ir::MathCost;
+use std::fmt;
+use std::fmt::Write;
+
+/// Why a tensor has a buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reason {
+    /// Its operation is computed as a whole.
+    Whole,
+    /// An operation of this kind reads it from memory.
+    ReadBy(Opcode),
+    /// A region yields it.
+    Yielded,
+    /// It is used in another region, which may run more often.
+    OtherRegion,
+    /// Each element would be computed so many times.
+    ComputedAgain(usize),
+    /// The kernel would have too many operations.
+    TooLong,
+    /// Nobody uses it.
+    Unused,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::Whole => f.write_str("it is computed as a whole"),
+            Reason::ReadBy(opcode) => write!(f, "`{opcode}` reads it from memory"),
+            Reason::Yielded => f.write_str("a region yields it"),
+            Reason::OtherRegion => f.write_str("it is used in another region"),
+            Reason::ComputedAgain(times) => {
+                write!(f, "each element would be computed {times} times")
+            }
+            Reason::TooLong => f.write_str("the kernel would have too many operations"),
+            Reason::Unused => f.write_str("nobody uses it"),
+        }
+    }
+}
+
+/// The most operations that an element is computed by, one from the other.
+const LONGEST: usize = 40;
+/// How often an element that costs hardly more than a load may be computed.
+const TIMES_IF_CHEAP: usize = 3;
+
+/// What was chosen, and why.
+#[derive(Clone, Debug, Default)]
+pub struct FusionReport {
+    /// Tensors that have a buffer although their operations have rules for elements, or feed kernels, and why.
+    pub kept: Vec<(Tensor, Reason)>,
+}
+
+/// Chooses the tensors that are inlined.
+pub fn fuse(graph: &Graph) -> (Fusion, FusionReport) {
+    let mut fuser = Fuser {
+        graph,
+        uses: find_uses(graph),
+        fusion: Fusion::default(),
+        times: SecondaryMap::new(),
+        length: SecondaryMap::new(),
+        report: FusionReport::default(),
+    };
+    fuser.region(graph.body());
+    fuser.report.kept.reverse();
+    (fuser.fusion, fuser.report)
+}
+
+/// Who uses a tensor: operations, and regions that yield it.
+#[derive(Clone, Default)]
+struct Uses {
+    ops: Vec<(Op, Region)>,
+    yielded: bool,
+}
+
+fn find_uses(graph: &Graph) -> SecondaryMap<Tensor, Uses> {
+    let mut uses: SecondaryMap<Tensor, Uses> = SecondaryMap::new();
+    graph.for_each_op(graph.body(), &mut |region, op| {
+        for &operand in &graph.ops[op].operands {
+            uses[operand].ops.push((op, region));
+        }
+        for &inner in &graph.ops[op].regions {
+            for &result in &graph.regions[inner].results {
+                uses[result].yielded = true;
+            }
+        }
+    });
+    uses
+}
+
+struct Fuser<'g> {
+    graph: &'g Graph,
+    uses: SecondaryMap<Tensor, Uses>,
+    fusion: Fusion,
+    /// How often an element of an inlined tensor is computed.
+    times: SecondaryMap<Tensor, usize>,
+    /// How many operations lead from an inlined tensor to the one that its kernel stores.
+    length: SecondaryMap<Tensor, usize>,
+    report: FusionReport,
+}
+
+impl Fuser<'_> {
+    /// From the last operation to the first, so that it is known what becomes of those that use a tensor.
+    fn region(&mut self, region: Region) {
+        for &op in self.graph.regions[region].ops.iter().rev() {
+            let data = &self.graph.ops[op];
+            for &inner in &data.regions {
+                self.region(inner);
+            }
+            let &[result] = &data.results[..] else {
+                continue;
+            };
+            if data.opcode.row().evaluate.is_none() {
+                continue;
+            }
+            match self.reason_to_keep(data, result, region) {
+                None => {
+                    self.fusion.inlined.insert(result);
+                }
+                Some(reason) => self.report.kept.push((result, reason)),
+            }
+        }
+    }
+
+    fn reason_to_keep(&mut self, data: &OpData, result: Tensor, region: Region) -> Option<Reason> {
+        if data.opcode.row().element.is_none() {
+            return Some(Reason::Whole);
+        }
+        let uses = &self.uses[result];
+        if uses.yielded {
+            return Some(Reason::Yielded);
+        }
+        if uses.ops.is_empty() {
+            return Some(Reason::Unused);
+        }
+        let graph = self.graph;
+        let (mut times, mut length) = (0, 0);
+        for &(user, home) in &uses.ops {
+            let user = &graph.ops[user];
+            let row = user.opcode.row();
+            let reads_memory = row.evaluate.is_none() || user.opcode == Opcode::Contract;
+            if reads_memory {
+                return Some(Reason::ReadBy(user.opcode));
+            }
+            if home != region && cost(graph, data) > 0 {
+                return Some(Reason::OtherRegion);
+            }
+            let by = user.results[0];
+            let inlined = self.fusion.inlined.contains(by);
+            let outer = if inlined { self.times[by] } else { 1 };
+            times += repetitions(graph, user) * outer;
+            length = length.max(1 + if inlined { self.length[by] } else { 0 });
+        }
+        let most = match cost(graph, data) {
+            0 => usize::MAX,
+            1 => TIMES_IF_CHEAP,
+            _ => 1,
+        };
+        if times > most {
+            return Some(Reason::ComputedAgain(times));
+        }
+        if length > LONGEST {
+            return Some(Reason::TooLong);
+        }
+        self.times[result] = times;
+        self.length[result] = length;
+        None
+    }
+}
+
+/// How often an operation uses each element of an operand, at most.
+fn repetitions(graph: &Graph, user: &OpData) -> usize {
+    match &user.payload {
+        Payload::Broadcast(axes) => axes.iter().map(|&(_, size)| size).product(),
+        Payload::Axis(_) if user.opcode != Opcode::Concat => {
+            graph.ty(user.operands[1]).shape.count()
+        }
+        _ => 1,
+    }
+}
+
+/// What an element costs, beside its operands: 0 for nothing, 1 for about a load, 2 for more.
+fn cost(graph: &Graph, data: &OpData) -> u32 {
+    match (data.opcode, &data.payload) {
+        (Opcode::Constant, Payload::Constant(Literal::Splat(_), _)) | (Opcode::Iota, _) => 0,
+        (Opcode::Constant, _) => 1,
+        (Opcode::Permute | Opcode::Broadcast | Opcode::Slice | Opcode::Cast, _) => 1,
+        (Opcode::Elementwise, Payload::Function(function)) => {
+            match function.opcode().math().map(|row| row.cost) {
+                Some(MathCost::Slow | MathCost::Call) => 2,
+                _ => 1,
+            }
+        }
+        (Opcode::Reshape, _) => {
+            // Without axes that are merged or split, no coordinate is divided.
+            let (from, to) = (data.operands[0], data.results[0]);
+            let sizes = |tensor: Tensor| -> Vec<usize> {
+                let shape = graph.ty(tensor).shape.iter();
+                shape.copied().filter(|&size| size > 1).collect()
+            };
+            if sizes(from) == sizes(to) { 1 } else { 2 }
+        }
+        _ => 2,
+    }
+}
+
+/// The kernels with the operations that each computes, and why tensors that could be inlined are not.
+pub fn print_fusion(graph: &Graph, fusion: &Fusion, report: &FusionReport) -> String {
+    let names = Names::of(graph);
+    let mut out = String::new();
+    for &(tensor, reason) in &report.kept {
+        let op = graph.def_op(tensor).expect("only results are reported");
+        let mut joined = Vec::new();
+        collect(graph, fusion, op, &mut joined);
+        let joined: Vec<String> = joined.into_iter().map(|op| describe(graph, op)).collect();
+        let name = names.get(tensor);
+        writeln!(out, "kernel {name}: {}; {reason}", joined.join(", "))
+            .expect("writing to a string does not fail");
+    }
+    out
+}
+
+/// An operation and those that are inlined into it, each once.
+fn collect(graph: &Graph, fusion: &Fusion, op: Op, joined: &mut Vec<Op>) {
+    if joined.contains(&op) {
+        return;
+    }
+    joined.push(op);
+    for &operand in &graph.ops[op].operands {
+        if fusion.inlined.contains(operand)
+            && let Some(inner) = graph.def_op(operand)
+        {
+            collect(graph, fusion, inner, joined);
+        }
+    }
+}
