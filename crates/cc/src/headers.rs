@@ -11,6 +11,10 @@ const FILES: &[(&str, &str)] = &[
         "enzyme/checkpoint.h",
         include_str!("../include/enzyme/checkpoint.h"),
     ),
+    (
+        "enzyme/fixed_point.h",
+        include_str!("../include/enzyme/fixed_point.h"),
+    ),
 ];
 
 /// The include folder; without a home, one for this run below `temporary`. None if it cannot be written: then there are no such headers.

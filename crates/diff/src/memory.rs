@@ -93,11 +93,9 @@ impl Cells {
             _ if is_last_stop(objects, function, to) => Unknown::Ignored,
             _ => Unknown::Refused,
         };
-        let length = function
-            .int_of(bytes)
-            .and_then(|length| u64::try_from(length).ok());
+        let reach = objects.reach_of_copy(function, to, bytes);
         let cells = objects.cells(class, start);
-        if unknown == Unknown::Refused && !cells.covers(length) {
+        if unknown == Unknown::Refused && !cells.covers(reach) {
             return Err(UnknownBytes::Rest);
         }
         Cells::read(&cells, unknown)

@@ -37,6 +37,7 @@ mod freeze;
 mod gather;
 mod graph;
 mod kinds;
+mod origins;
 mod print;
 mod span;
 #[cfg(test)]
@@ -115,6 +116,8 @@ pub struct Objects {
     counted: Vec<bool>,
     /// Pointers that are made of numbers in which an address may be hidden.
     forged: EntitySet<Value>,
+    /// How many bytes copies of variable length move at most, by the value that says how many.
+    lengths: FxHashMap<Value, u64>,
     /// Where the parts of globals lie.
     globals: Vec<((GlobalId, u32), Place)>,
     functions: Vec<(FunctionId, Place)>,
@@ -269,6 +272,16 @@ impl Objects {
     pub fn class_of(&self, function: &Function, value: Value) -> Option<(Class, i64)> {
         let place = self.place_of(function, value)?;
         Some((place.class, self.wrap(place.class, place.span.lo).0))
+    }
+
+    /// How many bytes from the first offset of a pointer on a copy may touch at most, wherever the pointer points.
+    pub fn reach_of_copy(&self, function: &Function, to: Value, bytes: Value) -> Option<u64> {
+        if let Some(length) = function.int_of(bytes) {
+            return u64::try_from(length).ok();
+        }
+        let span = self.place_of(function, to)?.span;
+        let length = *self.lengths.get(&bytes)?;
+        (span.repeat == 0).then(|| length.saturating_add(span.hi.abs_diff(span.lo)))
     }
 
     /// Where a global lies, if the function or something it calls uses it.

@@ -1,8 +1,9 @@
 //! Turns the gathered constraints into the result: only representatives of classes and cells, numbered in the order in which
 //! the functions' values refer to them.
 
-use super::gather::{Body, Gather};
+use super::gather::{Body, Gather, LONG};
 use super::graph::{CellId, ClassId, Graph, Target};
+use super::origins::{Traced, drop_inner_loads};
 use super::{
     CellShape, Class, ClassShape, Contradiction, Kind, Objects, Place, Shape, Source, Trace,
     may_put_words,
@@ -100,6 +101,15 @@ pub(super) fn freeze(gather: Gather<'_>) -> Vec<(FunctionId, Objects)> {
         find_moved_words(&mut shape, body, values);
     }
     spread_escapes(&mut shape);
+    let traced: Vec<Traced<'_>> = frozen
+        .iter()
+        .map(|(body, values, _, _)| Traced {
+            id: body.id,
+            function: body.function,
+            values,
+        })
+        .collect();
+    drop_inner_loads(&mut shape, &traced);
     let returned = frozen.iter().flat_map(|(_, _, _, results)| results);
     spread_visibility(&mut shape, bodies.len() == 1, returned);
     if let [(body, values, _, results)] = &frozen[..] {
@@ -118,11 +128,26 @@ pub(super) fn freeze(gather: Gather<'_>) -> Vec<(FunctionId, Objects)> {
                 numbers: body.numbers.clone(),
                 counted: body.counted.clone(),
                 forged: body.forged.clone(),
+                lengths: lengths(body),
                 globals: globals.clone(),
                 functions: functions.clone(),
                 results,
             };
             (function, objects)
+        })
+        .collect()
+}
+
+/// How many bytes copies of variable length move at most, where that is not much.
+fn lengths(body: &Body<'_>) -> FxHashMap<Value, u64> {
+    let copies = body.function.ops.values().filter(|data| {
+        matches!(data.opcode, Opcode::Copy | Opcode::Move)
+            && body.function.int_of(data.size()).is_none()
+    });
+    copies
+        .filter_map(|data| {
+            let most = u64::try_from(body.longest(data.size())).ok()?;
+            (most <= LONG).then_some((data.size(), most))
         })
         .collect()
 }

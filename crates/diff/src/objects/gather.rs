@@ -23,6 +23,7 @@ mod numbers;
 use super::graph::{CellId, Graph, Integer, Target};
 use super::span::Span;
 use super::{Known, Objects, Source, freeze};
+pub(super) use copy::LONG;
 use counted::counted_params;
 use ferrozyme_ir::entity::{EntitySet, SecondaryMap};
 use ferrozyme_ir::{
@@ -243,6 +244,11 @@ impl<'a> Body<'a> {
             packing: Packing::of(function),
             steps,
         }
+    }
+
+    /// The largest value that an integer may have.
+    pub(super) fn longest(&self, value: Value) -> i128 {
+        self.intervals.get(self.function, value).max
     }
 }
 
@@ -663,6 +669,17 @@ impl Gather<'_> {
     /// What is known of an integer as the distance between two places of the same memory.
     fn difference(&mut self, b: usize, value: Value) -> Difference {
         let function = self.bodies[b].function;
+        // The low bits of the distance between elements are zero already.
+        if let Some(OpView::Binary(Opcode::And, distance, mask)) = function.definition(value)
+            && let Some(unit) = function.int_of(mask).map(i128::wrapping_neg)
+            && let Ok(unit) = u64::try_from(unit)
+            && unit.is_power_of_two()
+        {
+            return match self.difference(b, distance) {
+                Difference::Known(_, _, span) if !span.is_multiple_of(unit) => Difference::Unknown,
+                same => same,
+            };
+        }
         let Some(OpView::Binary(Opcode::Sub, to, from)) = function.definition(value) else {
             return Difference::Unknown;
         };

@@ -59,6 +59,17 @@ impl Span {
         (self.lo == self.hi && self.repeat == 0).then_some(self.lo)
     }
 
+    /// Whether all offsets are multiples of a number.
+    pub(super) fn is_multiple_of(self, unit: u64) -> bool {
+        let numbers = [
+            self.lo.unsigned_abs(),
+            self.hi.unsigned_abs(),
+            self.step,
+            self.repeat,
+        ];
+        numbers.iter().all(|number| number.is_multiple_of(unit))
+    }
+
     /// The offsets before repetition.
     pub fn positions(self) -> impl Iterator<Item = i64> {
         let step = self.step.max(1) as usize;

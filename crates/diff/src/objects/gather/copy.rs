@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
 /// Copies of more bytes than this are taken to be of any length where the fields repeat.
-const LONG: u64 = 4096;
+pub(in crate::objects) const LONG: u64 = 4096;
 
 impl Gather<'_> {
     pub(super) fn copy(&mut self, b: usize, to: Value, from: Value, bytes: Value) {

@@ -22,6 +22,12 @@ pub(super) enum Entry {
     TapeSize,
     /// The function itself, several times.
     Batch,
+    /// A loop over a function, as often as is said.
+    CheckpointFor,
+    /// A loop over a function, as long as it says so.
+    CheckpointWhile,
+    /// The same, to a fixed point.
+    FixedPoint,
     /// What the shadow of a function's address is to be. Derivatives find functions by their addresses, so that it is the address.
     Table,
     /// A set of shadows of global variables.
@@ -40,6 +46,9 @@ const ENTRIES: &[(&str, Entry)] = &[
     ("__enzyme_reverse", Entry::SplitReverse),
     ("__enzyme_augmentsize", Entry::TapeSize),
     ("__enzyme_batch", Entry::Batch),
+    ("__enzyme_checkpoint_for", Entry::CheckpointFor),
+    ("__enzyme_checkpoint_while", Entry::CheckpointWhile),
+    ("__enzyme_fixed_point", Entry::FixedPoint),
     ("__enzyme_virtualreverse", Entry::Table),
     ("__enzyme_context", Entry::Context),
     ("__enzyme_shadow", Entry::Shadow),
@@ -58,6 +67,14 @@ impl Entry {
     /// Whether it is one of the two halves of reverse mode.
     pub(super) fn is_split(self) -> bool {
         matches!(self, Entry::Augmented | Entry::SplitReverse)
+    }
+
+    /// Whether it is a loop over a function.
+    pub(super) fn is_loop(self) -> bool {
+        matches!(
+            self,
+            Entry::CheckpointFor | Entry::CheckpointWhile | Entry::FixedPoint
+        )
     }
 
     /// Whether it is about a function, which is its first argument.

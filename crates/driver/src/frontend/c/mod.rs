@@ -17,6 +17,7 @@
 //! | `resolve.rs` | inlines wrappers whose callers choose the function to differentiate |
 //! | `thunk.rs` | the function that replaces the entry point in one call |
 //! | `batch.rs` | `__enzyme_batch` |
+//! | `loops.rs` | loops that are written as calls |
 //! | `results.rs` | the results of a derivative in the form that the call expects |
 //! | `registrations.rs`, `rules.rs` | registrations, and their form in the driver |
 //! | `arrays.rs` | C's rules about arrays |
@@ -41,6 +42,7 @@ mod exceptions;
 mod globals;
 mod hints;
 mod inactive;
+mod loops;
 mod openmp;
 mod registrations;
 mod resolve;
@@ -149,6 +151,11 @@ impl FrontEnd for C {
                         .err()
                         .map(|one| *one),
                 );
+                continue;
+            }
+            if entry.is_loop() {
+                let replaced = loops::replace_loop(context, module, entry, call);
+                problems.extend(replaced.err().map(|one| *one));
                 continue;
             }
             match arguments::read_call(context, entry, call).and_then(|mut read| {
