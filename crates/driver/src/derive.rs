@@ -3,11 +3,12 @@
 use crate::dispatch::{Choice, stop_with};
 use crate::explain::{describe_loops, describe_products, show_locations, summarise};
 use crate::frontend::FRONT_ENDS;
+use crate::itself::copy_itself;
 use crate::options::{Explain, Options, Stage};
 use crate::perturbation::{Perturbation, REFUSED};
 use crate::refusal::{Reasons, describe_refusal, say, shown_place};
 use crate::repeatable::without_releases;
-use crate::report::{DerivativeReport, Diagnostic, Location, shorten};
+use crate::report::{ACCELERATED, DerivativeReport, Diagnostic, Location, shorten};
 use crate::requests::{FoundRequest, Mode, Part};
 use crate::trim::stop_writers;
 use ferrozyme_diff::{
@@ -77,6 +78,7 @@ pub(crate) fn derive(
         perturbation: &options.perturbation,
         wrappers: HashMap::new(),
         splits: HashMap::new(),
+        copies: HashMap::new(),
         split_shadows: HashMap::new(),
         open: Vec::new(),
         refused_pointers: false,
@@ -160,6 +162,8 @@ struct Derivation<'m> {
     wrappers: HashMap<String, FunctionId>,
     /// Split derivatives, by the symbol of their root.
     splits: HashMap<String, diff::Split>,
+    /// Copies of functions that are asked for themselves, and of what they call.
+    copies: HashMap<FunctionId, FunctionId>,
     /// The shadows of statics that the two halves of split reverse mode have in common, by root.
     split_shadows: HashMap<String, Vec<GlobalId>>,
     /// The requests being made, to find those that need themselves.
@@ -257,7 +261,10 @@ impl Derivation<'_> {
         };
         let globals = self.module.globals.len();
         let report = self.report(request, &asked);
-        let (derivative, before) = self.attempt(request, &mut asked, &report)?;
+        let (derivative, before) = match request.mode {
+            Mode::Primal => self.itself(root),
+            Mode::Forward | Mode::Reverse => self.attempt(request, &mut asked, &report)?,
+        };
         let made: Vec<FunctionId> = self.module.functions.keys().skip(before).collect();
         if request.part == Part::Whole {
             self.adapt(&made);
@@ -337,6 +344,16 @@ impl Derivation<'_> {
         }
     }
 
+    /// The function that is asked for itself. Gives it, and how many functions there were before.
+    fn itself(&mut self, root: FunctionId) -> (FunctionId, usize) {
+        let before = self.module.functions.len();
+        let requests = &self.requests;
+        // What requests call is made here, and has no other body.
+        let stays = |name: &str| requests.contains_key(name);
+        let copy = copy_itself(self.module, root, &mut self.copies, stays);
+        (copy, before)
+    }
+
     /// Makes a derivative, with fewer choices behind pointers and with shaped shadows where it is refused otherwise. Gives it, and how many functions there were before.
     fn attempt(
         &mut self,
@@ -360,7 +377,7 @@ impl Derivation<'_> {
                             self.half_of(request, asked)
                         }
                         Mode::Reverse => differentiate_reverse(self.module, asked),
-                        Mode::Forward => differentiate_forward(self.module, asked),
+                        Mode::Forward | Mode::Primal => differentiate_forward(self.module, asked),
                     });
             match derivative {
                 Ok(derivative) => return Ok((derivative, before)),
@@ -552,6 +569,7 @@ impl Derivation<'_> {
             mode: match request.mode {
                 Mode::Forward => "forward".to_owned(),
                 Mode::Reverse => "reverse".to_owned(),
+                Mode::Primal => ACCELERATED.to_owned(),
             },
             width: request.width,
             location: request.location(),

@@ -13,6 +13,9 @@ pub(crate) fn summarise(module: &Module, request: &FoundRequest, asked: &diff::R
     let root = &module.functions[asked.function];
     let arguments = request.interface.explain_arguments(root, asked);
     let mut text = format!("arguments:\n{arguments}");
+    if request.mode == Mode::Primal {
+        return text;
+    }
     match explain_activity(module, asked) {
         Ok(activity) => write_memory(&mut text, &activity),
         Err(error) => text.push_str(&format!("{error}\n")),

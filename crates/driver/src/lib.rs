@@ -22,6 +22,7 @@ mod finish;
 mod frontend;
 mod gather;
 pub mod inputs;
+mod itself;
 mod locals;
 mod machine;
 mod opaque;

@@ -19,7 +19,7 @@ use crate::processor::add_versions;
 use crate::refusal::{Reasons, describe_import_error};
 use crate::registrations::{Registration, RegistrationKind, RuleFunction};
 use crate::report::{DerivativeReport, Diagnostic, Report, Timing};
-use crate::requests::FoundRequest;
+use crate::requests::{FoundRequest, Mode};
 use crate::text::refuse_numbers_from_text;
 use ferrozyme_diff::declare_moved;
 use ferrozyme_export::{ExportOptions, export};
@@ -168,10 +168,14 @@ fn prepare_module<'c>(
     program.progress("optimises the functions to differentiate");
     choose_inlining(context, module, &gathered.requests, perturbation.inline);
     prepare(module, &machine, perturbation)?;
-    let mut refused: Vec<Diagnostic> = front_ends
-        .iter()
-        .flat_map(|front_end| front_end.check_module(context, module))
-        .collect();
+    let mut requests = gathered.requests.iter();
+    let mut refused: Vec<Diagnostic> = match requests.any(|request| request.mode != Mode::Primal) {
+        true => front_ends
+            .iter()
+            .flat_map(|front_end| front_end.check_module(context, module))
+            .collect(),
+        false => Vec::new(),
+    };
     refused.extend(refuse_numbers_from_text(
         context,
         module,

@@ -5,7 +5,7 @@
 
 use crate::locals::own_name;
 use crate::report::{Diagnostic, Frame, Location};
-use crate::requests::FoundRequest;
+use crate::requests::{FoundRequest, Mode};
 use ferrozyme_diff as diff;
 use ferrozyme_import::ImportError;
 use ferrozyme_ir::{self as ir, Module, Opcode};
@@ -154,7 +154,14 @@ struct Speaker<'a> {
 
 impl Speaker<'_> {
     fn say(&self, refusal: &Refusal) -> Diagnostic {
-        self.with_words(|words| Diagnostic::refused(refusal, words))
+        let refused = self.with_words(|words| Diagnostic::refused(refusal, words));
+        match self.request.mode {
+            Mode::Primal => Diagnostic {
+                remedy: Some(self.request.language().terms.not_accelerated.to_owned()),
+                ..refused
+            },
+            Mode::Forward | Mode::Reverse => refused,
+        }
     }
 
     fn with_words<T>(&self, then: impl FnOnce(&Words<'_>) -> T) -> T {
@@ -228,6 +235,11 @@ impl Speaker<'_> {
                     "needed for a derivative{function} by the function interface (`grad`, `jvp` and their like)"
                 )
             }
+            false if self.request.mode == Mode::Primal => format!(
+                "needed to accelerate {}{}",
+                self.quote(&self.request.primal_name),
+                at.unwrap_or_default(),
+            ),
             false => format!(
                 "needed for the derivative {} of {}{}",
                 self.quote(&self.request.derivative_name),

@@ -157,6 +157,9 @@ pub struct Timing {
     pub time: Duration,
 }
 
+/// The mode of a function that is asked for itself, without a derivative.
+pub(crate) const ACCELERATED: &str = "accelerated";
+
 /// What can be said of one derivative.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct DerivativeReport {
@@ -164,7 +167,7 @@ pub struct DerivativeReport {
     pub primal: String,
     /// The name of the derivative.
     pub derivative: String,
-    /// "forward" or "reverse".
+    /// "forward" or "reverse", or [`ACCELERATED`].
     pub mode: String,
     /// Shadows for each argument.
     pub width: u32,
@@ -174,4 +177,19 @@ pub struct DerivativeReport {
     pub summary: String,
     /// The texts of the stages that were asked for.
     pub stages: Vec<(Stage, String)>,
+}
+
+impl DerivativeReport {
+    /// What it is of, and how, in one line.
+    pub fn title(&self) -> String {
+        let width = match self.width {
+            0 | 1 => String::new(),
+            width => format!(", width {width}"),
+        };
+        let (derivative, primal, mode) = (&self.derivative, &self.primal, &self.mode);
+        match mode == ACCELERATED {
+            true => format!("function `{primal}` ({mode})"),
+            false => format!("derivative `{derivative}` of `{primal}` ({mode}{width})"),
+        }
+    }
 }

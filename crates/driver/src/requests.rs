@@ -40,13 +40,15 @@ pub(crate) struct FoundRequest {
     pub(crate) given: Option<Given>,
 }
 
-/// Which derivative is asked for.
+/// What is asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Mode {
     /// Tangents beside the primal.
     Forward,
     /// Gradients.
     Reverse,
+    /// The function itself, without a derivative.
+    Primal,
 }
 
 /// Which sweeps of reverse mode a derivative has.
@@ -109,7 +111,7 @@ impl FoundRequest {
     pub(crate) fn asked(&self, root: FunctionId) -> diff::Request {
         let asked = self.interface.asked(root);
         match self.mode {
-            Mode::Reverse => asked,
+            Mode::Reverse | Mode::Primal => asked,
             Mode::Forward => diff::Request {
                 width: self.width,
                 ..asked

@@ -6,7 +6,7 @@
 
 use crate::refusal::{place_of, say};
 use crate::report::{Diagnostic, Location};
-use crate::requests::FoundRequest;
+use crate::requests::{FoundRequest, Mode};
 use ferrozyme_library::{Known, demangle, is};
 use ferrozyme_llvm::{Context, Module, Opcode, TypeKind, Value, ValueKind};
 use ferrozyme_refusal::Refusal;
@@ -20,7 +20,11 @@ pub(crate) fn refuse_numbers_from_text<'c>(
 ) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
     let mut seen_places = HashSet::new();
-    for request in requests {
+    // A function itself has no derivative to lose.
+    let differentiated = requests
+        .iter()
+        .filter(|request| request.mode != Mode::Primal);
+    for request in differentiated {
         let Some(root) = module.function(&request.root) else {
             continue;
         };

@@ -34,8 +34,8 @@ pub use registration::{
     never_returns, slice, slice_mut, take,
 };
 pub use request::{
-    __ferrozyme_request, Descriptor, Slot, Text, require_driver, require_frozen, shared_flag,
-    start_gradient, start_of, unique_flag,
+    __ferrozyme_request, __ferrozyme_request_accelerated, Descriptor, Slot, Text, require_driver,
+    require_frozen, shared_flag, start_gradient, start_of, unique_flag,
 };
 pub use restore::Restore;
 pub use shape::{

@@ -387,6 +387,39 @@ pub use ferrozyme_macros::custom_derivative;
 /// For values there is [`stop_gradient`].
 pub use ferrozyme_macros::inactive;
 
+/// Compiles a function the way derivatives are compiled: matrix products in its loops run on generated kernels, loops are vectorised with mathematical functions in them, and all is chosen
+/// for the processor when the program runs.
+///
+/// A derivative has its own, fast copy of the function that it differentiates. This attribute gives the program one too, for where it calls the function without a derivative.
+///
+/// ```
+/// use ferrozyme::accelerate;
+///
+/// #[accelerate]
+/// fn product(a: &[f32], b: &[f32], c: &mut [f32], n: usize) {
+///     for i in 0..n {
+///         for j in 0..n {
+///             let mut sum = 0.0;
+///             for k in 0..n {
+///                 sum += a[i * n + k] * b[k * n + j];
+///             }
+///             c[i * n + j] = sum;
+///         }
+///     }
+/// }
+///
+/// let mut c = [0.0; 4];
+/// product(&[1.0, 2.0, 3.0, 4.0], &[0.0, 1.0, 1.0, 0.0], &mut c, 2);
+/// assert_eq!(c, [2.0, 1.0, 4.0, 3.0]);
+/// ```
+///
+/// It applies to functions and methods with a body, also generic ones. All that the function calls and whose body is known is compiled with it. Derivatives see through the attribute: a function that
+/// calls an accelerated one is differentiated as if the attribute were not there.
+///
+/// Sums may be added up in another order than in the source, as in derivatives, so the last bits of results can differ from those of a build without the attribute; `--strict` keeps
+/// the order. A function that cannot be compiled this way (`catch_unwind` around code that may panic, say) is an error of the build, not silently a slow function.
+pub use ferrozyme_macros::accelerate;
+
 /// The interface of generated code. Changes without notice.
 #[doc(hidden)]
 pub mod __private {

@@ -23,9 +23,11 @@ use quote::quote;
 
 pub(crate) use activity::Mode;
 use arguments::Arguments;
-use function::Function;
+pub(crate) use check::{anonymous_result, error, error_on};
+pub(crate) use function::Function;
 use place::Place;
-use signature::Derivative;
+use signature::{Derivative, name_anonymous_types};
+use syn::{FnArg, Signature};
 
 /// The function and its derivative; if the derivative cannot be made, an error in its place.
 pub(crate) fn expand(mode: Mode, attribute: TokenStream, item: TokenStream) -> TokenStream {
@@ -40,4 +42,20 @@ fn derive(mode: Mode, attribute: TokenStream, item: TokenStream) -> syn::Result<
     let place = Place::of(&function);
     let derivative = Derivative::new(&function, place, &arguments)?;
     Ok(thunk::derivative(&function, place, &derivative))
+}
+
+/// A request for a function itself, without a derivative, as the value that it returns; and the function's signature, with the names of arguments that the request uses.
+pub(crate) fn request_itself(function: &mut Function) -> (Signature, TokenStream) {
+    name_anonymous_types(&mut function.signature);
+    let place = Place::of(function);
+    let itself = Derivative::itself(function, place);
+    let request = thunk::request_itself(function, place, &itself);
+    let mut signature = itself.signature;
+    // The body may change a `self` that it owns.
+    for (input, own) in signature.inputs.iter_mut().zip(&function.signature.inputs) {
+        if let FnArg::Receiver(_) = own {
+            *input = own.clone();
+        }
+    }
+    (signature, request)
 }

@@ -1,5 +1,6 @@
 //! The attribute and derive macros of Ferrozyme. Use them through the crate `ferrozyme`, which documents them.
 
+mod accelerate;
 mod autodiff;
 mod custom;
 mod differentiable;
@@ -30,6 +31,12 @@ pub fn derive_differentiable(input: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn custom_derivative(attribute: TokenStream, item: TokenStream) -> TokenStream {
     custom::expand(attribute.into(), item.into()).into()
+}
+
+/// See the documentation of `ferrozyme::accelerate`.
+#[proc_macro_attribute]
+pub fn accelerate(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    accelerate::expand(attribute.into(), item.into()).into()
 }
 
 /// See the documentation of `ferrozyme::inactive`.

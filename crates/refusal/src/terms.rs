@@ -31,6 +31,8 @@ pub struct Terms {
     pub share: &'static str,
     /// How to use several threads.
     pub threads: &'static str,
+    /// The way out of code that cannot be accelerated.
+    pub not_accelerated: &'static str,
 }
 
 /// The Loop IR itself: what file tests and `loopir` show.
@@ -48,6 +50,7 @@ pub const LOOP_IR: Terms = Terms {
     by_reference: "pass a pointer to what holds it, or have the function inlined",
     share: "",
     threads: "",
+    not_accelerated: "remove the request, or request the functions inside that compute",
 };
 
 /// Rust.
@@ -65,6 +68,7 @@ pub const RUST: Terms = Terms {
     by_reference: "pass a reference to what holds it, or mark the function `#[inline(always)]`",
     share: "",
     threads: "; instead of sharing them between threads, differentiate the computation of each thread",
+    not_accelerated: "remove `#[accelerate]`, or put it on the functions inside that compute",
 };
 
 /// C and C++, with Enzyme's markers.
@@ -82,6 +86,7 @@ pub const C: Terms = Terms {
     by_reference: "pass the union by its address, or mark the function '__attribute__((always_inline))'",
     share: " (members of a union share theirs)",
     threads: "; threads are supported in regions of OpenMP only",
+    not_accelerated: "remove the attribute `ferrozyme_accelerate`, or put it on the functions inside that compute",
 };
 
 /// The terms of a language, with its names for symbols.

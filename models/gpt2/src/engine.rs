@@ -6,7 +6,7 @@
 
 use crate::backward::gradient_by_hand;
 use crate::config::{Batch, Config};
-use crate::model::{gradient, loss};
+use crate::model::{evaluate, gradient, loss};
 use crate::real::Real;
 use crate::tensors::{Activations, Parameters};
 use std::thread;
@@ -78,8 +78,12 @@ impl<T: Real> Engine<T> {
         self.batch
     }
 
-    /// The mean loss of a batch.
+    /// The mean loss of a batch; beside the hand-written backward pass, by the forward pass that it has.
     pub fn loss(&mut self, parameters: &[T], tokens: &[u32], targets: &[u32]) -> T {
+        let function = match self.backward {
+            Backward::Automatic => evaluate,
+            Backward::Manual => loss,
+        };
         let config = &self.config;
         let nothing = self.shares.iter().map(|_| ()).collect();
         let parts = parts(&self.shares, tokens, targets);
@@ -88,7 +92,7 @@ impl<T: Real> Engine<T> {
                 batch, activations, ..
             } = share;
             part.weight
-                * loss(
+                * function(
                     config,
                     batch,
                     parameters,

@@ -4,7 +4,7 @@ use crate::config::{Batch, Config};
 use crate::layers::{attention, cross_entropy, embedding, gelu, layer_norm, linear, residual};
 use crate::real::Real;
 use crate::tensors::{Activations, Front, Parameters, row, row_mut};
-use ferrozyme::autodiff_reverse;
+use ferrozyme::{accelerate, autodiff_reverse};
 
 /// The mean loss over a batch: how surprised the model is by each target after the tokens up to it.
 ///
@@ -128,4 +128,35 @@ pub fn forward<T: Real>(
     }
     layer_norm::forward(input, p.lnfw, p.lnfb, a.lnf_mean, a.lnf_rstd, a.lnf);
     linear::forward_without_bias(n, a.lnf, p.wte, c, config.padded_vocabulary, a.logits);
+}
+
+/// [`loss`] without a gradient, compiled as inside of it: for evaluation.
+///
+/// # Panics
+/// As [`loss`].
+#[accelerate]
+pub fn evaluate<T: Real>(
+    config: &Config,
+    batch: &Batch,
+    parameters: &[T],
+    activations: &mut [T],
+    tokens: &[u32],
+    targets: &[u32],
+) -> T {
+    loss(config, batch, parameters, activations, tokens, targets)
+}
+
+/// [`forward`], compiled as inside of the gradient: for sampling.
+///
+/// # Panics
+/// As [`loss`].
+#[accelerate]
+pub fn predict<T: Real>(
+    config: &Config,
+    batch: &Batch,
+    parameters: &[T],
+    activations: &mut [T],
+    tokens: &[u32],
+) {
+    forward(config, batch, parameters, activations, tokens);
 }

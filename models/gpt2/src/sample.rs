@@ -1,7 +1,7 @@
 //! Text from a model, token by token.
 
 use crate::config::{Batch, Config};
-use crate::model::forward;
+use crate::model::predict;
 use crate::random::Random;
 use crate::real::Real;
 use crate::tensors::Activations;
@@ -29,7 +29,7 @@ pub fn continue_text<T: Real>(
             steps: window.len(),
         };
         activations.resize(Activations::total(config, &batch), T::ZERO);
-        forward(config, &batch, parameters, &mut activations, window);
+        predict(config, &batch, parameters, &mut activations, window);
         let logits = Activations::cut(&*activations, config, &batch).logits;
         let last = &logits[(window.len() - 1) * config.padded_vocabulary..][..config.vocabulary];
         tokens.push(draw(last, temperature, random) as u32);

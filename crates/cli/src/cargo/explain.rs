@@ -266,20 +266,12 @@ fn is_chosen(derivative: &DerivativeReport, function: Option<&str>) -> bool {
 }
 
 fn write_derivative(text: &mut String, derivative: &DerivativeReport) {
-    let width = match derivative.width {
-        0 | 1 => String::new(),
-        width => format!(", width {width}"),
-    };
     let place = derivative
         .location
         .as_ref()
         .map(|location| format!(" at {}", describe_location(location)))
         .unwrap_or_default();
-    let _ = writeln!(
-        text,
-        "derivative `{}` of `{}` ({}{width}){place}\n",
-        derivative.derivative, derivative.primal, derivative.mode
-    );
+    let _ = writeln!(text, "{}{place}\n", derivative.title());
     if derivative.stages.is_empty() {
         push_block(text, &derivative.summary);
     }

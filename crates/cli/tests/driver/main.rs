@@ -5,6 +5,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod accelerate;
 mod config;
 mod explain;
 mod install;

@@ -17,7 +17,7 @@ use super::probe::MakeShadow;
 pub struct Descriptor {
     /// Tells a descriptor from other constants, and its version.
     pub magic: [u8; 8],
-    /// 0 forward, 1 reverse.
+    /// 0 forward, 1 reverse, [`Descriptor::ITSELF`].
     pub mode: u32,
     /// The width: number of directions or gradients.
     pub width: u32,
@@ -39,7 +39,10 @@ pub struct Descriptor {
 
 impl Descriptor {
     /// The value of `magic`.
-    pub const MAGIC: [u8; 8] = *b"FZREQ001";
+    pub const MAGIC: [u8; 8] = *b"FZREQ002";
+
+    /// The mode of a request for the function itself, without a derivative.
+    pub const ITSELF: u32 = 2;
 }
 
 /// A string in a constant.
@@ -188,6 +191,11 @@ unsafe extern "C-unwind" {
         link_name = "__ferrozyme_request (derivatives are made by Ferrozyme's driver: use `cargo ferrozyme build` in place of `cargo build`)"
     )]
     pub fn __ferrozyme_request(primal: *const (), descriptor: *const Descriptor, ...);
+}
+
+unsafe extern "C" {
+    /// Whether an accelerated function calls what the driver makes of it. The driver replaces it: by true in the program, by false in what is compiled or differentiated.
+    pub fn __ferrozyme_request_accelerated() -> bool;
 }
 
 /// Every generated derivative calls this: without the driver it is a compile-time error that names the driver.

@@ -130,7 +130,8 @@ fn check_head(function: &Signature, errors: &mut Vec<Error>) {
     }
 }
 
-fn anonymous_result(output: &ReturnType) -> Option<TypeImplTrait> {
+/// The `impl Trait` in the result of a function.
+pub(crate) fn anonymous_result(output: &ReturnType) -> Option<TypeImplTrait> {
     struct Finder(Option<TypeImplTrait>);
     impl<'ast> Visit<'ast> for Finder {
         fn visit_type_impl_trait(&mut self, ty: &'ast TypeImplTrait) {

@@ -9,7 +9,7 @@ use syn::ext::IdentExt;
 use syn::visit_mut::{self, VisitMut};
 use syn::{FnArg, Generics, Ident, Pat, Result, ReturnType, Signature, Token, Type, parse_quote};
 
-use super::activity::{Kind, Mode};
+use super::activity::{Activity, Kind, Mode};
 use super::arguments::Arguments;
 use super::check::{argument_name, argument_type, check, result_type};
 use super::function::Function;
@@ -18,6 +18,8 @@ use super::place::Place;
 /// All properties of a derivative except its body.
 pub(crate) struct Derivative {
     pub(crate) mode: Mode,
+    /// Whether it is no derivative, but the function itself.
+    pub(crate) is_itself: bool,
     pub(crate) width: u32,
     pub(crate) signature: Signature,
     pub(crate) arguments: Vec<Argument>,
@@ -51,6 +53,28 @@ impl Derivative {
         attribute: &Arguments,
     ) -> Result<Derivative> {
         check(&function.signature, attribute)?;
+        Ok(Derivative::unchecked(function, place, attribute))
+    }
+
+    /// The function itself, as a derivative in forward mode without active arguments. Its arguments have names.
+    pub(crate) fn itself(function: &Function, place: Place) -> Derivative {
+        let constant = Activity {
+            kind: Kind::Const,
+            span: Span::call_site(),
+        };
+        let arguments = Arguments {
+            mode: Mode::Forward,
+            name: function.signature.ident.clone(),
+            width: 1,
+            activities: vec![constant; function.signature.inputs.len() + 1],
+        };
+        Derivative {
+            is_itself: true,
+            ..Derivative::unchecked(function, place, &arguments)
+        }
+    }
+
+    fn unchecked(function: &Function, place: Place, attribute: &Arguments) -> Derivative {
         let Arguments {
             mode,
             ref name,
@@ -87,6 +111,7 @@ impl Derivative {
 
         let mut derivative = Derivative {
             mode,
+            is_itself: false,
             width,
             signature: primal,
             arguments,
@@ -115,7 +140,7 @@ impl Derivative {
             let clause = derivative.signature.generics.make_where_clause();
             clause.predicates.push(parse_quote!(Self: Sized));
         }
-        Ok(derivative)
+        derivative
     }
 
     /// The types of the gradients that are returned by value.
@@ -236,7 +261,7 @@ fn plain_input(input: &FnArg, name: &Ident) -> FnArg {
 }
 
 /// `x: impl Trait` becomes `x: T` with a parameter `T: Trait`, so that shadows can have the same type.
-fn name_anonymous_types(signature: &mut Signature) {
+pub(crate) fn name_anonymous_types(signature: &mut Signature) {
     struct Namer<'a>(&'a mut Generics, usize);
     impl VisitMut for Namer<'_> {
         fn visit_type_mut(&mut self, ty: &mut Type) {

@@ -66,6 +66,15 @@ fn documentation(function: &Function, derivative: &Derivative) -> String {
     format!("The {mode}-mode derivative of `{primal}`, made by Ferrozyme.")
 }
 
+/// A request for the function itself.
+pub(crate) fn request_itself(
+    function: &Function,
+    place: Place,
+    itself: &Derivative,
+) -> TokenStream {
+    request(function, place, itself, Lane::All)
+}
+
 fn local(name: &str, index: usize) -> Ident {
     format_ident!("{name}_{index}", span = Span::mixed_site())
 }

@@ -113,7 +113,7 @@ pub(crate) fn read_descriptor<C: Constants>(
     offset: i64,
 ) -> Result<Descriptor, String> {
     let at = Place::new(constants, symbol, offset)?;
-    if at.bytes(0, 8)? != b"FZREQ001" {
+    if at.bytes(0, 8)? != b"FZREQ002" {
         return Err(
             "the descriptor is of another version: the `ferrozyme` crate and `cargo ferrozyme` must be of the same version"
                 .to_owned(),
@@ -122,6 +122,7 @@ pub(crate) fn read_descriptor<C: Constants>(
     let mode = match at.u32(8)? {
         0 => Mode::Forward,
         1 => Mode::Reverse,
+        2 => Mode::Primal,
         other => return Err(format!("unknown mode {other}")),
     };
     let count = at.u64(80)?;

@@ -3,6 +3,7 @@
 //! | file | what lives there |
 //! |---|---|
 //! | `requests.rs`, `descriptor.rs` | finds requests, and reads what they ask for from constants |
+//! | `accelerated.rs` | whether accelerated functions run their requests or their bodies |
 //! | `registrations.rs`, `rules.rs` | what programs say of functions, and rules with several results |
 //! | `passing.rs`, `root.rs`, `wrap.rs` | how slots of memory become parameters: the root, and the function that a request calls |
 //! | `given.rs` | which closure or function was given to `grad` and its relatives |
@@ -10,6 +11,7 @@
 //! | `formatting.rs` | code of the program that formatting runs |
 //! | `mathematics.rs` | functions of other crates that are known by their names |
 
+mod accelerated;
 mod descriptor;
 mod formatting;
 mod given;
@@ -60,7 +62,9 @@ impl FrontEnd for Rust {
     }
 
     fn asks(&self, module: Module<'_>) -> bool {
-        module.function(REQUEST).is_some() || shapes::has_shape_requests(module)
+        module.function(REQUEST).is_some()
+            || shapes::has_shape_requests(module)
+            || accelerated::has_accelerated(module)
     }
 
     fn replace_requests<'c>(
@@ -71,6 +75,7 @@ impl FrontEnd for Rust {
     ) -> Result<Vec<FoundRequest>, Vec<Diagnostic>> {
         let found = requests::replace_requests(context, module)?;
         shapes::describe_shapes(context, module);
+        accelerated::take_requests(context, module);
         Ok(found)
     }
 
@@ -86,6 +91,7 @@ impl FrontEnd for Rust {
 
     fn before_linking<'c>(&self, context: &'c Context, source: Module<'c>) {
         shapes::forget_shapes(context, source);
+        accelerated::take_bodies(source);
     }
 
     fn adapt_registrations<'c>(

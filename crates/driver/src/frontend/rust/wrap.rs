@@ -124,6 +124,7 @@ pub(crate) fn wrap_derivative(
                 }
             }
         }
+        Mode::Primal => {}
     }
     build.ret(&[]);
     define(module, function)

@@ -40,7 +40,13 @@ pub(super) fn shim(primal: &TokenStream, derivative: &Derivative) -> TokenStream
 /// The descriptor of the request, for the driver.
 pub(super) fn descriptor(function: &Function, derivative: &Derivative, lane: Lane) -> TokenStream {
     let private = quote!(::ferrozyme::__private);
-    let mode = derivative.mode.code();
+    let mode = match derivative.is_itself {
+        true => quote!(#private::Descriptor::ITSELF),
+        false => {
+            let code = derivative.mode.code();
+            quote!(#code)
+        }
+    };
     let width = lane.width(derivative);
     let primal = format!("::{}", function.signature.ident);
     let name = derivative.signature.ident.to_string();
