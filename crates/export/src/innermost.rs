@@ -17,7 +17,7 @@ pub(super) fn innermost_loops(function: &Function) -> FxHashSet<Op> {
     for &op in &ops {
         let data = &function.ops[op];
         let in_the_way = matches!(data.opcode, Opcode::For | Opcode::Loop)
-            || keeps_scalar(data.opcode)
+            || keeps_scalar(function, data)
             || matches!(
                 data.opcode.effect(),
                 Effect::Call | Effect::Allocate | Effect::Release

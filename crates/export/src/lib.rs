@@ -18,7 +18,7 @@
 //! | `independent.rs` | loops without dependences between iterations |
 //! | `call.rs` | calls and traps |
 //! | `processor.rs`, `processor.ll` | functions for a higher level of the processor; which level it has |
-//! | `vectorisable.fz` | mathematical functions for loops that are vectorised, as Loop IR |
+//! | `vectorisable.fz`, `vectorisable/` | mathematical functions for loops that are vectorised, as Loop IR |
 //! | `polygamma.fz` | polygamma functions, which no library has, as Loop IR |
 
 mod body;

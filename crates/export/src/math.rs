@@ -25,7 +25,15 @@ fn instruction(opcode: Opcode) -> Option<Llvm> {
 }
 
 /// Functions that loops can be vectorised with, as `__ferrozyme_<operation>_<type>`.
-static VECTORISABLE: LazyLock<ir::Module> = LazyLock::new(|| own(include_str!("vectorisable.fz")));
+static VECTORISABLE: LazyLock<ir::Module> = LazyLock::new(|| {
+    own(concat!(
+        include_str!("vectorisable.fz"),
+        include_str!("vectorisable/angles.fz"),
+        include_str!("vectorisable/erf.fz"),
+        include_str!("vectorisable/exponentials.fz"),
+        include_str!("vectorisable/logarithms.fz"),
+    ))
+});
 
 /// Functions that no library has, as `__ferrozyme_<operation>`, in double precision.
 static OWN: LazyLock<ir::Module> = LazyLock::new(|| own(include_str!("polygamma.fz")));
@@ -35,9 +43,13 @@ fn own(text: &str) -> ir::Module {
 }
 
 /// Whether an operation is computed for one number at a time, so that the loop around it stays as it is.
-pub(super) fn keeps_scalar(opcode: Opcode) -> bool {
+pub(super) fn keeps_scalar(function: &ir::Function, data: &ir::OpData) -> bool {
+    let opcode = data.opcode;
     let slow = |function: &MathFunction| function.cost == MathCost::Call;
-    let vectorisable = || VECTORISABLE.function_named(&format!("__ferrozyme_{opcode}_f64"));
+    let vectorisable = || {
+        let ty = function.ty(*data.results.first()?);
+        VECTORISABLE.function_named(&format!("__ferrozyme_{opcode}_{ty}"))
+    };
     opcode.math().is_some_and(slow) && vectorisable().is_none()
 }
 

@@ -264,7 +264,7 @@ macro_rules! with_functions {
         c: ["asinh"], rust: "asinh", domain: [ALL]
     }
     /// Inverse hyperbolic cosine.
-    Acosh acosh FloatUnary(libm::acosh) {
+    Acosh acosh FloatUnary(|x| if x < 1.0 { f64::NAN } else { libm::acosh(x) }) {
         derivative: [1.0 / sqrt((X - 1.0) * (X + 1.0))], slope: Infinite("x = 1"), image: NOT_NEGATIVE, cost: Call,
         c: ["acosh"], rust: "acosh", domain: [(1.75, 3.25)]
     }
