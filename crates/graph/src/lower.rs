@@ -46,6 +46,8 @@ pub struct Fusion {
 pub struct Exchange {
     /// Its name.
     pub name: Box<str>,
+    /// Whether the host feeds it; otherwise it receives it.
+    pub feeds: bool,
     /// The types of the tensors, in order.
     pub types: Vec<TensorType>,
 }

@@ -221,12 +221,12 @@ impl Program<'_> {
                     self.copy(to, from, self.graph.ty(data.operands[0]));
                 }
                 (Opcode::Feed, Payload::Feed(name, _)) => {
-                    let number = self.exchange(name, &data.results);
+                    let number = self.exchange(name, true, &data.results);
                     let to = self.buffer(data.results[0]);
                     self.b.call(self.hosts.feed, &[number, to], &[]);
                 }
                 (Opcode::Receive, Payload::Receive(name)) => {
-                    let number = self.exchange(name, &data.operands);
+                    let number = self.exchange(name, false, &data.operands);
                     for (position, &tensor) in data.operands.iter().enumerate() {
                         let position = self.b.i64(position as i64);
                         let from = self.buffer(tensor);
@@ -248,10 +248,11 @@ impl Program<'_> {
     }
 
     /// The number of a new exchange.
-    fn exchange(&mut self, name: &str, tensors: &[Tensor]) -> Value {
+    fn exchange(&mut self, name: &str, feeds: bool, tensors: &[Tensor]) -> Value {
         let types = tensors.iter().map(|&tensor| self.graph.ty(tensor).clone());
         self.exchanges.push(Exchange {
             name: name.into(),
+            feeds,
             types: types.collect(),
         });
         self.b.i64(self.exchanges.len() as i64 - 1)

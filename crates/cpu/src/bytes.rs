@@ -1,0 +1,106 @@
+//! Tensors as bytes in memory.
+
+use ferrozyme_graph::interpret::Array;
+use ferrozyme_graph::{CONDITION, INDEX, Scalar, TensorType};
+use ferrozyme_ir::{float_from_bits, float_to_bits};
+
+/// A type of numbers that a feeder may give.
+pub trait Element: Copy + Send + 'static {
+    /// What the graph calls it.
+    const SCALAR: Scalar;
+    /// Its bytes in memory.
+    fn append_to(self, bytes: &mut Vec<u8>);
+}
+
+macro_rules! elements {
+    ($($ty:ty, $scalar:expr;)*) => {
+        $(
+            impl Element for $ty {
+                const SCALAR: Scalar = $scalar;
+                fn append_to(self, bytes: &mut Vec<u8>) {
+                    bytes.extend(self.to_le_bytes());
+                }
+            }
+        )*
+    };
+}
+
+elements! {
+    f32, Scalar::F32;
+    f64, Scalar::F64;
+    i32, INDEX;
+}
+
+pub(crate) fn bytes_of_slice<T: Element>(values: &[T]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(size_of_val(values));
+    for &value in values {
+        value.append_to(&mut bytes);
+    }
+    bytes
+}
+
+/// The bytes of a tensor.
+pub(crate) fn bytes_of(value: &Array) -> Vec<u8> {
+    let element = value.ty.element;
+    let size = element.bytes() as usize;
+    let mut bytes = Vec::with_capacity(value.ty.bytes());
+    for &number in &*value.elements {
+        let raw = match element {
+            CONDITION => u128::from(number != 0.0),
+            INDEX => u128::from(number as i32 as u32),
+            _ => float_to_bits(element, number),
+        };
+        bytes.extend_from_slice(&raw.to_le_bytes()[..size]);
+    }
+    bytes
+}
+
+/// The tensor with these bytes.
+pub(crate) fn array_of(ty: &TensorType, bytes: &[u8]) -> Array {
+    let number = |bytes: &[u8]| {
+        let mut raw = [0; 16];
+        raw[..bytes.len()].copy_from_slice(bytes);
+        let raw = u128::from_le_bytes(raw);
+        match ty.element {
+            CONDITION => raw as f64,
+            INDEX => f64::from(raw as u32 as i32),
+            element => float_from_bits(element, raw).unwrap_or(f64::NAN),
+        }
+    };
+    let elements = bytes[..ty.bytes()].chunks_exact(ty.element.bytes() as usize);
+    Array::new(ty.clone(), elements.map(number).collect())
+}
+
+/// A line of the cache.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Line([u8; 64]);
+
+/// Memory that begins with a line of the cache.
+pub(crate) struct Memory {
+    lines: Vec<Line>,
+}
+
+impl Memory {
+    pub(crate) fn zeroed(bytes: usize) -> Memory {
+        Memory {
+            lines: vec![Line([0; 64]); bytes.div_ceil(64).max(1)],
+        }
+    }
+
+    pub(crate) fn holding(bytes: &[u8]) -> Memory {
+        let mut memory = Memory::zeroed(bytes.len());
+        for (line, chunk) in memory.lines.iter_mut().zip(bytes.chunks(64)) {
+            line.0[..chunk.len()].copy_from_slice(chunk);
+        }
+        memory
+    }
+
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        self.lines.iter().flat_map(|line| line.0).collect()
+    }
+
+    pub(crate) fn address(&mut self) -> *mut u8 {
+        self.lines.as_mut_ptr().cast()
+    }
+}
