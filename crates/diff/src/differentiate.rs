@@ -19,6 +19,7 @@ use crate::memory::Cells;
 use crate::overwritten::find_overwritten;
 use crate::plan::{Decision, Plan, Surroundings, plan};
 use crate::request::{Activity, Choices, Request};
+use crate::resolved_calls::retry_with_resolved_calls;
 use crate::reverse::{Forward, reverse};
 use crate::rules;
 use crate::shadows::{Derivatives, Findings, Signature};
@@ -52,8 +53,10 @@ pub fn differentiate_reverse(module: &mut Module, request: &Request) -> Result<F
         return Ok(join_split(module, split, request));
     }
     see_loops(module);
-    assume_constants(module, |module, assumption| {
-        Session::new(module, assumption).combined(request)
+    retry_with_resolved_calls(module, request, |module, resolved| {
+        assume_constants(module, |module, assumption| {
+            Session::new(module, assumption, resolved).combined(request)
+        })
     })
 }
 
@@ -63,10 +66,12 @@ pub fn differentiate_reverse(module: &mut Module, request: &Request) -> Result<F
 /// If something active in it cannot be differentiated, or the request does not fit the function.
 pub fn differentiate_split(module: &mut Module, request: &Request) -> Result<Split, Error> {
     see_loops(module);
-    let derivative = assume_constants(module, |module, assumption| {
-        let mut session = Session::new(module, assumption);
-        let key = session.check(request, Lists::Heap)?;
-        session.split_for(key)
+    let derivative = retry_with_resolved_calls(module, request, |module, resolved| {
+        assume_constants(module, |module, assumption| {
+            let mut session = Session::new(module, assumption, resolved);
+            let key = session.check(request, Lists::Heap)?;
+            session.split_for(key)
+        })
     })?;
     Ok(Split {
         augmented: derivative.augmented,
@@ -87,10 +92,12 @@ pub(crate) struct Study {
 /// If something active in it cannot be differentiated, or the request does not fit the function.
 pub(crate) fn study_reverse(module: &mut Module, request: &Request) -> Result<Study, Error> {
     see_loops(module);
-    assume_constants(module, |module, assumption| {
-        let mut session = Session::new(module, assumption);
-        let key = session.check(request, Lists::Stack)?;
-        session.study(&key)
+    retry_with_resolved_calls(module, request, |module, resolved| {
+        assume_constants(module, |module, assumption| {
+            let mut session = Session::new(module, assumption, resolved);
+            let key = session.check(request, Lists::Stack)?;
+            session.study(&key)
+        })
     })
 }
 
@@ -194,14 +201,14 @@ impl Callees for Session<'_> {
 }
 
 impl<'m> Session<'m> {
-    fn new(module: &'m mut Module, assumption: &'m mut Assumption) -> Session<'m> {
+    fn new(module: &'m mut Module, assumption: &'m mut Assumption, resolved: bool) -> Session<'m> {
         Session {
             suffix: globals::fresh_suffix(module, "shadow"),
             tables: FxHashMap::default(),
             module,
             assumption,
             asked: None,
-            findings: Findings::default(),
+            findings: Findings::new(resolved),
             splits: FxHashMap::default(),
             in_progress: Vec::new(),
             manners: None,

@@ -36,6 +36,7 @@ use crate::contractions::see_loops;
 use crate::error::Error;
 use crate::globals::{self, Use};
 use crate::request::{Activity, Request};
+use crate::resolved_calls::retry_with_resolved_calls;
 use crate::search::{Search, follows_rules, forget_accesses};
 use crate::shadows::{Derivatives, Findings, Signature};
 use crate::statics::{Assumption, assume_constants};
@@ -66,8 +67,10 @@ pub fn differentiate_forward(module: &mut Module, request: &Request) -> Result<F
     if module.functions[request.function].body.is_some() {
         ferrozyme_opt::infer_facts(module, request.function);
     }
-    assume_constants(module, |module, assumption| {
-        make(module, request, assumption)
+    retry_with_resolved_calls(module, request, |module, resolved| {
+        assume_constants(module, |module, assumption| {
+            make(module, request, assumption, resolved)
+        })
     })
 }
 
@@ -76,13 +79,14 @@ fn make(
     module: &mut Module,
     request: &Request,
     assumption: &mut Assumption,
+    resolved: bool,
 ) -> Result<FunctionId, Error> {
     let mut session = Session {
         suffix: globals::fresh_suffix(module, &format!("forward.{}.shadow", request.width)),
         module,
         assumption,
         width: request.width,
-        findings: Findings::default(),
+        findings: Findings::new(resolved),
         derivatives: Vec::new(),
         current: 0,
         by_key: FxHashMap::default(),

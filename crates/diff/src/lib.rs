@@ -20,6 +20,7 @@ pub mod objects;
 mod overwritten;
 mod plan;
 mod request;
+mod resolved_calls;
 mod reverse;
 pub mod rules;
 mod search;

@@ -327,6 +327,22 @@ impl Objects {
             .map(|&(_, source)| source)
     }
 
+    /// The functions whose addresses this function, or something that it calls, knows.
+    pub(crate) fn functions(&self) -> impl Iterator<Item = FunctionId> {
+        self.functions.iter().map(|&(function, _)| function)
+    }
+
+    /// The functions that a class is the code of; none if something else may be behind pointers to it.
+    pub(crate) fn functions_in(&self, class: Class) -> Option<Vec<FunctionId>> {
+        let sources = self.shape.classes[class].sources.iter();
+        sources
+            .map(|&(_, source)| match source {
+                Source::Function(function) => Some(function),
+                _ => None,
+            })
+            .collect()
+    }
+
     /// Whether anything in it is read or written here, or by what is called.
     pub fn is_looked_into(&self, class: Class) -> bool {
         !self.shape.classes[class].fields.is_empty()

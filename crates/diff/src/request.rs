@@ -67,7 +67,7 @@ pub struct Request {
     pub choices: Choices,
 }
 
-/// Choices of reverse mode that time and memory depend on. None of them may change a derivative by more than rounding: tests try them all.
+/// Choices that time and memory depend on. None of them may change a derivative by more than rounding: tests try them all.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Choices {
     /// How the reverse sweep comes by values of the forward sweep.
@@ -76,6 +76,8 @@ pub struct Choices {
     pub at_once: bool,
     /// Whether combined reverse mode is the two functions of split reverse mode, one after the other.
     pub split: bool,
+    /// Whether indirect calls are resolved where that is possible, also if the function has a derivative without that (`resolved_calls.rs`).
+    pub resolve: bool,
 }
 
 /// How the reverse sweep comes by values of the forward sweep where there is a choice.
@@ -96,6 +98,7 @@ impl Default for Choices {
             caching: Caching::Planned,
             at_once: true,
             split: false,
+            resolve: false,
         }
     }
 }

@@ -53,7 +53,19 @@ use std::sync::Arc;
 #[derive(Default)]
 pub(crate) struct Findings {
     pub objects: ObjectsCache,
+    /// Whether all indirect calls were resolved (`resolved_calls.rs`), so that tables of derivatives serve nobody.
+    pub resolved: bool,
     checks_pointers: Option<bool>,
+}
+
+impl Findings {
+    /// Nothing yet.
+    pub(crate) fn new(resolved: bool) -> Findings {
+        Findings {
+            resolved,
+            ..Findings::default()
+        }
+    }
 }
 
 /// The session that makes the derivatives of one request.
@@ -66,6 +78,14 @@ pub(crate) trait Derivatives {
 
     /// The table that stands for the derivatives of a function whose address is taken.
     fn function_table(&mut self, function: FunctionId) -> Result<GlobalId, Error>;
+
+    /// What stands in shadows where a function's address is in the primal. Without a table it is the address itself, which stops a program that calls it (`stop_without_table`).
+    fn shadow_of_function(&mut self, function: FunctionId) -> Result<Symbol, Error> {
+        match self.parts().1.resolved {
+            true => Ok(Symbol::Function(function)),
+            false => self.function_table(function).map(Symbol::Global),
+        }
+    }
 
     /// The suffix of the shadow global's name in one direction, and the use of the shadow. `in_unions` says that the global may hold union words, or is copied to union words.
     fn shadow_in(&self, global: GlobalId, lane: usize, in_unions: bool) -> (String, Use);
@@ -96,8 +116,8 @@ pub(crate) trait Derivatives {
         let module = self.parts().0;
         let (shadow, slots) = globals::add_shadow_global(module, global, &suffix, purpose)?;
         for slot in slots {
-            let table = self.function_table(slot.function)?;
-            globals::fill_slot(self.parts().0, slot, Symbol::Global(table));
+            let shadow = self.shadow_of_function(slot.function)?;
+            globals::fill_slot(self.parts().0, slot, shadow);
         }
         Ok(Constant::Global(shadow))
     }

@@ -1,7 +1,7 @@
 //! Perturbations: choices of the compiler that must not change a derivative, as one line of text. Tests run programs under all of them.
 //!
 //! ```text
-//! inline=none,prepare=O1,plan=save,at-once=off,outline=off,order=reverse,mode=split,level=v3
+//! inline=none,prepare=O1,plan=save,at-once=off,outline=off,order=reverse,mode=split,calls=resolve,level=v3
 //! ```
 //!
 //! Choices that are not named have their defaults. A derivative under a perturbation equals the default one up to rounding, or it is refused.
@@ -152,6 +152,7 @@ impl FromStr for Perturbation {
                 ("plan", "recompute") => perturbation.choices.caching = Caching::Recompute,
                 ("at-once", "off") => perturbation.choices.at_once = false,
                 ("mode", "split") => perturbation.choices.split = true,
+                ("calls", "resolve") => perturbation.choices.resolve = true,
                 ("outline", "off") => perturbation.in_line = true,
                 ("order", "reverse") => perturbation.reversed = true,
                 ("refuse", "late") => perturbation.late = true,
@@ -170,7 +171,7 @@ impl FromStr for Perturbation {
 
 fn unknown(choice: &str) -> String {
     format!(
-        "{VARIABLE}: `{choice}` is none of inline=all|none|library|half:SEED, prepare=O0|O1|O3|Os, plan=save|recompute, at-once=off, mode=split, \
+        "{VARIABLE}: `{choice}` is none of inline=all|none|library|half:SEED, prepare=O0|O1|O3|Os, plan=save|recompute, at-once=off, mode=split, calls=resolve, \
          outline=off, order=reverse, refuse=late, level=baseline|v2|v3|v4"
     )
 }
@@ -196,6 +197,7 @@ impl fmt::Display for Perturbation {
         let flags = [
             (!self.choices.at_once, "at-once=off"),
             (self.choices.split, "mode=split"),
+            (self.choices.resolve, "calls=resolve"),
             (self.in_line, "outline=off"),
             (self.reversed, "order=reverse"),
             (self.late, "refuse=late"),
@@ -239,7 +241,7 @@ mod tests {
             "",
             "inline=all",
             "inline=half:17,prepare=O1,plan=save",
-            "inline=library,plan=recompute,at-once=off,mode=split,outline=off,order=reverse,refuse=late",
+            "inline=library,plan=recompute,at-once=off,mode=split,calls=resolve,outline=off,order=reverse,refuse=late",
             "plan=save,level=v3",
             "level=baseline",
         ] {

@@ -34,6 +34,7 @@ const ALL: &[&str] = &[
     "plan=recompute",
     "at-once=off",
     "mode=split",
+    "calls=resolve",
     "outline=off",
     "order=reverse",
     "level=baseline",

@@ -70,24 +70,37 @@ impl Sweep<'_, Reversible<'_>> {
         let shadow = self.shadow(op, address)?;
         let ty = self.function.ty(value);
         let what = self.stored_kind(address, value);
-        let is_zero = matches!(self.function.constant_of(value), Some(Constant::Bits(0)));
+        let is_unclear = matches!(what, ValueKind::Unknown | ValueKind::Conflict(_));
+        // A constant has no derivative, whatever it is. As a float it needs a zero in the shadow and its adjoint cleared, which does a number no harm.
+        let has_no_derivative = match self.function.constant_of(value) {
+            Some(Constant::Bits(0)) => true,
+            Some(Constant::Bits(_)) => {
+                what == ValueKind::Unknown && rules::derivative_type(ty).is_some()
+            }
+            _ => false,
+        };
         let active = self.mode.works.contains(op);
         if self.meets_union(op, address, ty.bytes())? {
             return self.visit_store_of_union(op, shadow);
         }
         let shadow = self.shadow_to_write(op, value, (address, shadow))?;
-        if active && !is_zero && matches!(what, ValueKind::Unknown) {
+        if active && !has_no_derivative && is_unclear {
             return Err(self.error(op, Refusal::UnknownLayout));
         }
         if !ty.is_float() && !matches!(what, ValueKind::CarriesFloat(_)) {
-            let parts = self.parts_stored(address, ty);
-            let to_shadow = self.companions_of(op, value, &parts)?[0];
+            let to_shadow = match active && is_unclear {
+                true => self.function.zero(ty),
+                false => {
+                    let parts = self.parts_stored(address, ty);
+                    self.companions_of(op, value, &parts)?[0]
+                }
+            };
             self.builder(op)
                 .op(Opcode::Store, &[to_shadow, shadow], data.payload, &[]);
         }
         let float = ty.is_float()
             || matches!(what, ValueKind::CarriesFloat(_))
-            || (matches!(what, ValueKind::Unknown) && is_zero);
+            || (is_unclear && has_no_derivative);
         // Bytes of which nothing is known and that are no float by their number hold no derivative.
         if active && float && rules::derivative_type(ty).is_some() {
             let stored = Stored::Float;
@@ -162,7 +175,8 @@ impl Sweep<'_, Reversible<'_>> {
             Kind::Float(scalar) => ValueKind::CarriesFloat(scalar),
             Kind::Integer | Kind::Padding => ValueKind::Integer,
             Kind::Pointer(place) => ValueKind::CarriesPointer(place),
-            Kind::Unknown | Kind::Conflict(_) => ValueKind::Unknown,
+            Kind::Unknown => ValueKind::Unknown,
+            Kind::Conflict(contradiction) => ValueKind::Conflict(contradiction),
         }
     }
 

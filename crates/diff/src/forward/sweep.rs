@@ -118,6 +118,13 @@ impl Mode for Tangents<'_, '_> {
         if is_number {
             return Ok(value);
         }
+        // A constant has no derivative, whatever it is.
+        if sweep.function.is_constant(value)
+            && is(|kind| matches!(kind, Kind::Unknown))
+            && !is(|kind| matches!(kind, Kind::Pointer(_) | Kind::Conflict(_)))
+        {
+            return Ok(sweep.function.zero(ty));
+        }
         if parts.is_empty() || is(|kind| matches!(kind, Kind::Unknown | Kind::Conflict(_))) {
             return Err(sweep.error(op, Refusal::UnknownLayout));
         }

@@ -8,7 +8,7 @@ use crate::objects::{Known, Objects, ObjectsCache, ValueKind};
 use crate::request::{Activity, Request};
 use crate::statics::Assumption;
 use ferrozyme_ir::{
-    Builder, Constant, Function, FunctionId, Layout, Module, Op, Payload, Type, Value,
+    Builder, Constant, Function, FunctionId, Layout, Module, Op, Payload, Symbol, Type, Value,
 };
 use ferrozyme_refusal::Refusal;
 use smallvec::SmallVec;
@@ -292,6 +292,9 @@ impl<M: Mode> Sweep<'_, M> {
             return Ok(());
         }
         let data = self.function.ops[op].clone();
+        if self.mode.session_mut().parts().1.resolved {
+            return Err(self.error(op, Refusal::GivenCode));
+        }
         let (target, args) = (data.target(), data.arguments());
         self.refuse_carried_floats(op, args)?;
         self.refuse_constants(op, args)?;
@@ -299,7 +302,7 @@ impl<M: Mode> Sweep<'_, M> {
             return Err(self.error(op, Refusal::UnionToPointer));
         }
         let table = match self.function.constant_of(target) {
-            Some(&Constant::Function(function)) => self.table_of(op, function)?,
+            Some(&Constant::Function(function)) => self.shadow_of_function(op, function)?,
             _ => {
                 self.refuse_constant_code(op, target)?;
                 let table = self.shadows_to_follow(op, target)?[0];
@@ -317,14 +320,22 @@ impl<M: Mode> Sweep<'_, M> {
         Ok(())
     }
 
-    /// The table of the derivatives of a function whose address is taken.
-    pub(super) fn table_of(&mut self, op: Op, function: FunctionId) -> Result<Value, Error> {
-        let table = self.mode.session_mut().function_table(function);
-        let table = table.map_err(|error| {
+    /// The shadow of the address of a function: the table of its derivatives.
+    pub(super) fn shadow_of_function(
+        &mut self,
+        op: Op,
+        function: FunctionId,
+    ) -> Result<Value, Error> {
+        let shadow = self.mode.session_mut().shadow_of_function(function);
+        let shadow = shadow.map_err(|error| {
             let name = &self.module().functions[self.objects.function()].name;
             error.called_from(name, self.function.ops[op].location)
         })?;
-        Ok(self.function.constant(Type::PTR, Constant::Global(table)))
+        let shadow = match shadow {
+            Symbol::Global(table) => Constant::Global(table),
+            Symbol::Function(function) => Constant::Function(function),
+        };
+        Ok(self.function.constant(Type::PTR, shadow))
     }
 
     /// Gives results of a call of which only types are known their companions, as more results.

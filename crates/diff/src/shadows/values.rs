@@ -143,8 +143,8 @@ impl<M: Mode> Sweep<'_, M> {
                 lanes
             }
             Some(&Constant::Function(function)) => {
-                let table = self.table_of(op, function)?;
-                self.same_in_all_lanes(table)
+                let shadow = self.shadow_of_function(op, function)?;
+                self.same_in_all_lanes(shadow)
             }
             None if !self.is_own_shadow(value)
                 && !self.is_constant_argument(value)

@@ -103,11 +103,12 @@ pub fn differentiate_all(module: &Module, request: &Request) -> Result<Vec<Deriv
 /// Choices that must not change derivatives.
 const OTHER_CHOICES: &[(&str, Choices)] = &[
     (
-        "everything saved",
+        "everything saved, calls resolved",
         Choices {
             caching: Caching::Save,
             at_once: false,
             split: false,
+            resolve: true,
         },
     ),
     (
@@ -116,6 +117,7 @@ const OTHER_CHOICES: &[(&str, Choices)] = &[
             caching: Caching::Recompute,
             at_once: true,
             split: true,
+            resolve: false,
         },
     ),
 ];

@@ -8,26 +8,29 @@ use ferrozyme_ir::{FunctionId, Module};
 use ferrozyme_opt::{InlinePolicy, Inlining, OptimiseOptions, inline_calls};
 
 /// Alternative choices for a reverse derivative.
-const WAYS: [(Caching, bool, bool); 7] = [
-    (Caching::Save, false, false),
-    (Caching::Recompute, true, false),
-    (Caching::Planned, false, false),
-    (Caching::Save, true, false),
-    (Caching::Recompute, false, false),
-    (Caching::Save, true, true),
-    (Caching::Recompute, true, true),
+const WAYS: [(Caching, bool, bool, bool); 9] = [
+    (Caching::Save, false, false, false),
+    (Caching::Recompute, true, false, false),
+    (Caching::Planned, false, false, true),
+    (Caching::Save, true, false, false),
+    (Caching::Recompute, false, false, true),
+    (Caching::Save, true, true, false),
+    (Caching::Recompute, true, true, false),
+    (Caching::Planned, true, false, true),
+    (Caching::Planned, true, true, true),
 ];
 
 impl Experiment<'_> {
-    /// The gradient is the same whatever is saved, recomputed or differentiated at once. Each program tries some choices.
+    /// The gradient is the same whatever is saved, recomputed or differentiated at once, and whether indirect calls are resolved. Each program tries some choices.
     pub(super) fn choices_agree(&self, gradient: &State, seed: u64) -> Result<(), Violation> {
         let law = Law::Choices;
         for way in [seed, seed / WAYS.len() as u64 + seed + 1] {
-            let (caching, at_once, split) = WAYS[(way % WAYS.len() as u64) as usize];
+            let (caching, at_once, split, resolve) = WAYS[(way % WAYS.len() as u64) as usize];
             let choices = Choices {
                 caching,
                 at_once,
                 split,
+                resolve,
             };
             let reverse = self
                 .reverse_with(law, self.module, self.main, choices)

@@ -1,0 +1,260 @@
+//! Indirect calls whose targets are known, as choices between direct calls.
+//!
+//! The derivative of a function behind a pointer is made once for all call sites, without what they know: the layouts of arguments, union words, constant memory. So a method behind a
+//! trait object that only moves words, or objects of several types behind one pointer, are refused. Where the points-to analysis knows which functions a call may mean, the call becomes one of a *dispatcher*, which compares
+//! addresses; each function is then differentiated as its call sites need it, as all directly called functions are.
+//!
+//! ```text
+//!                                                             func @dispatch(%target: ptr, %0: ptr) -> (ptr) {
+//!                                                               %1 = icmp eq ptr %target, @clone_a
+//! %copy = call_indirect %target(ptr %data) -> (ptr)             %2 = if %1 -> (ptr) {
+//!                                                                 %3 = call @clone_a(%0)
+//!                       →                                         yield %3
+//!                                                               } else { …; trap }
+//! %copy = call @dispatch(%target, %data)                        return %2
+//!                                                             }
+//! ```
+//!
+//! This is the second attempt at a request that is refused otherwise: each call site may cost derivatives of its own, and tables of derivatives also serve callers that are not known.
+//!
+//! Assumes: the module verifies. Guarantees: the same results, and a program that stops with a message where the target is none of the functions, which the points-to analysis rules out.
+
+use crate::error::Error;
+use crate::objects::{Class, Objects, ObjectsCache, Source};
+use crate::request::Request;
+use ferrozyme_ir::{
+    Builder, Constant, Function, FunctionId, IntPredicate, Module, Op, Opcode, Param, Payload,
+    Type, Value, returning_ops,
+};
+use ferrozyme_refusal::Refusal;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// From how many functions at most a dispatcher chooses.
+const CANDIDATES: usize = 64;
+
+/// How often calls are resolved that only functions make which were found behind pointers before.
+const ROUNDS: usize = 16;
+
+/// Makes a derivative; where it is refused, once more with resolved calls, if all calls through pointers can be resolved. The functions of the module are as before afterwards.
+///
+/// # Errors
+/// Those of the first attempt. Only what another form of the request would lift (memory of the caller with union words) is told from the second.
+pub(crate) fn retry_with_resolved_calls<T>(
+    module: &mut Module,
+    request: &Request,
+    mut attempt: impl FnMut(&mut Module, bool) -> Result<T, Error>,
+) -> Result<T, Error> {
+    if !makes_indirect_calls(module) {
+        return attempt(module, false);
+    }
+    if request.choices.resolve
+        && let Some(Ok(done)) = attempt_resolved(module, request.function, &mut attempt)
+    {
+        return Ok(done);
+    }
+    let untouched = module.clone();
+    let refused = match attempt(module, false) {
+        Ok(done) => return Ok(done),
+        Err(refused) => refused,
+    };
+    *module = untouched;
+    match attempt_resolved(module, request.function, &mut attempt) {
+        Some(Ok(done)) => Ok(done),
+        Some(Err(again)) if again.refusal == Refusal::UnionOfCaller => Err(again),
+        _ => Err(refused),
+    }
+}
+
+/// Makes a derivative with resolved calls; none if not all can be resolved. Without a derivative the module is as before.
+fn attempt_resolved<T>(
+    module: &mut Module,
+    function: FunctionId,
+    mut attempt: impl FnMut(&mut Module, bool) -> Result<T, Error>,
+) -> Option<Result<T, Error>> {
+    let untouched = module.clone();
+    let made = resolve_calls(module, function).map(|resolved| {
+        let done = attempt(module, true)?;
+        for id in resolved {
+            module.functions[id] = untouched.functions[id].clone();
+        }
+        Ok(done)
+    });
+    if !matches!(made, Some(Ok(_))) {
+        *module = untouched;
+    }
+    made
+}
+
+fn makes_indirect_calls(module: &Module) -> bool {
+    let mut functions = module.functions.values();
+    functions.any(|function| {
+        let mut ops = returning_ops(function).into_iter();
+        ops.any(|op| function.ops[op].opcode == Opcode::CallIndirect)
+    })
+}
+
+/// An indirect call, which becomes one of a dispatcher.
+struct Site {
+    function: FunctionId,
+    op: Op,
+    target: Value,
+    args: Vec<Type>,
+    results: Vec<Type>,
+    /// The functions that it may mean, as far as that is known.
+    candidates: Vec<FunctionId>,
+}
+
+/// Resolves all indirect calls that a function reaches. Gives the changed functions; none if there is a call that cannot be resolved.
+///
+/// What is called directly is seen by the points-to analysis: functions found behind pointers may call others, and put other functions where calls find them. So all calls are looked at again until nothing
+/// is new.
+fn resolve_calls(module: &mut Module, root: FunctionId) -> Option<FxHashSet<FunctionId>> {
+    let mut sites: Vec<Site> = Vec::new();
+    let mut dispatchers = FxHashMap::default();
+    for _ in 0..ROUNDS {
+        let mut cache = ObjectsCache::new();
+        let whole = cache.get(module, root);
+        let mut called = whole.classes().filter(|&class| whole.is_called(class));
+        if called.any(|class| code_of(module, &whole, class).is_none()) {
+            return None;
+        }
+        let mut is_new = add_sites(module, root, &mut sites);
+        for site in &mut sites {
+            let objects = cache.get(module, site.function);
+            let candidates = candidates(module, site, &objects, &whole);
+            if candidates.len() > CANDIDATES {
+                return None;
+            }
+            is_new |= candidates != site.candidates;
+            site.candidates = candidates;
+        }
+        if !is_new {
+            return Some(sites.iter().map(|site| site.function).collect());
+        }
+        for site in &sites {
+            let Site {
+                args,
+                results,
+                candidates,
+                ..
+            } = site;
+            let key = (args.clone(), results.clone(), candidates.clone());
+            let dispatcher = *dispatchers
+                .entry(key)
+                .or_insert_with(|| add_dispatcher(module, args, results, candidates));
+            let data = &mut module.functions[site.function].ops[site.op];
+            data.opcode = Opcode::Call;
+            data.payload = Payload::Callee(dispatcher);
+        }
+    }
+    None
+}
+
+/// Adds the indirect calls of a function and of what it calls directly. Whether there are any.
+fn add_sites(module: &Module, root: FunctionId, sites: &mut Vec<Site>) -> bool {
+    let before = sites.len();
+    let mut seen = FxHashSet::from_iter([root]);
+    let mut pending = vec![root];
+    while let Some(id) = pending.pop() {
+        let function = &module.functions[id];
+        for op in returning_ops(function) {
+            let data = &function.ops[op];
+            let types = |values: &[Value]| values.iter().map(|&v| function.ty(v)).collect();
+            if data.opcode == Opcode::CallIndirect {
+                sites.push(Site {
+                    function: id,
+                    op,
+                    target: data.target(),
+                    args: types(data.arguments()),
+                    results: types(&data.results),
+                    candidates: Vec::new(),
+                });
+            }
+            if let Payload::Callee(callee) = data.payload
+                && seen.insert(callee)
+            {
+                pending.push(callee);
+            }
+        }
+    }
+    sites.len() > before
+}
+
+/// The functions that a class is the code of; none if addresses of others may be in memory where pointers to it are found.
+fn code_of(module: &Module, objects: &Objects, class: Class) -> Option<Vec<FunctionId>> {
+    let is_own = |source| match source {
+        Source::Stack(_) | Source::Alloc(_) | Source::Call(_) => true,
+        Source::Global(global) => module.globals[global].constant,
+        _ => false,
+    };
+    let mut holders = objects
+        .classes()
+        .filter(|&holder| objects.pointees(holder).any(|pointee| pointee == class));
+    let is_known = holders.all(|holder| objects.sources(holder).all(is_own));
+    is_known.then(|| objects.functions_in(class)).flatten()
+}
+
+/// The functions of the right type that a call may mean: those that its own function knows, if it knows all, or all that the whole program knows the addresses of.
+fn candidates(module: &Module, site: &Site, objects: &Objects, whole: &Objects) -> Vec<FunctionId> {
+    let function = &module.functions[site.function];
+    let own = match function.constant_of(site.target) {
+        Some(&Constant::Function(callee)) => Some(vec![callee]),
+        _ => objects
+            .class_of(function, site.target)
+            .filter(|&(class, _)| !objects.has_unknown_origin(class))
+            .and_then(|(class, _)| code_of(module, objects, class)),
+    };
+    let mut candidates = own.unwrap_or_else(|| whole.functions().collect());
+    candidates.sort_unstable();
+    candidates.dedup();
+    candidates.retain(|&candidate| {
+        let candidate = &module.functions[candidate];
+        let params = candidate.params.iter().map(|param| param.ty);
+        params.eq(site.args.iter().copied()) && candidate.results == site.results
+    });
+    candidates
+}
+
+fn add_dispatcher(
+    module: &mut Module,
+    args: &[Type],
+    results: &[Type],
+    targets: &[FunctionId],
+) -> FunctionId {
+    let params = std::iter::once(&Type::PTR).chain(args);
+    let params: Vec<Param> = params.map(|&ty| ty.into()).collect();
+    let name = module.fresh_name("dispatch");
+    let mut dispatcher = Function::define(name, params, results.to_vec());
+    let arguments = dispatcher.arguments().to_vec();
+    let mut b = Builder::at_body(&mut dispatcher);
+    match choose(&mut b, &arguments, results, targets) {
+        Some(values) => b.ret(&values),
+        None => b.trap(&Refusal::NoTableBehindShadow.stop_text()),
+    };
+    module.functions.push(dispatcher)
+}
+
+/// Calls the one of some functions that the first argument is the address of. Gives its results; none if there is nothing to choose from.
+fn choose(
+    b: &mut Builder<'_>,
+    arguments: &[Value],
+    results: &[Type],
+    targets: &[FunctionId],
+) -> Option<Vec<Value>> {
+    let (&first, others) = targets.split_first()?;
+    let address = b.function.constant(Type::PTR, Constant::Function(first));
+    let is_meant = b.icmp(IntPredicate::Eq, arguments[0], address);
+    let (op, then_region, else_region) = b.if_else(is_meant, results);
+    b.inside(then_region, |b| {
+        let call = b.call(first, &arguments[1..], results);
+        let values = b.function.ops[call].results.to_vec();
+        b.yields(&values);
+    });
+    b.inside(else_region, |b| {
+        match choose(b, arguments, results, others) {
+            Some(values) => b.yields(&values),
+            None => b.trap(&Refusal::NoTableBehindShadow.stop_text()),
+        }
+    });
+    Some(b.function.ops[op].results.to_vec())
+}
