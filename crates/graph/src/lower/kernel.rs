@@ -36,16 +36,14 @@ pub struct Kernel<'k> {
     emitted: Vec<FxHashMap<(Tensor, Index), Value>>,
 }
 
-/// Defines the kernel that computes the result of an operation. Its arguments are the address of the result, and those of the tensors that are returned with it.
+/// Defines the kernel that computes the result of an operation. Its arguments are the addresses of the result and of its inputs.
 pub(super) fn define_kernel(
     graph: &Graph,
-    fusion: &Fusion,
     module: &mut Module,
     op: Op,
-) -> (FunctionId, Vec<Tensor>) {
+    inputs: &[Tensor],
+) -> FunctionId {
     let data = &graph.ops[op];
-    let mut inputs = Vec::new();
-    find_inputs(graph, fusion, op, &mut inputs);
     let mut params: Vec<Param> = vec![Type::PTR.into(); inputs.len() + 1];
     for (position, param) in params.iter_mut().enumerate() {
         param.facts.noalias = true;
@@ -82,11 +80,40 @@ pub(super) fn define_kernel(
         }
     }
     kernel.b.ret(&[]);
-    (module.functions.push(function), inputs)
+    module.functions.push(function)
 }
 
-/// The tensors with buffers that an operation reads, itself or through inlined ones.
-fn find_inputs(graph: &Graph, fusion: &Fusion, op: Op, inputs: &mut Vec<Tensor>) {
+/// What a kernel computes, as text: operations with the same text have the same kernel, with the inputs in the same order.
+pub(super) fn kernel_key(graph: &Graph, fusion: &Fusion, op: Op) -> String {
+    let mut key = String::new();
+    write_key(graph, fusion, op, &mut Vec::new(), &mut key);
+    key
+}
+
+fn write_key(graph: &Graph, fusion: &Fusion, op: Op, seen: &mut Vec<Tensor>, key: &mut String) {
+    use std::fmt::Write;
+    const INFALLIBLE: &str = "writing to a string does not fail";
+    let data = &graph.ops[op];
+    let ty = graph.ty(data.results[0]);
+    write!(key, "{} {:?} {ty} (", data.opcode, data.payload).expect(INFALLIBLE);
+    for &operand in &data.operands {
+        if let Some(position) = seen.iter().position(|&other| other == operand) {
+            write!(key, "#{position} ").expect(INFALLIBLE);
+            continue;
+        }
+        seen.push(operand);
+        match graph.def_op(operand) {
+            Some(inner) if fusion.inlined.contains(operand) => {
+                write_key(graph, fusion, inner, seen, key);
+            }
+            _ => write!(key, "{} ", graph.ty(operand)).expect(INFALLIBLE),
+        }
+    }
+    key.push(')');
+}
+
+/// The tensors with buffers that an operation reads, itself or through inlined ones, in the order in which they are met.
+pub(super) fn find_inputs(graph: &Graph, fusion: &Fusion, op: Op, inputs: &mut Vec<Tensor>) {
     for &operand in &graph.ops[op].operands {
         match graph.def_op(operand) {
             Some(inner) if fusion.inlined.contains(operand) => {

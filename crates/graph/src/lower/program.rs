@@ -2,7 +2,7 @@
 //!
 //! A loop keeps a carried tensor in one buffer, which is that of the arguments and of the result.
 
-use super::kernel::{define_kernel, memory_type};
+use super::kernel::{define_kernel, find_inputs, kernel_key, memory_type};
 use super::{Exchange, FEED, Fusion, Lowered, RECEIVE};
 use crate::graph::{Graph, Op, OpData, Parameter, Region, Tensor};
 use crate::memory::{MemoryPlan, Place};
@@ -107,7 +107,8 @@ struct Program<'p> {
     /// Where arguments of a loop are kept that become other arguments of it.
     temporaries: FxHashMap<Tensor, Value>,
     allocated: Vec<Value>,
-    kernels: FxHashMap<Op, (FunctionId, Vec<Tensor>)>,
+    /// Kernels by what they compute.
+    kernels: FxHashMap<String, FunctionId>,
     exchanges: Vec<Exchange>,
     hosts: Hosts,
 }
@@ -259,11 +260,14 @@ impl Program<'_> {
     }
 
     fn call_kernel(&mut self, op: Op) {
-        let (kernel, inputs) = match self.kernels.get(&op) {
-            Some(known) => known.clone(),
+        let mut inputs = Vec::new();
+        find_inputs(self.graph, self.fusion, op, &mut inputs);
+        let key = kernel_key(self.graph, self.fusion, op);
+        let kernel = match self.kernels.get(&key) {
+            Some(&known) => known,
             None => {
-                let made = define_kernel(self.graph, self.fusion, &mut self.module, op);
-                self.kernels.insert(op, made.clone());
+                let made = define_kernel(self.graph, &mut self.module, op, &inputs);
+                self.kernels.insert(key, made);
                 made
             }
         };
