@@ -47,7 +47,12 @@ fn text(report: &Report, explain: &Explain) -> String {
             continue;
         }
         let (primal, mode) = (&derivative.primal, &derivative.mode);
-        let _ = writeln!(text, "derivative of {primal} ({mode})\n");
+        let what = if derivative.is_itself() {
+            ""
+        } else {
+            "derivative of "
+        };
+        let _ = writeln!(text, "{what}{primal} ({mode})\n");
         if derivative.stages.is_empty() {
             let _ = writeln!(text, "{}\n", derivative.summary.trim_end());
         }

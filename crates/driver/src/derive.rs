@@ -253,7 +253,9 @@ impl Derivation<'_> {
         if !self.open.is_empty() || self.calls_derivatives(root) {
             self.optimise(root);
         }
-        request.interface.describe_shadows(self.module, root);
+        if request.mode != Mode::Primal {
+            request.interface.describe_shadows(self.module, root);
+        }
         let mut asked = diff::Request {
             keep_order: self.strict,
             choices: self.perturbation.choices,

@@ -180,6 +180,11 @@ pub struct DerivativeReport {
 }
 
 impl DerivativeReport {
+    /// Whether it is no derivative, but the function itself.
+    pub fn is_itself(&self) -> bool {
+        self.mode == ACCELERATED
+    }
+
     /// What it is of, and how, in one line.
     pub fn title(&self) -> String {
         let width = match self.width {
@@ -187,7 +192,7 @@ impl DerivativeReport {
             width => format!(", width {width}"),
         };
         let (derivative, primal, mode) = (&self.derivative, &self.primal, &self.mode);
-        match mode == ACCELERATED {
+        match self.is_itself() {
             true => format!("function `{primal}` ({mode})"),
             false => format!("derivative `{derivative}` of `{primal}` ({mode}{width})"),
         }

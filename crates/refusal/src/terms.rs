@@ -86,7 +86,7 @@ pub const C: Terms = Terms {
     by_reference: "pass the union by its address, or mark the function '__attribute__((always_inline))'",
     share: " (members of a union share theirs)",
     threads: "; threads are supported in regions of OpenMP only",
-    not_accelerated: "remove the attribute `ferrozyme_accelerate`, or put it on the functions inside that compute",
+    not_accelerated: "call the function itself, or accelerate the functions inside that compute",
 };
 
 /// The terms of a language, with its names for symbols.

@@ -139,7 +139,7 @@ pub(super) fn read_call<'c>(
         interleave: false,
         active_result: None,
         // The forward sweep gives the result, unless it is told not to.
-        with_primal: entry == Entry::Augmented,
+        with_primal: matches!(entry, Entry::Augmented | Entry::Accelerate),
         extras: Vec::new(),
         tape: None,
         keep_tape: false,
@@ -426,6 +426,9 @@ impl<'c> Reader<'c, '_> {
 
     /// What an argument means of which nothing is said, by the types of its parts.
     fn usual(&self, parts: &[Type<'c>]) -> ArgumentActivity {
+        if self.entry == Entry::Accelerate {
+            return ArgumentActivity::Const;
+        }
         if parts.iter().all(|part| is_all_floats(*part)) {
             return match self.entry {
                 Entry::Forward => ArgumentActivity::Dup { needed: true },

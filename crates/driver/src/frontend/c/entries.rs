@@ -20,6 +20,8 @@ pub(super) enum Entry {
     SplitReverse,
     /// The size of the tape in memory that the caller gives.
     TapeSize,
+    /// The function itself, compiled as a derivative is.
+    Accelerate,
     /// The function itself, several times.
     Batch,
     /// A loop over a function, as often as is said.
@@ -45,6 +47,7 @@ const ENTRIES: &[(&str, Entry)] = &[
     ("__enzyme_augmentfwd", Entry::Augmented),
     ("__enzyme_reverse", Entry::SplitReverse),
     ("__enzyme_augmentsize", Entry::TapeSize),
+    ("__enzyme_accelerate", Entry::Accelerate),
     ("__enzyme_batch", Entry::Batch),
     ("__enzyme_checkpoint_for", Entry::CheckpointFor),
     ("__enzyme_checkpoint_while", Entry::CheckpointWhile),
@@ -61,7 +64,7 @@ pub(super) const PREFIX: &str = "__enzyme_";
 impl Entry {
     /// Whether it is (a part of) reverse mode.
     pub(super) fn is_reverse(self) -> bool {
-        self != Entry::Forward
+        !matches!(self, Entry::Forward | Entry::Accelerate)
     }
 
     /// Whether it is one of the two halves of reverse mode.

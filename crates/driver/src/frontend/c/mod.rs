@@ -159,7 +159,9 @@ impl FrontEnd for C {
                 continue;
             }
             match arguments::read_call(context, entry, call).and_then(|mut read| {
-                globals::pass_globals(context, module, &mut read, &declared, &shelf)?;
+                if entry != entries::Entry::Accelerate {
+                    globals::pass_globals(context, module, &mut read, &declared, &shelf)?;
+                }
                 thunk::replace_call(context, module, identity, &read)
             }) {
                 Ok(Some(request)) if found.iter().all(|other| other.symbol != request.symbol) => {

@@ -197,7 +197,8 @@ fn describe<'c>(
     let problem = |refusal: Refusal| refuse(context, read.call, &refusal);
     let reverse = read.entry.is_reverse();
     let split = read.entry.is_split();
-    if split && memory_type(read.primal, 0, "sret").is_some() {
+    let accelerated = read.entry == Entry::Accelerate;
+    if (split || accelerated) && memory_type(read.primal, 0, "sret").is_some() {
         return Err(problem(Refusal::ResultInMemory {
             entry: read.entry.name(),
             function: name,
@@ -209,6 +210,12 @@ fn describe<'c>(
         }));
     }
     let (parameters, layouts) = describe_parameters(context, read)?;
+    let is_active = |one: &Parameter| one.activity != Activity::Const;
+    if accelerated && (read.width != 1 || parameters.iter().any(is_active)) {
+        return Err(problem(Refusal::MisplacedMarker {
+            problem: "'__enzyme_accelerate' takes the arguments of the function, without shadows",
+        }));
+    }
     let result = read.primal.value_type().result();
     let all = leaves_of(result).ok_or_else(|| {
         problem(Refusal::UndifferentiableType {
@@ -219,7 +226,7 @@ fn describe<'c>(
         })
     })?;
     let results = all.into_iter().map(|leaf| match leaf {
-        _ if read.active_result == Some(false) => Activity::Const,
+        _ if accelerated || read.active_result == Some(false) => Activity::Const,
         leaf if leaf.is_float() => Activity::Active,
         leaf if leaf == ir::Type::PTR && (split || !reverse) => Activity::Duplicated,
         _ => Activity::Const,
@@ -245,6 +252,7 @@ fn describe<'c>(
     (&primal, reverse, split, read.width, &values.parameters).hash(&mut hasher);
     // Both halves are of one derivative.
     (&values.results, values.with_primal && !split).hash(&mut hasher);
+    accelerated.hash(&mut hasher);
     let (symbol, root) = FoundRequest::symbols(hasher.finish());
     let request = FoundRequest {
         symbol: format!("{symbol}{ADVICE}{suffix}"),
@@ -252,6 +260,7 @@ fn describe<'c>(
         primal,
         mode: match reverse {
             true => Mode::Reverse,
+            false if accelerated => Mode::Primal,
             false => Mode::Forward,
         },
         width: read.width,
