@@ -106,6 +106,7 @@ impl Graph {
         }
         for region in self.open.clone().into_iter().rev() {
             let ops = self.regions[region].ops.clone();
+            sweep.is_outside = region != self.current_region();
             sweep.backwards(self, &ops)?;
         }
         Ok(sweep.gradients)
@@ -120,6 +121,8 @@ struct Sweep {
     varied: FxHashMap<Tensor, bool>,
     /// Parameters that operations behind the current one update.
     updated: FxHashSet<Parameter>,
+    /// Whether it goes through a region around the one that is being built, which may run again and again, and after updates that are not there yet.
+    is_outside: bool,
 }
 
 impl Sweep {
@@ -128,6 +131,7 @@ impl Sweep {
             gradients: Gradients::default(),
             varied: FxHashMap::default(),
             updated: FxHashSet::default(),
+            is_outside: false,
         }
     }
 
@@ -226,7 +230,7 @@ impl Sweep {
                     .iter()
                     .any(|state| states.contains_key(state));
                 if has_adjoint || has_state {
-                    loops::check(g, op, &changes, &self.updated)?;
+                    loops::check(g, op, &changes, self)?;
                     loops::backwards(self, g, op)?;
                 }
             }

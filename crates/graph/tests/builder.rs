@@ -1,5 +1,6 @@
 //! What the builder does with operands that do not fit, and with those of different shapes.
 
+use ferrozyme_graph::interpret::Machine;
 use ferrozyme_graph::{Graph, Payload, Reduction, Scalar, TensorType, verify};
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, set_hook, take_hook};
 use std::sync::Mutex;
@@ -138,4 +139,43 @@ fn gradients_are_of_the_line_of_the_operation() {
     let op = g.def_op(gradient).expect("it is computed");
     assert_eq!(g.ops[op].location.map(Location::line), Some(line));
     assert_eq!(gradients.of(value), Some(gradient));
+}
+
+/// A loop before a training loop is computed again in each of its steps, when parameters have changed.
+#[test]
+fn a_region_outside_of_the_loop_is_not_computed_again_with_other_parameters() {
+    let build = |read_inside: bool| {
+        let mut g = Graph::new();
+        let ty = TensorType::new(Scalar::F64, [2]);
+        let w = g.parameter_of("w", ty.clone(), 0.5);
+        let start = g.constant(ty, 1.0);
+        let count = g.constant(TensorType::scalar(ferrozyme_graph::INDEX), 3.0);
+        let before = g.read(w);
+        let carried = g.for_loop(count, &[start], |g, _, carried| {
+            let value = if read_inside { g.read(w) } else { before };
+            vec![g.mul(carried[0], value)]
+        });
+        let mut outcome = None;
+        g.repeat(2, |g, _| {
+            let seed = g.constant_like(carried[0], 1.0);
+            outcome = Some(g.try_backward(&[(carried[0], seed)]));
+            if let Some(Ok(gradients)) = &outcome {
+                let gradient = gradients.of_parameter(w).expect("it depends on it");
+                g.receive("gradient", &[gradient]);
+                g.update(w, gradient);
+            }
+        });
+        (g, outcome.expect("the body was built"))
+    };
+    let error = build(true).1.expect_err("it is refused").to_string();
+    assert!(error.contains("@w is read in it"), "{error}");
+    let (g, outcome) = build(false);
+    assert!(outcome.is_ok());
+    let mut machine = Machine::new(&g);
+    machine.run().unwrap();
+    // The derivative of w³ at the value that was read, in both steps.
+    for (_, tensors) in machine.all_received() {
+        assert_eq!(tensors[0].elements[..], [0.75, 0.75]);
+    }
+    assert_eq!(machine.all_received().len(), 2);
 }

@@ -46,13 +46,8 @@ pub(super) fn changes(g: &Graph, op: Op) -> Changes {
     changes
 }
 
-/// Refuses what cannot be computed again. `updated` are the parameters that were updated since.
-pub(super) fn check(
-    g: &Graph,
-    op: Op,
-    own: &Changes,
-    updated: &FxHashSet<Parameter>,
-) -> Result<(), BackwardError> {
+/// Refuses what cannot be computed again.
+pub(super) fn check(g: &Graph, op: Op, own: &Changes, sweep: &Sweep) -> Result<(), BackwardError> {
     let data = &g.ops[op];
     let refuse = |message: String| {
         Err(BackwardError {
@@ -74,7 +69,13 @@ pub(super) fn check(
             "a region that is computed again must not update @{name}: carry the tensor instead"
         ));
     }
-    if let Some(parameter) = updated.intersection(&own.read).next() {
+    if let (true, Some(parameter)) = (sweep.is_outside, own.read.iter().next()) {
+        let name = name(parameter);
+        return refuse(format!(
+            "@{name} is read in it, and may have changed when the region around the gradient runs again: read it before"
+        ));
+    }
+    if let Some(parameter) = sweep.updated.intersection(&own.read).next() {
         let name = name(parameter);
         return refuse(format!(
             "@{name} is read in it and has been updated since: read it before"
