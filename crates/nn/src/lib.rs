@@ -72,3 +72,8 @@ impl Layer for Sequential {
         layers.flat_map(|layer| layer.parameters()).collect()
     }
 }
+
+/// The guide's examples are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/tensor-graphs.md")]
+struct Guide;
