@@ -21,6 +21,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::cleanup::OpenCleanup;
 use super::independent::independent_loops;
 use super::innermost::innermost_loops;
+use super::processor::has_wide_vectors;
 use super::sums::{Sums, find_sums};
 use super::{ExportError, Exporter};
 use ferrozyme_convention::signature::{llvm_type, put_together, take_apart};
@@ -46,6 +47,8 @@ pub(super) struct Body<'e, 'm, 'c> {
     innermost: FxHashSet<ir::Op>,
     /// Whether the current operation is in one of them.
     pub(super) in_innermost: bool,
+    /// Whether the function is compiled for vectors of 32 bytes or more.
+    pub(super) is_wide: bool,
     /// The loops whose iterations do not touch what others write.
     independent: FxHashSet<ir::Op>,
     /// In one of those: what its accesses to memory are marked with.
@@ -84,10 +87,11 @@ pub(super) fn define<'c>(
     let entry = exporter.context.append_block(function, "entry");
     let start = exporter.context.append_block(function, "start");
     exporter.builder.at_end(start);
+    let is_wide = has_wide_vectors(function);
     let (sums, innermost) = if exporter.options.strict {
         (Sums::default(), FxHashSet::default())
     } else {
-        (find_sums(code), innermost_loops(code))
+        (find_sums(code), innermost_loops(code, is_wide))
     };
     let independent = independent_loops(exporter.module, code);
     let mut body = Body {
@@ -101,6 +105,7 @@ pub(super) fn define<'c>(
         sums,
         innermost,
         in_innermost: false,
+        is_wide,
         independent,
         access_group: None,
         cleanups: Vec::new(),

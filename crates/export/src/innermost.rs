@@ -4,8 +4,8 @@ use super::math::keeps_scalar;
 use ferrozyme_ir::{Effect, Function, Op, Opcode, Structure, all_ops};
 use rustc_hash::FxHashSet;
 
-/// The counted loops of a function that nothing keeps from being vectorised as far as can be seen here.
-pub(super) fn innermost_loops(function: &Function) -> FxHashSet<Op> {
+/// The counted loops of a function that nothing keeps from being vectorised as far as can be seen here. `is_wide` says whether it is compiled for vectors of 32 bytes or more.
+pub(super) fn innermost_loops(function: &Function, is_wide: bool) -> FxHashSet<Op> {
     let structure = Structure::of(function);
     let ops = all_ops(function);
     let mut innermost: FxHashSet<Op> = ops
@@ -17,7 +17,7 @@ pub(super) fn innermost_loops(function: &Function) -> FxHashSet<Op> {
     for &op in &ops {
         let data = &function.ops[op];
         let in_the_way = matches!(data.opcode, Opcode::For | Opcode::Loop)
-            || keeps_scalar(function, data)
+            || keeps_scalar(function, data, is_wide)
             || matches!(
                 data.opcode.effect(),
                 Effect::Call | Effect::Allocate | Effect::Release

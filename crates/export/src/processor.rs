@@ -74,3 +74,13 @@ impl<'c> Exporter<'_, 'c> {
 fn processor_name(level: ProcessorLevel) -> String {
     format!("x86-64-{level}")
 }
+
+/// Whether a function is compiled for a processor with vectors of 32 bytes or more. One that is named and not known here has them.
+pub(super) fn has_wide_vectors(function: Value<'_>) -> bool {
+    let text = |key: &str| {
+        let text = function.text_attribute(Place::Function, key);
+        text.unwrap_or_default()
+    };
+    let narrow = ["", "generic", "x86-64", "x86-64-v2"];
+    !narrow.contains(&text("target-cpu").as_str()) || text("target-features").contains("+avx2")
+}

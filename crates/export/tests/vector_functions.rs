@@ -252,6 +252,9 @@ fn ends_of_doubles() {
     }
 }
 
+/// Those that C's library outruns where vectors have 16 bytes.
+const FOR_WIDE_VECTORS: [&str; 4] = ["pow_f32", "log2_f32", "log10_f32", "erf_f64"];
+
 /// A loop with the function, over arrays.
 fn loop_with(subject: &Subject, level: &str) -> String {
     let Subject {
@@ -317,6 +320,11 @@ fn loops_are_vectorised_at_every_level() {
             let body = body.split("\n}").next().expect("its end");
             // Some of single precision have vectors of half the length: they are computed in double precision.
             let vectors = widths.map(|width| format!("<{width} x "));
+            if level.is_empty() && FOR_WIDE_VECTORS.contains(&format!("{name}_{ty}").as_str()) {
+                let called = body.contains("call double @") || body.contains("call float @");
+                assert!(called, "{name} {ty}:\n{body}");
+                continue;
+            }
             let is_vectorised = vectors.iter().any(|vector| body.contains(vector));
             assert!(is_vectorised, "{name} {ty}{level}:\n{body}");
             assert!(
