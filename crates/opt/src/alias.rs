@@ -29,7 +29,7 @@ use crate::symbolic::Symbolic;
 use ferrozyme_ir::{
     Function, MemoryEffect, Module, Op, OpView, Opcode, Payload, Region, Structure, Type, Value,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -81,7 +81,16 @@ pub struct Aliases<'m> {
 impl<'m> Aliases<'m> {
     /// Builds the analysis, in nearly linear time.
     pub fn new(module: &'m Module, function: &'m Function) -> Aliases<'m> {
-        let indices = Indices::of(function);
+        Aliases::widening(module, function, FxHashSet::default())
+    }
+
+    /// The same under the assumption that the narrow arithmetic before these extensions does not wrap. Whoever asks tests that.
+    pub(crate) fn widening(
+        module: &'m Module,
+        function: &'m Function,
+        widened: FxHashSet<Value>,
+    ) -> Aliases<'m> {
+        let indices = Indices::widening(function, widened);
         let pointers = Pointers::of(module, &indices);
         Aliases {
             module,

@@ -399,17 +399,24 @@ fn emit_guarded(b: &mut Builder<'_>, guarded: &Guarded) -> Value {
             b.binary(Opcode::Or, above, below)
         }
     };
+    holds = emit_small(b, holds, small);
+    for distance in &guarded.runs {
+        let distance = emit_wide(b, distance, &mut Vec::new());
+        let idle = b.icmp(IntPredicate::Sle, distance, zero);
+        holds = b.binary(Opcode::Or, idle, holds);
+    }
+    holds
+}
+
+/// Adds to a condition that variables are less than powers of two, as [`emit_wide`] needs it.
+pub(crate) fn emit_small(b: &mut Builder<'_>, condition: Value, small: Vec<(Value, u32)>) -> Value {
+    let mut holds = condition;
     for (value, bits) in small {
         let shift = b.i64(1 << bits);
         let limit = b.i64(1 << (bits + 1));
         let shifted = b.binary(Opcode::Add, value, shift);
         let fits = b.icmp(IntPredicate::Ult, shifted, limit);
         holds = b.binary(Opcode::And, holds, fits);
-    }
-    for distance in &guarded.runs {
-        let distance = emit_wide(b, distance, &mut Vec::new());
-        let idle = b.icmp(IntPredicate::Sle, distance, zero);
-        holds = b.binary(Opcode::Or, idle, holds);
     }
     holds
 }
@@ -425,7 +432,11 @@ fn emit_extreme(b: &mut Builder<'_>, extreme: &Extreme, small: &mut Vec<(Value, 
 }
 
 /// An expression with 128 bits. `small` gets the variables that must be less than a power of two for it to be exact.
-fn emit_wide(b: &mut Builder<'_>, expression: &Symbolic, small: &mut Vec<(Value, u32)>) -> Value {
+pub(crate) fn emit_wide(
+    b: &mut Builder<'_>,
+    expression: &Symbolic,
+    small: &mut Vec<(Value, u32)>,
+) -> Value {
     let mut sum = b.function.int(WIDE, i128::from(expression.constant_part()));
     for term in expression.terms() {
         let degree = term.monomial.len() as u32;

@@ -25,7 +25,7 @@ use ferrozyme_ir::entity::{EntitySet, SecondaryMap};
 use ferrozyme_ir::{
     Effect, Function, Op, OpData, Opcode, Region, Scalar, Structure, Type, Value, ValueDef,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 /// Expressions and intervals of a function's integers, as of when it was computed.
@@ -40,6 +40,8 @@ pub struct Indices<'f> {
     size_products: Vec<Monomial>,
     products_of: FxHashMap<Value, SmallVec<[u32; 2]>>,
     next_rank: u32,
+    /// Values that are taken for what they would be if the arithmetic before their extension had more bits.
+    widened: FxHashSet<Value>,
 }
 
 #[derive(Clone, Default)]
@@ -62,6 +64,11 @@ const MAX_PRODUCTS: usize = 8;
 impl<'f> Indices<'f> {
     /// Computes it, in linear time.
     pub fn of(function: &'f Function) -> Indices<'f> {
+        Indices::widening(function, FxHashSet::default())
+    }
+
+    /// The same under the assumption that the narrow arithmetic before these extensions does not wrap.
+    pub(crate) fn widening(function: &'f Function, widened: FxHashSet<Value>) -> Indices<'f> {
         let mut indices = Indices {
             function,
             structure: Structure::of(function),
@@ -71,6 +78,7 @@ impl<'f> Indices<'f> {
             size_products: Vec::new(),
             products_of: FxHashMap::default(),
             next_rank: 1,
+            widened,
         };
         if let Some(body) = function.body {
             for (index, &argument) in function.regions[body].args.iter().enumerate() {

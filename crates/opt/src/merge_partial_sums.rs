@@ -64,8 +64,12 @@ fn merge(function: &mut Function, structure: &Structure, uses: &Uses, op: Op) ->
         .collect();
     let mut groups: FxHashMap<Op, usize> = FxHashMap::default();
     let mut keep = vec![true; sums.len()];
-    for (index, sum) in sums.into_iter().enumerate() {
-        let Some(sum) = sum else { continue };
+    let sums = sums.into_iter().enumerate();
+    let mut sums: Vec<(usize, PartialSum)> =
+        sums.filter_map(|(at, sum)| Some((at, sum?))).collect();
+    // Terms that are computed one after the other are added so: they may be elements that lie one after the other.
+    sums.sort_by_key(|(_, sum)| first_term(function, structure, sum));
+    for (index, sum) in sums {
         let first = *groups.entry(sum.total).or_insert(index);
         if first != index {
             add_to_another(function, op, index, first, &sum.additions);
@@ -120,6 +124,13 @@ fn partial_sum(
         added,
         total,
     })
+}
+
+/// Where the first term of a sum is computed, in the order of the text.
+fn first_term(function: &Function, structure: &Structure, sum: &PartialSum) -> Option<u32> {
+    let terms = sum.additions[0].terms(function);
+    let ops = terms.iter().filter_map(|&term| function.def_op(term));
+    ops.map(|(op, _)| structure.order(op)).max()
 }
 
 /// What one partial sum adds goes to another one, behind what is added there.
@@ -180,6 +191,37 @@ mod tests {
                   %v = fadd f64 %t, %u
                   %w = fmul f64 %v, 2.0
                   return %w, %d
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn terms_are_added_in_the_order_in_which_they_are_computed() {
+        check(
+            merge_partial_sums,
+            "func @f(%x: f64, %y: f64, %n: i64) -> (f64) {
+               %a, %b = for %i: i64 = 0 to %n step 1 with (%p: f64 = 0.0, %q: f64 = 0.0) {
+                 %u = fmul f64 %x, %x
+                 %v = fmul f64 %y, %y
+                 %p1 = fadd f64 %p, %v
+                 %q1 = fadd f64 %q, %u
+                 yield %p1, %q1
+               }
+               %s = fadd f64 %a, %b
+               return %s
+             }",
+            expect![[r#"
+                func @f(%x: f64, %y: f64, %n: i64) -> (f64) {
+                  %b = for %i: i64 = 0 to %n step 1 with (%q: f64 = 0.0) {
+                    %u = fmul f64 %x, %x
+                    %v = fmul f64 %y, %y
+                    %q1 = fadd f64 %q, %u
+                    %p1 = fadd f64 %q1, %v
+                    yield %p1
+                  }
+                  %s = fadd f64 -0.0, %b
+                  return %s
                 }
             "#]],
         );

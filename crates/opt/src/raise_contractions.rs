@@ -28,6 +28,7 @@ mod arrays;
 mod assumptions;
 mod distinct;
 mod interchange;
+mod narrow;
 mod products;
 mod tests_at_run_time;
 
@@ -36,6 +37,7 @@ use self::arrays::{Array, is_visible};
 use self::assumptions::{as_inequalities, limited_bounds, tested_numbers};
 use self::distinct::{Distinct, Moves, are_distinct};
 use self::interchange::Interchange;
+use self::narrow::{narrow_indices, tests_for};
 use self::products::{Factors, Guard, Products, Reduction, Term};
 use self::tests_at_run_time::{Test, test_for};
 use crate::alias::{Access, Aliases};
@@ -45,8 +47,8 @@ use crate::symbolic::Symbolic;
 use crate::uses::Uses;
 use crate::with_function::with_function;
 use ferrozyme_ir::{
-    Function, FunctionId, IndexClass, Module, Op, OpView, Opcode, Type, Value, all_ops,
-    returning_ops,
+    Function, FunctionId, IndexClass, Module, Op, OpView, Opcode, Region, Type, Value, all_ops,
+    for_each_op, returning_ops,
 };
 use rustc_hash::FxHashSet;
 
@@ -57,18 +59,21 @@ const MAX_OPERATIONS: usize = 600;
 /// A product with fewer iterations in one of its three kinds of loops stays a loop.
 const MIN_TRIPS: i64 = 8;
 
-/// Raises sums of products to contractions; returns how many.
+/// Raises sums of products to contractions; returns how many. What was raised before stays as it is.
 pub fn raise_contractions(module: &mut Module, id: FunctionId) -> usize {
+    raise_products(module, id, MIN_TRIPS)
+}
+
+/// Raises sums of products with at least so many iterations in each of the three kinds of loops.
+fn raise_products(module: &mut Module, id: FunctionId, min_trips: i64) -> usize {
     with_function(module, id, |module, function| {
         let mut raised = 0;
-        // The nests as they were, for small trip counts.
-        let mut left_alone = FxHashSet::default();
         for _ in 0..MAX_NESTS {
-            let Some(changes) = find(module, function, &left_alone) else {
+            let Some(changes) = find(module, function, min_trips) else {
                 break;
             };
             raised += changes.plans.len();
-            apply(function, &changes, &mut left_alone);
+            apply(function, &changes);
         }
         raised
     })
@@ -80,6 +85,8 @@ struct Changes {
     plans: Vec<Plan>,
     /// What is done with the rest.
     interchange: Option<Interchange>,
+    /// How many iterations each kind of loop must have.
+    min_trips: i64,
 }
 
 /// A sum that is to become a contraction.
@@ -148,6 +155,8 @@ enum Rest {
     Sum,
     /// Nothing: the contraction sets the place.
     Set,
+    /// A load for other uses of what is stored: the contraction sets the place ahead of the nest.
+    ReadBack(Access),
     /// The other terms: the initial value of the sum, or a zero, stands for it in its use.
     Others {
         used: (Op, usize),
@@ -161,55 +170,111 @@ pub fn explain_contractions(module: &Module, id: FunctionId) -> Vec<(Op, Obstacl
     if function.body.is_none() || !has_product_in_nest(function) {
         return Vec::new();
     }
-    let bounds = limited_bounds(function);
-    let aliases = Aliases::new(module, function);
-    let assumed = as_inequalities(aliases.indices(), &bounds);
-    let aliases = aliases.assuming(assumed);
-    let finder = Finder::new(module, &aliases, bounds);
-    let stores = returning_ops(function).into_iter();
-    let stores = stores.filter(|&op| is_float_store(function, op));
-    stores
-        .filter_map(|store| match finder.plans_for(store) {
-            (plans, Some(obstacle)) if plans.is_empty() => Some((store, obstacle)),
-            _ => None,
+    let stores = candidates(function);
+    let obstacles = |narrow: FxHashSet<Value>| {
+        with_finder(module, function, MIN_TRIPS, narrow, |finder| {
+            let found = stores.iter().map(|&store| match finder.plans_for(store) {
+                (plans, Some(obstacle)) if plans.is_empty() => Some((store, obstacle)),
+                _ => None,
+            });
+            found.collect::<Vec<_>>()
         })
-        .collect()
+    };
+    let mut found = obstacles(FxHashSet::default());
+    let narrow = narrow_indices(function);
+    if !narrow.is_empty() {
+        for (found, widened) in found.iter_mut().zip(obstacles(narrow)) {
+            *found = found.and(widened);
+        }
+    }
+    found.into_iter().flatten().collect()
 }
 
 /// What is to become of the first nest that sums can be taken out of.
-fn find(module: &Module, function: &Function, left_alone: &FxHashSet<Op>) -> Option<Changes> {
-    let stores: Vec<Op> = (returning_ops(function).into_iter())
-        .filter(|op| !left_alone.contains(op) && is_float_store(function, *op))
-        .collect();
+fn find(module: &Module, function: &Function, min_trips: i64) -> Option<Changes> {
+    let stores = candidates(function);
     if stores.is_empty() || !has_product_in_nest(function) {
         return None;
     }
-    let bounds = limited_bounds(function);
-    let aliases = Aliases::new(module, function);
-    let assumed = as_inequalities(aliases.indices(), &bounds);
-    let aliases = aliases.assuming(assumed);
-    let finder = Finder::new(module, &aliases, bounds);
-    let mut plans: Vec<Plan> = Vec::new();
-    for store in stores {
-        for plan in finder.plans_for(store).0 {
-            if plans.first().is_none_or(|first| first.nest == plan.nest) {
-                plans.push(plan);
-            }
+    let changes = |narrow: FxHashSet<Value>| {
+        with_finder(module, function, min_trips, narrow, |finder| {
+            finder.changes(&stores)
+        })
+    };
+    // Assumptions that are not needed would only be tested for nothing.
+    changes(FxHashSet::default()).or_else(|| {
+        let narrow = narrow_indices(function);
+        if narrow.is_empty() {
+            return None;
         }
-    }
-    let nest = plans.first()?.nest;
-    let interchange = finder.interchange(nest, &plans);
-    Some(Changes { plans, interchange })
+        changes(narrow)
+    })
 }
 
-fn is_float_store(function: &Function, op: Op) -> bool {
-    let data = &function.ops[op];
-    data.opcode == Opcode::Store && [Type::F32, Type::F64].contains(&function.ty(data.value()))
+/// Looks for sums under the assumption that the arithmetic before these extensions does not wrap.
+fn with_finder<R>(
+    module: &Module,
+    function: &Function,
+    min_trips: i64,
+    narrow: FxHashSet<Value>,
+    look: impl FnOnce(&Finder<'_, '_>) -> R,
+) -> R {
+    let bounds = limited_bounds(function);
+    let aliases = Aliases::widening(module, function, narrow.clone());
+    let assumed = as_inequalities(aliases.indices(), &bounds);
+    let aliases = aliases.assuming(assumed);
+    look(&Finder {
+        function,
+        aliases: &aliases,
+        distribution: Distribution::new(module, &aliases, true),
+        uses: Uses::by(function, returning_ops(function)),
+        bounds,
+        narrow,
+        min_trips,
+    })
+}
+
+/// The stores of floats, but those of nests that stay as they were beside contractions, for small trip counts.
+fn candidates(function: &Function) -> Vec<Op> {
+    let ops = returning_ops(function);
+    let mut left_alone = FxHashSet::default();
+    for &op in &ops {
+        if let OpView::If {
+            then, otherwise, ..
+        } = function.view(op)
+            && holds_contraction(function, then)
+        {
+            for_each_op(function, otherwise, &mut |_, op| {
+                left_alone.insert(op);
+            });
+        }
+    }
+    let is_float_store = |op: &Op| {
+        let data = &function.ops[*op];
+        data.opcode == Opcode::Store && [Type::F32, Type::F64].contains(&function.ty(data.value()))
+    };
+    let stores = ops.into_iter().filter(is_float_store);
+    stores.filter(|op| !left_alone.contains(op)).collect()
+}
+
+/// Whether a contraction stands in a region, by itself or under a condition that decides nothing else.
+fn holds_contraction(function: &Function, region: Region) -> bool {
+    let mut ops = function.regions[region].ops.iter();
+    ops.any(|&op| match function.view(op) {
+        OpView::If {
+            then, otherwise, ..
+        } => {
+            let is_empty = |region: Region| function.regions[region].ops.len() == 1;
+            is_empty(otherwise) && holds_contraction(function, then)
+                || is_empty(then) && holds_contraction(function, otherwise)
+        }
+        _ => function.ops[op].opcode == Opcode::Contract,
+    })
 }
 
 /// Whether there are loops three deep, and a product: otherwise there is nothing to find.
 fn has_product_in_nest(function: &Function) -> bool {
-    fn depth(function: &Function, region: ferrozyme_ir::Region) -> usize {
+    fn depth(function: &Function, region: Region) -> usize {
         let ops = function.regions[region].ops.iter();
         let inner = ops.map(|&op| {
             let data = &function.ops[op];
@@ -230,6 +295,9 @@ struct Finder<'a, 'f> {
     uses: Uses,
     /// Bounds of loops, and the numbers that they are if those are not negative.
     bounds: Vec<(Value, Value)>,
+    /// Indices that are taken not to wrap in fewer bits.
+    narrow: FxHashSet<Value>,
+    min_trips: i64,
 }
 
 /// A counted loop around a statement, and the conditions between it and the statement's next loop inside.
@@ -238,20 +306,32 @@ struct Around {
     guards: Vec<Guard>,
 }
 
-impl<'a, 'f> Finder<'a, 'f> {
-    fn new(
-        module: &Module,
-        aliases: &'a Aliases<'f>,
-        bounds: Vec<(Value, Value)>,
-    ) -> Finder<'a, 'f> {
-        let function = aliases.function();
-        Finder {
-            function,
-            aliases,
-            distribution: Distribution::new(module, aliases, true),
-            uses: Uses::by(function, returning_ops(function)),
-            bounds,
+impl Finder<'_, '_> {
+    /// What is to become of the first nest that sums of these stores can be taken out of.
+    fn changes(&self, stores: &[Op]) -> Option<Changes> {
+        let mut plans: Vec<Plan> = Vec::new();
+        for &store in stores {
+            // What is read back for other uses is stored by the second of two stores, too.
+            let stored = |op: Op| self.function.ops[op].value();
+            let is_read_back = |plan: &Plan| {
+                matches!(plan.rest, Rest::ReadBack(_)) && stored(plan.store) == stored(store)
+            };
+            if plans.iter().any(is_read_back) {
+                continue;
+            }
+            for plan in self.plans_for(store).0 {
+                if plans.first().is_none_or(|first| first.nest == plan.nest) {
+                    plans.push(plan);
+                }
+            }
         }
+        let nest = plans.first()?.nest;
+        let interchange = self.interchange(nest, &plans);
+        Some(Changes {
+            plans,
+            interchange,
+            min_trips: self.min_trips,
+        })
     }
 
     /// The sums that can be taken out of a store, out of the largest nest that lets them; and why others cannot, if there are any.
@@ -263,7 +343,7 @@ impl<'a, 'f> Finder<'a, 'f> {
             let nest = around[start].counted.op;
             let mut operations = 0;
             let body = self.function.ops[nest].body();
-            ferrozyme_ir::for_each_op(self.function, body, &mut |_, _| operations += 1);
+            for_each_op(self.function, body, &mut |_, _| operations += 1);
             if operations > MAX_OPERATIONS {
                 break;
             }
@@ -349,7 +429,21 @@ impl<'a, 'f> Finder<'a, 'f> {
             guards,
             alone: terms.len() == 1 + usize::from(own.is_some()),
         };
-        terms.iter().filter_map(|term| sums.plan(term)).collect()
+        let mut attempts: Vec<Result<Plan, Obstacle>> =
+            terms.iter().filter_map(|term| sums.plan(term)).collect();
+        // A store is removed if nothing is left of it.
+        let raised = attempts.iter().filter(|attempt| attempt.is_ok()).count();
+        if raised + usize::from(own.is_some()) < terms.len() {
+            for attempt in &mut attempts {
+                if let Ok(Plan {
+                    rest: Rest::Sum, ..
+                }) = attempt
+                {
+                    *attempt = Err(Obstacle::OtherUse);
+                }
+            }
+        }
+        attempts
     }
 }
 
@@ -377,8 +471,12 @@ impl Sums<'_, '_> {
         if is_own {
             return None;
         }
-        let reduction = self.products.reduction(term.value);
-        let product = reduction.as_ref().map_or(term.value, |sum| sum.product);
+        let whole = term.used == (self.store, 0);
+        let reduction = self.products.reduction(term.value, whole);
+        let product = match &reduction {
+            Some(sum) => &sum.product[..],
+            None => &[term.value],
+        };
         let factors = self.products.factors(product)?;
         let sums = reduction.is_some() || self.own.is_some();
         (sums && factors.loads.len() >= 2)
@@ -406,7 +504,8 @@ impl Sums<'_, '_> {
         if self.own.is_none() && sums_outside {
             return Err(Obstacle::SetRepeatedly);
         }
-        plan.rest = self.rest(term, reduction).ok_or(Obstacle::OtherUse)?;
+        let rest = self.rest(term, reduction).ok_or(Obstacle::OtherUse)?;
+        plan.rest = self.with_other_uses(rest, plan.nest)?;
         plan.guards.extend(self.guards.iter().copied());
         if let Some(reduction) = reduction {
             plan.guards.extend(reduction.guards.iter().copied());
@@ -418,9 +517,11 @@ impl Sums<'_, '_> {
             own: self.own,
             reads: factors.loads.clone(),
         };
-        let sites = match self.own.is_some() {
-            true => &[Site::Ahead, Site::Behind][..],
-            false => &[Site::Behind],
+        let sites = match plan.rest {
+            Rest::ReadBack(_) => &[Site::Ahead][..],
+            Rest::Set => &[Site::Behind, Site::Ahead],
+            _ if self.own.is_some() => &[Site::Ahead, Site::Behind],
+            _ => &[Site::Behind],
         };
         let mut obstacle = None;
         for &site in sites {
@@ -462,9 +563,35 @@ impl Sums<'_, '_> {
                 by: (!is_zero(sum.initial)).then_some(sum.initial),
             },
             Some(_) => return None,
-            None if self.alone => Rest::Sum,
+            // All terms become contractions, or none.
+            None if self.own.is_some() => Rest::Sum,
             None => return None,
         })
+    }
+
+    /// What is left of the store if what it stores is used elsewhere, too.
+    fn with_other_uses(&self, rest: Rest, nest: Op) -> Result<Rest, Obstacle> {
+        let function = self.finder.function;
+        let stored = function.ops[self.store].value();
+        if self.finder.uses.only(stored).is_some() {
+            return Ok(rest);
+        }
+        let structure = self.finder.aliases.structure();
+        let indices = self.finder.aliases.indices();
+        // The address can be computed where the value was.
+        let is_visible = |variable: Value| {
+            let mut counters = self.around.iter().map(|one| one.counted.counter);
+            indices.is_defined_outside(variable, nest) || counters.any(|other| other == variable)
+        };
+        let defined = function.def_op(stored);
+        let beside = defined.and_then(|(op, _)| structure.region_of(op));
+        let readable = indices.can_emit(&self.place.offset)
+            && self.place.offset.variables().all(is_visible)
+            && beside == structure.region_of(self.store);
+        match rest {
+            Rest::Set if readable => Ok(Rest::ReadBack(self.place.clone())),
+            _ => Err(Obstacle::OtherUse),
+        }
     }
 
     /// Whether a sum is computed wherever it is stored.
@@ -517,7 +644,7 @@ impl Sums<'_, '_> {
         let trips: Vec<(IndexClass, Symbolic)> = (indices.iter())
             .map(|index| (index.class, index.counts[0].clone()))
             .collect();
-        is_worthwhile(&trips)?;
+        is_worthwhile(&trips, self.finder.min_trips)?;
         merge_indices(&mut indices);
         let distinct = match self.has_distinct_places(&trips, loops) {
             true => Some(Distinct::Always),
@@ -525,6 +652,8 @@ impl Sums<'_, '_> {
         };
         let distinct = distinct.ok_or(Obstacle::SamePlace)?;
         let assumed = tested_numbers(aliases, &self.finder.bounds, nest);
+        let mut tests = tests_for(aliases, &self.finder.narrow, nest).map_err(no_array)?;
+        tests.push(Test::Distinct(distinct));
         Ok(Plan {
             assumed: assumed.ok_or(Obstacle::TripCount(nest))?,
             nest,
@@ -534,7 +663,7 @@ impl Sums<'_, '_> {
             arrays,
             indices,
             trips,
-            tests: vec![Test::Distinct(distinct)],
+            tests,
             scalars: [&factors.scalars[..], &term.scales].concat(),
             scalar_loads,
             negated: factors.negated ^ term.negated,
@@ -552,6 +681,10 @@ impl Sums<'_, '_> {
             .map(|index| Moves {
                 stride: index.strides[0].clone(),
                 counts: index.counts.clone(),
+                least: match is_alone(index, indices) {
+                    true => self.finder.min_trips,
+                    false => 1,
+                },
             })
             .collect();
         let size = i64::try_from(self.element().bytes()).ok()?;
@@ -579,7 +712,7 @@ impl Sums<'_, '_> {
 const PRODUCT: [IndexClass; 3] = [IndexClass::Left, IndexClass::Right, IndexClass::Sum];
 
 /// Says if there is no matrix product in it that may be large enough.
-fn is_worthwhile(trips: &[(IndexClass, Symbolic)]) -> Result<(), Obstacle> {
+fn is_worthwhile(trips: &[(IndexClass, Symbolic)], min_trips: i64) -> Result<(), Obstacle> {
     for class in PRODUCT {
         let mut of_class = trips.iter().filter(|(other, _)| *other == class).peekable();
         if of_class.peek().is_none() {
@@ -588,11 +721,17 @@ fn is_worthwhile(trips: &[(IndexClass, Symbolic)]) -> Result<(), Obstacle> {
         let known = of_class.try_fold(1, |trips: i64, (_, count)| {
             Some(trips.saturating_mul(count.is_constant()?))
         });
-        if known.is_some_and(|trips| trips < MIN_TRIPS) {
+        if known.is_some_and(|trips| trips < min_trips) {
             return Err(Obstacle::TooSmall);
         }
     }
     Ok(())
+}
+
+/// Whether an index is the only one of a kind of loop that a product has.
+fn is_alone(index: &Index, indices: &[Index]) -> bool {
+    let of_class = indices.iter().filter(|other| other.class == index.class);
+    of_class.count() == 1 && PRODUCT.contains(&index.class)
 }
 
 /// Makes one index of two where the outer one goes on where the inner one ends.

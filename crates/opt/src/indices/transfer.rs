@@ -9,6 +9,9 @@ use smallvec::SmallVec;
 /// Larger factors are assumed to wrap around on purpose.
 const LARGE_FACTOR: u64 = 1 << 32;
 
+/// How deep narrow arithmetic is looked into.
+const MAX_DEPTH: usize = 8;
+
 impl Indices<'_> {
     /// The expression and interval of an operation's only result.
     pub(super) fn transfer(
@@ -38,6 +41,7 @@ impl Indices<'_> {
         }
         let of = |value: Value| self.expression(value);
         match data.view() {
+            OpView::Cast(_, a) if self.widened.contains(&result) => self.in_more_bits(a, 0),
             OpView::Binary(
                 opcode @ (Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Shl),
                 a,
@@ -114,6 +118,19 @@ impl Indices<'_> {
                 (a == b && self.function.ty(result) == self.function.ty(then)).then_some(a)
             }
             _ => None,
+        }
+    }
+
+    /// What narrow arithmetic would compute if it had more bits.
+    fn in_more_bits(&self, value: Value, depth: usize) -> Option<Symbolic> {
+        let of = |value: Value| self.in_more_bits(value, depth + 1);
+        match self.function.definition(value) {
+            _ if depth > MAX_DEPTH => None,
+            Some(OpView::Binary(Opcode::Add, a, b)) => of(a)?.add(&of(b)?),
+            Some(OpView::Binary(Opcode::Sub, a, b)) => of(a)?.sub(&of(b)?),
+            Some(OpView::Binary(Opcode::Mul, a, b)) => of(a)?.mul(&of(b)?),
+            Some(OpView::Cast(Opcode::TruncInt, a)) => Some(self.expression(a)),
+            _ => Some(self.expression(value)),
         }
     }
 

@@ -4,18 +4,18 @@ use super::arrays::emit;
 use super::assumptions::build_test;
 use super::interchange::Interchange;
 use super::tests_at_run_time::Test;
-use super::{Changes, MIN_TRIPS, PRODUCT, Plan, Rest};
+use super::{Changes, PRODUCT, Plan, Rest};
 use crate::copy_operations::copy_operation;
 use crate::distribution::Site;
 use crate::symbolic::Symbolic;
 use ferrozyme_ir::{
-    Alignment, Builder, Contraction, ContractionIndex, Cursor, Function, IntPredicate, Op, Opcode,
-    Region, Structure, Type, Value, all_ops, for_each_op,
+    Alignment, Builder, Contraction, ContractionIndex, Cursor, Function, IntPredicate, Op, OpView,
+    Opcode, Region, Structure, Type, Value, all_ops,
 };
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
-/// Takes sums out of their common nest. The operations of the nest as it was are added to `left_alone`.
-pub(super) fn apply(function: &mut Function, changes: &Changes, left_alone: &mut FxHashSet<Op>) {
+/// Takes sums out of their common nest.
+pub(super) fn apply(function: &mut Function, changes: &Changes) {
     let plans = &changes.plans[..];
     let nest = plans[0].nest;
     let structure = Structure::of(function);
@@ -23,9 +23,6 @@ pub(super) fn apply(function: &mut Function, changes: &Changes, left_alone: &mut
         .region_of(nest)
         .expect("a loop stands in a region");
     let copy = copy_operation(function, nest, &mut FxHashMap::default());
-    for_each_op(function, function.ops[copy].body(), &mut |_, op| {
-        left_alone.insert(op);
-    });
 
     let at = Cursor::before(function, region, nest);
     let mut b = Builder::at(function, at);
@@ -114,7 +111,7 @@ fn is_large(b: &mut Builder<'_>, changes: &Changes) -> Value {
         for class in PRODUCT {
             let of_class = plan.trips.iter().filter(|(other, _)| *other == class);
             let trips = build_trips(b, of_class.map(|(_, count)| count));
-            let least = b.i64(MIN_TRIPS);
+            let least = b.i64(changes.min_trips);
             let enough = b.icmp(IntPredicate::Sge, trips, least);
             all = b.binary(Opcode::And, all, enough);
         }
@@ -218,7 +215,7 @@ fn build(b: &mut Builder<'_>, plan: &Plan) {
     let contraction = Contraction {
         arrays,
         factor,
-        add: !matches!(plan.rest, Rest::Set),
+        add: !matches!(plan.rest, Rest::Set | Rest::ReadBack(_)),
         indices: indices.collect(),
     };
     b.contract(&contraction);
@@ -227,15 +224,38 @@ fn build(b: &mut Builder<'_>, plan: &Plan) {
 /// Takes a sum out of its nest.
 fn remove_sum(function: &mut Function, structure: &Structure, plan: &Plan) {
     match plan.rest {
-        Rest::Sum | Rest::Set => {
-            let home = structure.region_of(plan.store);
-            let home = home.expect("the store stands in a region");
-            Cursor::before(function, home, plan.store).remove(function);
+        Rest::Sum | Rest::Set => remove_store(function, structure, plan.store),
+        Rest::ReadBack(ref place) => {
+            let stored = function.ops[plan.store].value();
+            let align = match function.view(plan.store) {
+                OpView::Store { align, .. } => align,
+                _ => Alignment::ONE,
+            };
+            remove_store(function, structure, plan.store);
+            let (op, _) = function.def_op(stored).expect("a sum is computed");
+            let home = structure.region_of(op);
+            let home = home.expect("it is computed in a region");
+            let at = Cursor::after(function, home, op);
+            let mut b = Builder::at(function, at);
+            b.location = b.function.ops[plan.store].location;
+            let bytes = emit(&place.offset, &mut b);
+            let address = b.offset(place.root, bytes, 1);
+            let read = b.load(plan.element, address, align);
+            function.replace_operands(&FxHashMap::from_iter([(stored, read)]));
         }
         Rest::Others { used, by } => {
             // A negative zero changes nothing that it is added to.
             let zero = function.float(plan.element, -0.0);
             function.ops[used.0].operands[used.1] = by.unwrap_or(zero);
         }
+    }
+}
+
+/// Removes a store, which may have been the sum of several products.
+fn remove_store(function: &mut Function, structure: &Structure, store: Op) {
+    let home = structure.region_of(store);
+    let home = home.expect("the store stands in a region");
+    if function.regions[home].ops.contains(&store) {
+        Cursor::before(function, home, store).remove(function);
     }
 }

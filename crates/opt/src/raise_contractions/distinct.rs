@@ -19,6 +19,8 @@ pub(super) struct Moves {
     pub stride: Symbolic,
     /// The trip counts of the loops that it stands for.
     pub counts: Vec<Symbolic>,
+    /// How often it runs at least where it matters whether elements are distinct.
+    pub least: i64,
 }
 
 /// What the elements of an array being distinct rests on.
@@ -70,6 +72,16 @@ pub(super) fn are_distinct(
     if orders.iter().any(is_proven) {
         return Some(Distinct::Always);
     }
+    // An order that cannot be is not tested.
+    for index in indices {
+        if let [count] = &index.counts[..]
+            && let Some(runs) = count.plus(-index.least)
+        {
+            known.assume(&runs);
+        }
+    }
+    let is_possible = |order: &Vec<Farther>| !order.iter().any(|one| one.is_refuted(&known));
+    let orders: Vec<Vec<Farther>> = orders.into_iter().filter(is_possible).collect();
     let numbers = || {
         counts
             .iter()
@@ -78,19 +90,18 @@ pub(super) fn are_distinct(
     // What is all constant, and not proven, does not hold.
     let is_known = numbers().all(|number| number.is_constant().is_some());
     let testable = numbers().all(|number| is_visible(aliases, number, nest));
-    (testable && !is_known).then_some(Distinct::If(orders, counts))
+    (testable && !is_known && !orders.is_empty()).then_some(Distinct::If(orders, counts))
 }
 
 /// What must hold for an order of indices, the one that moves least first.
 fn conditions(indices: &[Moves], order: &[usize], size: i64) -> Vec<Farther> {
     // The direction does not matter.
     let of = |&position: &usize| {
-        let Moves { stride, counts } = indices[position].clone();
-        let known = stride.is_constant().and_then(i64::checked_abs);
-        Moves {
-            stride: known.map_or(stride, Symbolic::constant),
-            counts,
+        let mut index = indices[position].clone();
+        if let Some(known) = index.stride.is_constant().and_then(i64::checked_abs) {
+            index.stride = Symbolic::constant(known);
         }
+        index
     };
     (order.iter().enumerate())
         .map(|(place, position)| Farther {
@@ -106,6 +117,14 @@ impl Farther {
     fn is_proven(&self, known: &Inequalities<'_, '_>) -> bool {
         let rest = self.rest().filter(|rest| known.prove_at_least(rest, 0));
         rest.is_some() && (self.before.iter()).all(|index| known.prove_at_least(&index.stride, 1))
+    }
+
+    /// Whether it is known not to hold; strides that are known to be positive only.
+    fn is_refuted(&self, known: &Inequalities<'_, '_>) -> bool {
+        let mut strides = self.before.iter().map(|index| &index.stride);
+        strides.all(|stride| known.prove_at_least(stride, 1))
+            && known.prove_at_least(&self.stride, 1)
+            && self.rest().is_some_and(|rest| known.prove_negative(&rest))
     }
 
     /// How much farther it moves than those before it do.

@@ -69,7 +69,7 @@ impl Finder<'_, '_> {
     /// The stores of a nest that stay; none if something else in it has an effect.
     fn stores_left(&self, nest: Op, plans: &[Plan]) -> Option<Vec<Op>> {
         let removed: FxHashSet<Op> = (plans.iter())
-            .filter(|plan| matches!(plan.rest, Rest::Sum | Rest::Set))
+            .filter(|plan| !matches!(plan.rest, Rest::Others { .. }))
             .map(|plan| plan.store)
             .collect();
         let mut stores = Some(Vec::new());
@@ -97,7 +97,7 @@ impl Finder<'_, '_> {
         let replaced: FxHashMap<(Op, usize), Option<Value>> = (plans.iter())
             .filter_map(|plan| match plan.rest {
                 Rest::Others { used, by } => Some((used, by)),
-                Rest::Sum | Rest::Set => None,
+                Rest::Sum | Rest::Set | Rest::ReadBack(_) => None,
             })
             .collect();
         let mut slice: FxHashSet<Op> = stores.iter().copied().collect();

@@ -40,8 +40,8 @@ pub(super) struct Term {
 pub(super) struct Reduction {
     /// The loops, outermost first.
     pub loops: Vec<Op>,
-    /// What is added in each iteration of the innermost.
-    pub product: Value,
+    /// The factors of what is added in each iteration of the innermost, or their products.
+    pub product: Vec<Value>,
     /// Whether it is subtracted.
     pub negated: bool,
     /// What the sum starts with.
@@ -88,7 +88,7 @@ impl Products<'_, '_> {
             if terms.len() + pending.len() > MAX_PARTS {
                 return None;
             }
-            let parts = self.parts(&term);
+            let parts = self.parts(&term, term.used == (store, 0));
             match parts.is_empty() {
                 true => terms.push(term),
                 false => pending.extend(parts),
@@ -97,13 +97,13 @@ impl Products<'_, '_> {
         Some(terms)
     }
 
-    /// The terms that a term is the sum of; none if it is a single one.
-    fn parts(&self, term: &Term) -> Vec<Term> {
+    /// The terms that a term is the sum of; none if it is a single one. What is stored (`whole`) may be used elsewhere, too.
+    fn parts(&self, term: &Term, whole: bool) -> Vec<Term> {
         let Some((op, _)) = self.function.def_op(term.value) else {
             return Vec::new();
         };
         // What is used elsewhere, too, must stay complete.
-        if self.is_outside(term.value) || self.uses.only(term.value).is_none() {
+        if self.is_outside(term.value) || !whole && self.uses.only(term.value).is_none() {
             return Vec::new();
         }
         let part = |value: Value, place: usize, negated: bool| Term {
@@ -141,9 +141,9 @@ impl Products<'_, '_> {
         )
     }
 
-    /// The sum over loops that a value is.
-    pub(super) fn reduction(&self, value: Value) -> Option<Reduction> {
-        if self.is_outside(value) || self.uses.only(value).is_none() {
+    /// The sum over loops that a value is. What is stored (`whole`) may be used elsewhere, too.
+    pub(super) fn reduction(&self, value: Value, whole: bool) -> Option<Reduction> {
+        if self.is_outside(value) || !whole && self.uses.only(value).is_none() {
             return None;
         }
         let (op, place) = self.function.def_op(value)?;
@@ -164,7 +164,7 @@ impl Products<'_, '_> {
                 if !is_zero(sides[1 - sum_side]) {
                     return None;
                 }
-                let mut reduction = self.reduction(sides[sum_side])?;
+                let mut reduction = self.reduction(sides[sum_side], false)?;
                 if !is_zero(reduction.initial) {
                     return None;
                 }
@@ -190,8 +190,19 @@ impl Products<'_, '_> {
                 };
                 Some(Reduction {
                     loops: vec![op],
-                    product,
+                    product: vec![product],
                     negated: opcode == Opcode::Fsub,
+                    initial: carried.initial,
+                    guards: Vec::new(),
+                })
+            }
+            // One rounding for both, which sums in another order do not promise either.
+            OpView::Ternary(Opcode::Fma, a, b, sum) if sum == carried.argument => {
+                self.uses.only(carried.next)?;
+                Some(Reduction {
+                    loops: vec![op],
+                    product: vec![a, b],
+                    negated: false,
                     initial: carried.initial,
                     guards: Vec::new(),
                 })
@@ -207,10 +218,10 @@ impl Products<'_, '_> {
         }
     }
 
-    /// The factors of a value; none if it is computed in another way than by products of loads and values from outside the nest.
-    pub(super) fn factors(&self, value: Value) -> Option<Factors> {
+    /// The factors of a product; none if one is computed in another way than by products of loads and values from outside the nest.
+    pub(super) fn factors(&self, product: &[Value]) -> Option<Factors> {
         let mut factors = Factors::default();
-        let mut pending = vec![value];
+        let mut pending = product.to_vec();
         while let Some(value) = pending.pop() {
             if factors.loads.len() + factors.scalars.len() + pending.len() > MAX_PARTS {
                 return None;

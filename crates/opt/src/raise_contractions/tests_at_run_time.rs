@@ -2,6 +2,7 @@
 
 use super::arrays::Array;
 use super::distinct::{Distinct, Moves, are_distinct};
+use super::narrow::Fits;
 use crate::alias::{Access, Aliases};
 use crate::distribution::Meeting;
 use crate::hull::Hull;
@@ -9,13 +10,15 @@ use crate::indices::is_loop;
 use crate::recurrence::Counted;
 use ferrozyme_ir::{Builder, IntPredicate, Op, Opcode, Value};
 
-/// A condition under which two accesses do not meet.
+/// A condition under which two accesses do not meet, or under which their places are known.
 #[derive(Clone, PartialEq)]
 pub(super) enum Test {
     /// All that they touch over the nest lies apart.
     Apart(Box<[Hull; 2]>),
     /// They are one place, which is another one in each iteration of the nest.
     Distinct(Distinct),
+    /// Narrow arithmetic does not wrap.
+    Fits(Box<Fits>),
 }
 
 /// What to test so that two accesses are known not to meet; none if no test is of use.
@@ -40,7 +43,7 @@ pub(super) fn test_for_iterations(
     if one.1.root == other.1.root {
         return None;
     }
-    let hulls = [one, other].map(|(op, access)| aliases.hull(access, op, nest));
+    let hulls = [one, other].map(|(op, access)| aliases.range_around(access, op, nest));
     let [Some(one), Some(other)] = hulls else {
         return None;
     };
@@ -66,6 +69,7 @@ fn distinct_over(
         Some(Moves {
             stride: stride.clone(),
             counts: vec![count],
+            least: 1,
         })
     });
     let moves = moves.collect::<Option<Vec<Moves>>>()?;
@@ -73,7 +77,7 @@ fn distinct_over(
 }
 
 /// The counted loops from a nest inwards to an operation; none if there is another loop.
-fn loops_within(aliases: &Aliases<'_>, nest: Op, op: Op) -> Option<Vec<Counted>> {
+pub(super) fn loops_within(aliases: &Aliases<'_>, nest: Op, op: Op) -> Option<Vec<Counted>> {
     let structure = aliases.structure();
     let mut loops = Vec::new();
     let mut region = structure.region_of(op)?;
@@ -95,6 +99,7 @@ impl Test {
     pub(super) fn build(&self, b: &mut Builder<'_>) -> Option<Value> {
         match self {
             Test::Distinct(distinct) => distinct.build(b),
+            Test::Fits(fits) => Some(fits.build(b)),
             Test::Apart(hulls) => {
                 let [(start, end), (other_start, other_end)] =
                     hulls.each_ref().map(|hull| build_ends(b, hull));

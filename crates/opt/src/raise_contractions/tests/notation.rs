@@ -8,6 +8,20 @@ use std::str::FromStr;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Notation {
     pub body: Vec<Statement>,
+    pub unknown: Unknown,
+}
+
+/// What the compiler is not told.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Unknown {
+    /// Strides are parameters.
+    pub strides: bool,
+    /// Parameters that are trip counts may be anything, and are limited to what a counter can reach.
+    pub trips: bool,
+    /// Products of counters and strides are computed in 32 bits, modulo 2³².
+    pub narrow: bool,
+    /// Arrays may overlap. If there is a number, they are parts of one, and begin so many elements after each other.
+    pub overlap: Option<Option<usize>>,
 }
 
 /// A number of iterations.
@@ -23,8 +37,20 @@ pub(super) enum Trips {
 #[derive(Clone, Debug)]
 pub(super) enum Statement {
     For(char, Trips, Vec<Statement>),
+    /// Statements under a condition.
+    If(Condition, Vec<Statement>),
     /// A place, and the terms that it becomes.
     Assign(Place, Vec<Term>),
+    /// Two places that both become the same.
+    Both(Place, Place, Vec<Term>),
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Condition {
+    /// A parameter, and what it is when the program runs.
+    Parameter(bool),
+    /// Whether a counter is below a number.
+    Below(char, i64),
 }
 
 /// `90i + 9j + 3` elements behind the beginning of an array.
@@ -65,8 +91,12 @@ impl Notation {
                     Statement::For(counter, trips, body) => {
                         walk(body, &within(ranges, *counter, trips), visit);
                     }
-                    Statement::Assign(place, terms) => {
+                    Statement::If(_, body) => walk(body, ranges, visit),
+                    Statement::Assign(place, terms) | Statement::Both(place, _, terms) => {
                         visit(place, ranges);
+                        if let Statement::Both(_, other, _) = statement {
+                            visit(other, ranges);
+                        }
                         for term in terms {
                             let mut ranges = ranges.clone();
                             for (counter, trips) in &term.sums {
@@ -114,6 +144,36 @@ impl Notation {
         sizes
     }
 
+    /// The strides of all places, each once.
+    pub(super) fn strides(&self) -> Vec<i64> {
+        let mut strides = Vec::new();
+        self.each_place(&mut |place, _| strides.extend(place.terms.iter().map(|term| term.1)));
+        strides.sort();
+        strides.dedup();
+        strides
+    }
+
+    /// The conditions that are parameters.
+    pub(super) fn conditions(&self) -> Vec<bool> {
+        fn walk(body: &[Statement], found: &mut Vec<bool>) {
+            for statement in body {
+                match statement {
+                    Statement::For(_, _, body) => walk(body, found),
+                    Statement::If(condition, body) => {
+                        if let Condition::Parameter(holds) = condition {
+                            found.push(*holds);
+                        }
+                        walk(body, found);
+                    }
+                    Statement::Assign(..) | Statement::Both(..) => {}
+                }
+            }
+        }
+        let mut found = Vec::new();
+        walk(&self.body, &mut found);
+        found
+    }
+
     /// The values of the parameters that are trip counts.
     pub(super) fn trips(&self) -> Vec<i64> {
         fn walk(body: &[Statement], found: &mut Vec<i64>) {
@@ -128,7 +188,8 @@ impl Notation {
                         note(trips, found);
                         walk(body, found);
                     }
-                    Statement::Assign(_, terms) => {
+                    Statement::If(_, body) => walk(body, found),
+                    Statement::Assign(_, terms) | Statement::Both(_, _, terms) => {
                         for (_, trips) in terms.iter().flat_map(|term| &term.sums) {
                             note(trips, found);
                         }
@@ -146,11 +207,37 @@ impl Notation {
 
 /// The program as Loop IR.
 pub(super) fn compile(notation: &Notation) -> String {
-    let mut params: Vec<String> = (notation.arrays().iter())
-        .map(|array| format!("%{array}: ptr noalias"))
+    let unknown = &notation.unknown;
+    let alone = if unknown.overlap.is_none() {
+        " noalias"
+    } else {
+        ""
+    };
+    let arrays = notation.arrays();
+    let mut params: Vec<String> = (arrays.iter())
+        .map(|array| format!("%{array}: ptr{alone}"))
         .collect();
-    params.extend((0..notation.trips().len()).map(|n| format!("%n{n}: i64 range 0..=64")));
-    let mut compiler = Compiler::default();
+    let range = if unknown.trips { "" } else { " range 0..=64" };
+    let trips = notation.trips().len();
+    params.extend((0..trips).map(|n| format!("%n{n}: i64{range}")));
+    params.extend((0..notation.conditions().len()).map(|n| format!("%c{n}: i1")));
+    let mut compiler = Compiler {
+        narrow: unknown.narrow,
+        ..Compiler::default()
+    };
+    if unknown.strides {
+        for (n, stride) in notation.strides().into_iter().enumerate() {
+            params.push(format!("%s{n}: i64"));
+            compiler.strides.insert(stride, format!("%s{n}"));
+        }
+    }
+    if unknown.trips {
+        for n in 0..trips {
+            let most = i64::MAX;
+            compiler.line(format_args!("%limited{n} = umin i64 %n{n}, {most}"));
+        }
+        compiler.limited = true;
+    }
     compiler.body(&notation.body);
     format!(
         "func @main({}) {{\n{}return\n}}\n",
@@ -164,7 +251,14 @@ struct Compiler {
     text: String,
     values: usize,
     parameters: usize,
+    conditions: usize,
     counters: BTreeMap<char, String>,
+    /// The parameters that are strides.
+    strides: BTreeMap<i64, String>,
+    /// Whether indices are computed in 32 bits.
+    narrow: bool,
+    /// Whether trip counts are limited to what a counter can reach.
+    limited: bool,
 }
 
 impl Compiler {
@@ -183,7 +277,8 @@ impl Compiler {
             Trips::Counter(counter) => self.counters[counter].clone(),
             Trips::Parameter(_) => {
                 self.parameters += 1;
-                format!("%n{}", self.parameters - 1)
+                let name = if self.limited { "limited" } else { "n" };
+                format!("%{name}{}", self.parameters - 1)
             }
         }
     }
@@ -202,7 +297,13 @@ impl Compiler {
                     }
                     self.line(format_args!("yield\n}}"));
                 }
-                Statement::Assign(place, terms) => {
+                Statement::If(condition, body) => {
+                    let condition = self.condition(condition);
+                    self.line(format_args!("if {condition} {{"));
+                    self.body(body);
+                    self.line(format_args!("yield\n}} else {{\nyield\n}}"));
+                }
+                Statement::Assign(place, terms) | Statement::Both(place, _, terms) => {
                     let mut sum: Option<String> = None;
                     for term in terms {
                         let value = self.term(term);
@@ -225,7 +326,25 @@ impl Compiler {
                     let sum = sum.expect("there is a term");
                     let address = self.address(place);
                     self.line(format_args!("store f64 {sum}, {address} align 8"));
+                    if let Statement::Both(_, other, _) = statement {
+                        let address = self.address(other);
+                        self.line(format_args!("store f64 {sum}, {address} align 8"));
+                    }
                 }
+            }
+        }
+    }
+
+    fn condition(&mut self, condition: &Condition) -> String {
+        match condition {
+            Condition::Parameter(_) => {
+                self.conditions += 1;
+                format!("%c{}", self.conditions - 1)
+            }
+            Condition::Below(counter, number) => {
+                let (name, counter) = (self.value(), self.counters[counter].clone());
+                self.line(format_args!("{name} = icmp slt i64 {counter}, {number}"));
+                name
             }
         }
     }
@@ -235,7 +354,25 @@ impl Compiler {
         for (counter, stride) in &place.terms {
             let (scaled, next) = (self.value(), self.value());
             let counter = self.counters[counter].clone();
-            self.line(format_args!("{scaled} = mul nsw i64 {counter}, {stride}"));
+            let stride = match self.strides.get(stride) {
+                Some(parameter) => parameter.clone(),
+                None => stride.to_string(),
+            };
+            match self.narrow {
+                true => {
+                    let [few, other, product] = [self.value(), self.value(), self.value()];
+                    self.line(format_args!("{few} = trunc_int i64 {counter} to i32"));
+                    self.line(format_args!("{other} = trunc_int i64 {stride} to i32"));
+                    self.line(format_args!("{product} = mul i32 {few}, {other}"));
+                    let extend = if stride.starts_with('-') {
+                        "sext"
+                    } else {
+                        "zext"
+                    };
+                    self.line(format_args!("{scaled} = {extend} i32 {product} to i64"));
+                }
+                false => self.line(format_args!("{scaled} = mul nsw i64 {counter}, {stride}")),
+            }
             self.line(format_args!("{next} = add nsw i64 {index}, {scaled}"));
             index = next;
         }
@@ -310,7 +447,10 @@ impl FromStr for Notation {
         let mut parser = Parser { rest: text };
         let body = parser.statements()?;
         match parser.rest.trim() {
-            "" => Ok(Notation { body }),
+            "" => Ok(Notation {
+                body,
+                unknown: Unknown::default(),
+            }),
             rest => Err(format!("`{rest}` is not a statement")),
         }
     }

@@ -1,24 +1,29 @@
 //! Random nests: what is raised computes what was there before.
 
-use super::notation::{Notation, Place, Statement, Term, Trips};
+use super::notation::{Condition, Notation, Place, Statement, Term, Trips, Unknown};
 use super::raised;
 
-/// The nests of one run of the tests; `FERROZYME_NESTS` asks for another number.
-const NESTS: u64 = 400;
+/// The nests of one run of the tests; `FERROZYME_NESTS` asks for another number, `FERROZYME_NESTS=1000000:2000000` for these seeds.
+const NESTS: u64 = 3000;
+
+/// Products of these nests are raised from so few iterations on: a nest is then run in little time.
+const MIN_TRIPS: i64 = 3;
 
 #[test]
 fn raised_nests_compute_the_same() {
-    let nests = std::env::var("FERROZYME_NESTS")
-        .ok()
-        .and_then(|number| number.parse().ok())
-        .unwrap_or(NESTS);
+    let asked = std::env::var("FERROZYME_NESTS").unwrap_or_default();
+    let (from, to) = asked.split_once(':').unwrap_or(("0", &asked));
+    let (from, to) = (from.parse().unwrap_or(0), to.parse().unwrap_or(NESTS));
     let (mut contractions, mut left) = (0, 0);
-    for seed in 0..nests {
-        match raised(&generate(seed)) {
+    for seed in from..to {
+        let nest = generate(seed);
+        let found = std::panic::catch_unwind(|| raised(&nest, MIN_TRIPS));
+        match found.unwrap_or_else(|_| panic!("seed {seed}")) {
             0 => left += 1,
             several => contractions += several as u64,
         }
     }
+    let nests = to - from;
     // The test is worth nothing if everything is raised, or nothing.
     assert!(contractions > nests / 10, "{contractions} of {nests}");
     assert!(left > nests / 10, "{left} of {nests}");
@@ -59,7 +64,7 @@ fn generate(seed: u64) -> Notation {
         .enumerate()
         .map(|(number, counter)| {
             let trips: &[i64] = if number < 3 {
-                &[2, 8, 8, 8, 9, 10]
+                &[2, 3, 3, 3, 4, 5]
             } else {
                 &[1, 2, 3]
             };
@@ -89,12 +94,23 @@ fn generate(seed: u64) -> Notation {
         );
     }
     let mut body = inner;
+    let parameters = if random.chance(30) { 60 } else { 10 };
     for (depth, &(counter, trips)) in outer.iter().enumerate().rev() {
-        let trips = match random.chance(15) {
+        let shorter = (outer[..depth].iter()).filter(|(_, limit)| *limit <= trips + 1);
+        let shorter: Vec<char> = shorter.map(|&(counter, _)| counter).collect();
+        let trips = match random.chance(parameters) {
+            _ if !shorter.is_empty() && random.chance(6) => Trips::Counter(random.pick(&shorter)),
             true => Trips::Parameter(trips),
             false => Trips::Known(trips),
         };
         body = vec![Statement::For(counter, trips, body)];
+        if random.chance(6) {
+            let condition = match depth > 0 && random.chance(40) {
+                true => Condition::Below(random.pick(&outer[..depth]).0, 2),
+                false => Condition::Parameter(random.chance(80)),
+            };
+            body = vec![Statement::If(condition, body)];
+        }
         if depth > 0 && random.chance(20) {
             let array = random.pick(&['A', 'C', 'D']);
             let place = random_place(&mut random, array, &outer[..depth]);
@@ -102,7 +118,15 @@ fn generate(seed: u64) -> Notation {
             body.insert(at, Statement::Assign(place, vec![constant()]));
         }
     }
-    Notation { body }
+    let strides = random.chance(25);
+    let unknown = Unknown {
+        strides,
+        // Strides that are parameters may be negative, which only one of the two extensions is right for.
+        narrow: !strides && random.chance(25),
+        trips: random.chance(25),
+        overlap: (random.chance(35)).then(|| random.chance(40).then(|| random.below(30))),
+    };
+    Notation { body, unknown }
 }
 
 fn constant() -> Term {
@@ -208,11 +232,22 @@ fn product(
         product: vec![place.clone()],
     };
     let mut terms = vec![term];
+    if random.chance(15) {
+        let mut second = terms[0].clone();
+        second.negative = random.chance(50);
+        second.product[1].array = random.pick(&['D', 'B', 'C']);
+        terms.push(second);
+    }
     if sums.is_empty() || random.chance(40) {
         terms.insert(0, old);
     }
     if random.chance(15) {
         terms.push(constant());
+    }
+    if !sums.is_empty() && random.chance(20) {
+        let array = random.pick(&['G', 'G', 'A', 'C']);
+        let other = random_place(random, array, outer);
+        return Statement::Both(place, other, terms);
     }
     Statement::Assign(place, terms)
 }
