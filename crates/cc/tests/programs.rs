@@ -4,6 +4,7 @@
 //! `FERROZYME_LEVELS=0123` chooses the levels. Some programs run also under choices that must not change a derivative; `FERROZYME_PERTURB=inline=none` runs all of them under one, and
 //! then a derivative may also be refused. `FERROZYME_SANITIZE` (`address`, `memory`, `undefined`, `valgrind`) looks at what they do to memory.
 
+use ferrozyme_nests::expectations;
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output};
@@ -31,6 +32,12 @@ fn main() -> ExitCode {
             "note: no OpenMP: the programs that need it are left out (Debian: apt-get install libomp-22-dev)"
         );
     }
+    let eigen = Path::new(EIGEN).exists();
+    if !eigen {
+        eprintln!(
+            "note: no Eigen: the programs that need it are left out (Debian: apt-get install libeigen3-dev)"
+        );
+    }
     let levels = env::var("FERROZYME_LEVELS").unwrap_or_else(|_| "02".to_owned());
     let perturbation = env::var(VARIABLE).unwrap_or_default();
     let mut trials = Vec::new();
@@ -52,7 +59,7 @@ fn main() -> ExitCode {
         for level in levels.chars() {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             let path = path.clone();
-            if name.starts_with("openmp_") && !parallel {
+            if name.starts_with("openmp_") && !parallel || name.ends_with("_eigen.cpp") && !eigen {
                 continue;
             }
             let perturbation = perturbation.clone();
@@ -73,6 +80,9 @@ const VARIABLE: &str = "FERROZYME_PERTURB";
 /// What looks at the memory of programs while they run.
 const SANITIZE: &str = "FERROZYME_SANITIZE";
 
+/// Where Debian's package puts Eigen.
+const EIGEN: &str = "/usr/include/eigen3";
+
 /// Perturbations that the sample has.
 const PERTURBATIONS: &[&str] = &[
     "inline=none",
@@ -92,7 +102,7 @@ fn sample(files: &[PathBuf], parallel: bool) -> Vec<Trial> {
     let mut trials = Vec::new();
     for (number, path) in files.iter().step_by(SAMPLE).enumerate() {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if name.starts_with("openmp_") && !parallel {
+        if name.starts_with("openmp_") && !parallel || name.ends_with("_eigen.cpp") {
             continue;
         }
         let perturbation = PERTURBATIONS[number % PERTURBATIONS.len()];
@@ -207,8 +217,11 @@ fn run_program(path: &Path, level: char, perturbation: &str) -> Result<(), Faile
     let name = path.file_name().unwrap_or_default();
     let sanitizer = env::var(SANITIZE).ok();
     let instrumented = sanitizer.as_deref().filter(|name| *name != "valgrind");
+    let expects_products = level == '2' && perturbation.is_empty() && sanitizer.is_none();
+    let expects_products = expects_products && text.contains("\n// raised: ");
     let compiled = Command::new(compiler)
         .env(VARIABLE, perturbation)
+        .envs(expects_products.then_some(("FERROZYME_CC_EXPLAIN", "")))
         .current_dir(sources)
         .arg(format!("-O{level}"))
         .arg(name)
@@ -233,6 +246,9 @@ fn run_program(path: &Path, level: char, perturbation: &str) -> Result<(), Faile
         return check_refused(&text, &name.to_string_lossy(), refused, &compiled);
     }
     check_success("compiling", &compiled)?;
+    if expects_products {
+        expectations::compare(&[&text], &String::from_utf8_lossy(&compiled.stderr))?;
+    }
     let mut run = match sanitizer.as_deref() {
         Some("valgrind") => {
             let mut valgrind = Command::new("valgrind");

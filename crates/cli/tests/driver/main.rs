@@ -11,6 +11,7 @@ mod explain;
 mod install;
 mod kinds;
 mod messages;
+mod nests;
 mod ordinary;
 mod project;
 mod unoptimised;
