@@ -40,7 +40,26 @@ double square_of_shifted(double x) {
   return y * y;
 }
 
+// The fraction, between 0.5 and 1, and the exponent.
+double fraction(double x, int *exponent) {
+  *exponent = (int)(to_bits(x) >> 52 & 0x7ff) - 1022;
+  return from_bits((to_bits(x) & 0x800fffffffffffffULL) | 0x3fe0000000000000ULL);
+}
+
+double logarithm(double x) {
+  int exponent;
+  double f = fraction(x, &exponent), t = (f - 0.75) / (f + 0.75), power = t, sum = 0;
+  for (int k = 1; k < 30; k += 2, power *= t * t)
+    sum += power / k;
+  return 2 * sum + exponent * log(2) + log(0.75);
+}
+
 int main(void) {
+  for (double x = 0.3; x < 20; x *= 1.7) {
+    CHECK_CLOSE(logarithm(x), log(x), 1e-12);
+    CHECK_CLOSE(__enzyme_autodiff((void *)logarithm, x), 1 / x, 1e-12);
+    CHECK_CLOSE(__enzyme_fwddiff((void *)logarithm, x, 1.0), 1 / x, 1e-12);
+  }
   for (double x = 0.3; x < 20; x *= 1.7) {
     CHECK_CLOSE(__enzyme_autodiff((void *)inverse, x), -1 / (x * x), 1e-9);
     CHECK_CLOSE(__enzyme_fwddiff((void *)inverse, x, 1.0), -1 / (x * x), 1e-9);

@@ -60,8 +60,13 @@ fn demangled(text: &str) -> String {
             .stderr(Stdio::null())
             .spawn()
             .ok()?;
-        child.stdin.take()?.write_all(text.as_bytes()).ok()?;
-        let output = child.wait_with_output().ok()?;
+        let mut input = child.stdin.take()?;
+        // The tool answers while it is being told; it waits where nobody reads the answer.
+        let output = std::thread::scope(|scope| {
+            scope.spawn(move || input.write_all(text.as_bytes()));
+            child.wait_with_output()
+        });
+        let output = output.ok()?;
         let text = String::from_utf8(output.stdout).ok()?;
         output.status.success().then_some(text)
     };
@@ -105,5 +110,18 @@ fn write_source(text: &mut String, location: &Location) {
             .map(|c| if c == '\t' { '\t' } else { ' ' })
             .collect();
         let _ = writeln!(text, "      | {before}^");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_demangled() {
+        // More than pipes hold.
+        let lines = 100_000;
+        let text = demangled(&"call @_Z3addii\n".repeat(lines));
+        assert_eq!(text.lines().count(), lines);
     }
 }

@@ -17,7 +17,8 @@
 //! The code is rewritten so that the differentiator sees this slope and the value does not change: `%x − %x0` is zero, and `%x0` has no derivative. Where integers are rounded, the slope is that of the line through the steps, which is what such code
 //! approximates. Assumes that memory has been promoted to values.
 //!
-//! Operations on the sign bit become operations on floats: `bits & !sign` is |x|, `bits ^ sign` is −x, `bits | sign` is −|x|. Other operations on bits are left as they are.
+//! What changes sign and exponent by constants, as `frexp` does, adds a constant between two powers of two. Operations on the sign bit alone become operations on floats: `bits & !sign` is |x|,
+//! `bits ^ sign` is −x, `bits | sign` is −|x|. Other operations on bits are left as they are.
 
 use crate::detach::detached;
 use ferrozyme_llvm::{
@@ -142,10 +143,14 @@ fn step(operation: Value<'_>) -> Option<(Value<'_>, f64)> {
             | Opcode::UDiv
             | Opcode::SDiv
     );
-    if !known {
+    let of_bits = matches!(opcode, Opcode::And | Opcode::Or | Opcode::Xor);
+    if !known && !of_bits {
         return None;
     }
     let (left, right) = (operation.operand(0), operation.operand(1));
+    if of_bits {
+        return keeps_fraction(opcode, right).then_some((left, 1.0));
+    }
     if let Some(number) = right.as_signed() {
         let by = match opcode {
             Opcode::Add | Opcode::Sub => 1.0,
@@ -158,6 +163,31 @@ fn step(operation: Value<'_>) -> Option<(Value<'_>, f64)> {
     }
     match opcode {
         Opcode::Sub if left.as_signed().is_some() => Some((right, -1.0)),
+        _ => None,
+    }
+}
+
+/// Whether an operation changes only sign and exponent, by a constant: the fraction of a number is taken so (`frexp`). Between two powers of two that adds a constant.
+fn keeps_fraction(opcode: Opcode, constant: Value<'_>) -> bool {
+    let Some(point) = constant.ty().integer_width().and_then(bits_behind_point) else {
+        return false;
+    };
+    let Some(number) = constant.as_signed() else {
+        return false;
+    };
+    let fraction = (1i128 << point) - 1;
+    match opcode {
+        Opcode::And => number & fraction == fraction,
+        Opcode::Or | Opcode::Xor => number & fraction == 0,
+        _ => false,
+    }
+}
+
+/// How many bits of a float of this width are behind the point.
+fn bits_behind_point(width: u32) -> Option<u32> {
+    match width {
+        32 => Some(23),
+        64 => Some(52),
         _ => None,
     }
 }

@@ -15,7 +15,7 @@
 //! If one variant of an `enum` has a small field where another has a float, LLVM moves every variant in parts of the small field's size. A part of a
 //! float has no derivative of its own; the word has.
 //!
-//! From each sum that joins two parts, and from each two adjacent stores, the pass follows both parts to their definitions: through branches, loops and `select`s, which then yield the whole word as
+//! From each sum that joins two parts, each bit cast of two lanes to one word, and each two adjacent stores, the pass follows both parts to their definitions: through branches, loops and `select`s, which then yield the whole word as
 //! well. It ends where both parts are extracted from one word, loaded from adjacent memory, or constant. Parts of different origin are joined there. The rewrite is only
 //! done if at least one whole word is found.
 
@@ -40,6 +40,7 @@ pub fn join_words(module: &mut Module, id: FunctionId) -> usize {
             let structure = Structure::of(function);
             if Search::new(module, function, &structure).finds_word(parts) {
                 let word = join_before(module, function, &structure, parts, op);
+                let word = as_type_of(function, &structure, word, op);
                 joined.insert(function.result(op), word);
             }
         }
@@ -74,6 +75,19 @@ fn join_before(
         words: FxHashMap::default(),
     };
     joiner.join(parts, Spot { region, before })
+}
+
+/// A word as what an operation gives that makes it of parts.
+fn as_type_of(function: &mut Function, structure: &Structure, word: Value, op: Op) -> Value {
+    let ty = function.ty(function.result(op));
+    if function.ty(word) == ty {
+        return word;
+    }
+    let region = structure.region_of(op).expect("an op of the body");
+    let place = Cursor::before(function, region, op);
+    let mut b = Builder::at(function, place);
+    b.location = b.function.ops[op].location;
+    b.cast(Opcode::Bitcast, word, ty)
 }
 
 /// Two stores of which one puts a part of a word right behind the other.
@@ -545,6 +559,9 @@ use Side::{After, Before};
 /// The parts of which an operation makes a word: `add (mul (zext %high), 2^bits), (zext %low)`, and what is the same.
 fn put_together(function: &Function, op: Op) -> Option<Parts> {
     let data = &function.ops[op];
+    if let OpView::Cast(Opcode::Bitcast, vector) = function.view(op) {
+        return lanes_of_word(function, vector, function.ty(data.results[0]));
+    }
     if !matches!(data.opcode, Opcode::Add | Opcode::Or) {
         return None;
     }
@@ -574,6 +591,32 @@ fn put_together(function: &Function, op: Op) -> Option<Parts> {
         let whole = bits(function, parts.low) == shift && parts.word(function) == ty;
         (whole && shift % 8 == 0).then_some(parts)
     })
+}
+
+/// The two lanes of a vector that is taken for one word: LLVM shuffles doubles as pairs of integers.
+fn lanes_of_word(function: &Function, vector: Value, word: Type) -> Option<Parts> {
+    let ty = function.ty(vector);
+    if word.is_vector() || !ty.is_vector() || ty.lanes() != 2 || !ty.scalar().is_int() {
+        return None;
+    }
+    let mut lanes = [None; 2];
+    let mut rest = vector;
+    while let Some(OpView::Insert {
+        vector,
+        scalar,
+        lane,
+    }) = function.definition(rest)
+    {
+        let lane = usize::try_from(function.int_of(lane)?).ok()?;
+        lanes.get_mut(lane)?.get_or_insert(scalar);
+        rest = vector;
+    }
+    let [Some(low), Some(high)] = lanes else {
+        return None;
+    };
+    bits(function, low)
+        .is_multiple_of(8)
+        .then_some(Parts { low, high })
 }
 
 /// The operands of a branch's or loop's terminators for two of its results, in each region.
