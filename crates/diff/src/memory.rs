@@ -225,8 +225,8 @@ fn is_last_stop(objects: &Objects, function: &Function, pointer: Value) -> bool 
         // All operations there are: while a sweep is being built, not all of them are in their places.
         for data in function.ops.values() {
             match data.opcode {
-                Opcode::Copy | Opcode::Move if is_stop(&stops, data.operands[1]) => {
-                    let Some(next) = class_of(data.operands[0]) else {
+                Opcode::Copy | Opcode::Move if is_stop(&stops, data.source()) => {
+                    let Some(next) = class_of(data.destination()) else {
                         return false;
                     };
                     if !stops.contains(&next) {

@@ -188,7 +188,7 @@ pub(crate) fn needed_by(
         }
         Step::Release { pointers, size, .. } => pointers.iter().chain(size).copied().collect(),
         Step::Regions => match data.opcode {
-            Opcode::For => data.operands[..3].to_vec(),
+            Opcode::For => data.bounds().to_vec(),
             Opcode::Loop => vec![augmented.trips[&op].count],
             // Where all regions but one end in a trap there is nothing to choose.
             _ if live_regions(function, op).len() < 2 => Vec::new(),

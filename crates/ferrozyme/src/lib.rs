@@ -73,6 +73,28 @@
 //! [`custom_derivative`](macro@custom_derivative) gives a function a derivative of your own, [`inactive`](macro@inactive) declares that a function has none, and
 //! [`stop_gradient`] does the same for a value.
 
+/// Calls a macro with all tuples that have our traits: the types of their fields, with the numbers of these.
+macro_rules! for_each_tuple {
+    ($macro:ident) => {
+        $macro! {
+            ()
+            (A 0)
+            (A 0, B 1)
+            (A 0, B 1, C 2)
+            (A 0, B 1, C 2, D 3)
+            (A 0, B 1, C 2, D 3, E 4)
+            (A 0, B 1, C 2, D 3, E 4, F 5)
+            (A 0, B 1, C 2, D 3, E 4, F 5, G 6)
+            (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7)
+            (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8)
+            (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9)
+            (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10)
+            (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11)
+        }
+    };
+}
+use for_each_tuple;
+
 mod active;
 mod functions;
 mod interface;

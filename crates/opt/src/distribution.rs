@@ -11,9 +11,10 @@ use crate::alias::{Access, Aliases, Footprint};
 use crate::behaviour::Behaviours;
 use crate::uses::Uses;
 use ferrozyme_ir::{
-    Flags, Function, Module, Op, OpView, Opcode, Type, Value, for_each_op, returning_ops,
+    Effect, Flags, Function, Module, Op, OpView, Opcode, Region, Type, Value, for_each_op,
+    returning_ops,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Where a statement is to run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -218,4 +219,47 @@ pub(crate) fn each_op_within(function: &Function, nest: Op, visit: &mut impl FnM
             visit(op);
         }
     });
+}
+
+/// Operations in the bodies of these loops, of which the first is around the others, with all operations there that they take, in the order of the text. None if one of these does
+/// more than compute and read, or if they take what a loop carries or a region gives. Where an operand is `replaced`, its substitute counts, if there is one.
+pub(crate) fn slice_of(
+    aliases: &Aliases<'_>,
+    ops: &[Op],
+    loops: &[Op],
+    replaced: &FxHashMap<(Op, usize), Option<Value>>,
+) -> Option<Vec<Op>> {
+    let (function, structure) = (aliases.function(), aliases.structure());
+    let bodies: Vec<Region> = loops.iter().map(|&op| function.ops[op].body()).collect();
+    let counters: Vec<Value> = loops.iter().map(|&op| function.counter(op)).collect();
+    let mut slice: FxHashSet<Op> = ops.iter().copied().collect();
+    let mut pending = ops.to_vec();
+    while let Some(op) = pending.pop() {
+        for (place, &operand) in function.ops[op].operands.iter().enumerate() {
+            let operand = match replaced.get(&(op, place)) {
+                Some(Some(substitute)) => *substitute,
+                Some(None) => continue,
+                None => operand,
+            };
+            let home = structure.region_of_value(function, operand);
+            let inside = home.is_some_and(|home| structure.is_within(home, bodies[0]));
+            if !inside || counters.contains(&operand) {
+                continue;
+            }
+            let (made, _) = function.def_op(operand)?;
+            let plain = matches!(
+                function.ops[made].opcode.effect(),
+                Effect::Pure | Effect::Partial | Effect::Read
+            );
+            if !plain || !home.is_some_and(|home| bodies.contains(&home)) {
+                return None;
+            }
+            if slice.insert(made) {
+                pending.push(made);
+            }
+        }
+    }
+    let mut slice: Vec<Op> = slice.into_iter().collect();
+    slice.sort_by_key(|&op| structure.order(op));
+    Some(slice)
 }

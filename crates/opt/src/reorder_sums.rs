@@ -18,15 +18,14 @@
 //! does not depend on the outer loops but on at least two inner ones, the innermost among them. The sum's own nest comes first, if it may run there (`distribution.rs`).
 
 use crate::alias::{Access, Aliases};
-use crate::distribution::{Distribution, Site, Statement};
-use crate::substitution::Substitution;
+use crate::copy_operations::copy_operation;
+use crate::distribution::{Distribution, Site, Statement, slice_of};
 use crate::uses::Uses;
 use crate::with_function::with_function;
 use ferrozyme_ir::{
-    Builder, Cursor, Effect, Flags, Function, FunctionId, Module, Op, OpData, Opcode, Region, Type,
-    Value, returning_ops,
+    Builder, Cursor, Flags, Function, FunctionId, Module, Op, Opcode, Region, Value, returning_ops,
 };
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 /// How many sums of one function get nests of their own.
@@ -97,7 +96,7 @@ impl Finder<'_> {
         if !worthwhile {
             return None;
         }
-        let slice = self.slice(store, &loops)?;
+        let slice = slice_of(self.aliases, &[store], &loops, &FxHashMap::default())?;
         let reads = |op: &Op| *op != load && !self.aliases.reads(*op).is_empty();
         let statement = Statement {
             store,
@@ -170,46 +169,6 @@ impl Finder<'_> {
                 .all(|bound| indices.is_defined_outside(bound, loops[0]))
         })
     }
-
-    /// The operations in the bodies of these loops that an operation takes, if they do nothing but compute and read.
-    fn slice(&self, store: Op, loops: &[Op]) -> Option<Vec<Op>> {
-        let structure = self.aliases.structure();
-        let bodies: Vec<Region> = loops
-            .iter()
-            .map(|&op| self.function.ops[op].regions[0])
-            .collect();
-        let counters: FxHashSet<Value> = bodies
-            .iter()
-            .map(|&body| self.function.regions[body].args[0])
-            .collect();
-        let mut slice: FxHashSet<Op> = FxHashSet::from_iter([store]);
-        let mut pending = vec![store];
-        while let Some(op) = pending.pop() {
-            for &operand in &self.function.ops[op].operands {
-                let home = structure.region_of_value(self.function, operand);
-                let inside = home.is_some_and(|home| structure.is_within(home, bodies[0]));
-                if !inside || counters.contains(&operand) {
-                    continue;
-                }
-                // Anything that a loop or a branch gives would take the whole of it.
-                let (made, _) = self.function.def_op(operand)?;
-                let data = &self.function.ops[made];
-                let plain = matches!(
-                    data.opcode.effect(),
-                    Effect::Pure | Effect::Partial | Effect::Read
-                );
-                if !plain || !home.is_some_and(|home| bodies.contains(&home)) {
-                    return None;
-                }
-                if slice.insert(made) {
-                    pending.push(made);
-                }
-            }
-        }
-        let mut slice: Vec<Op> = slice.into_iter().collect();
-        slice.sort_by_key(|&op| structure.order(op));
-        Some(slice)
-    }
 }
 
 /// Builds the nest of a sum before the nest that it comes from, and takes the sum out of that.
@@ -227,7 +186,7 @@ fn apply(function: &mut Function, plan: &Plan) {
 
     let ahead = Cursor::before(function, region, plan.loops[0]);
     let mut b = Builder::at(function, ahead);
-    let mut values = Substitution::new();
+    let mut values = FxHashMap::default();
     let mut built: Vec<Region> = Vec::new();
     for &op in &order {
         let data = b.function.ops[op].clone();
@@ -237,7 +196,7 @@ fn apply(function: &mut Function, plan: &Plan) {
         let counter = b.function.regions[data.regions[0]].args[0];
         let again = b.function.regions[body].args[0];
         b.function.values[again].range = b.function.values[counter].range;
-        values.replace(counter, again);
+        values.insert(counter, again);
         built.push(body);
         b.go_to_end(body);
     }
@@ -255,23 +214,7 @@ fn apply(function: &mut Function, plan: &Plan) {
             .filter_map(|holder| order.iter().position(|other| other == holder))
             .max()
             .unwrap_or(0);
-        let data = b.function.ops[op].clone();
-        let operands = data.operands.iter().map(|&v| values.resolve(v)).collect();
-        let types: SmallVec<[Type; 2]> = data.results.iter().map(|&v| b.ty(v)).collect();
-        let copy = b.function.new_op(
-            OpData {
-                operands,
-                results: SmallVec::new(),
-                regions: SmallVec::new(),
-                ..data.clone()
-            },
-            &types,
-        );
-        inner_ops[depth].push(copy);
-        for (index, &result) in data.results.iter().enumerate() {
-            let again = b.function.ops[copy].results[index];
-            values.replace(result, again);
-        }
+        inner_ops[depth].push(copy_operation(b.function, op, &mut values));
     }
     for (&body, ops) in built.iter().zip(inner_ops) {
         // The loop inside, if there is one, stands there already.

@@ -187,7 +187,14 @@ impl Sweep<'_, Reversible<'_>> {
     /// Numbers are their own shadows.
     fn visit_fill_of_unions(&mut self, op: Op, shadow: Value, bytes: Value) -> Result<(), Error> {
         let data = self.function.ops[op].clone();
-        let (to, byte) = (data.operands[0], data.operands[1]);
+        let OpView::Fill {
+            destination: to,
+            byte,
+            ..
+        } = data.view()
+        else {
+            unreachable!("only fills are visited");
+        };
         if self.is_plain(to) {
             return Err(self.error(op, Refusal::UnionFilled));
         }

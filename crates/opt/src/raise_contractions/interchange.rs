@@ -15,7 +15,7 @@
 use super::arrays::Array;
 use super::tests_at_run_time::{Test, test_for_iterations};
 use super::{Finder, Plan, Rest};
-use crate::distribution::each_op_within;
+use crate::distribution::{each_op_within, slice_of};
 use crate::recurrence::Counted;
 use ferrozyme_ir::{Effect, Op, Opcode, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -91,8 +91,6 @@ impl Finder<'_, '_> {
 
     /// The operations in the bodies of both loops that these stores take.
     fn slice_left(&self, nest: Op, inner: Op, stores: &[Op], plans: &[Plan]) -> Option<Vec<Op>> {
-        let structure = self.aliases.structure();
-        let bodies = [nest, inner].map(|op| self.function.ops[op].body());
         // What stands for the sums: their initial values, or a constant.
         let replaced: FxHashMap<(Op, usize), Option<Value>> = (plans.iter())
             .filter_map(|plan| match plan.rest {
@@ -100,35 +98,7 @@ impl Finder<'_, '_> {
                 Rest::Sum | Rest::Set | Rest::ReadBack(_) => None,
             })
             .collect();
-        let mut slice: FxHashSet<Op> = stores.iter().copied().collect();
-        let mut pending = stores.to_vec();
-        while let Some(op) = pending.pop() {
-            for (place, &operand) in self.function.ops[op].operands.iter().enumerate() {
-                let operand = match replaced.get(&(op, place)) {
-                    Some(Some(initial)) => *initial,
-                    Some(None) => continue,
-                    None => operand,
-                };
-                let outside = self.aliases.indices().is_defined_outside(operand, nest);
-                let Some((made, _)) = self.function.def_op(operand).filter(|_| !outside) else {
-                    continue;
-                };
-                let plain = matches!(
-                    self.function.ops[made].opcode.effect(),
-                    Effect::Pure | Effect::Partial | Effect::Read
-                );
-                let home = structure.region_of(made)?;
-                if !plain || !bodies.contains(&home) {
-                    return None;
-                }
-                if slice.insert(made) {
-                    pending.push(made);
-                }
-            }
-        }
-        let mut slice: Vec<Op> = slice.into_iter().collect();
-        slice.sort_by_key(|&op| structure.order(op));
-        Some(slice)
+        slice_of(self.aliases, stores, &[nest, inner], &replaced)
     }
 
     /// Whether more accesses are to consecutive elements in the outer loop than in the inner one.
