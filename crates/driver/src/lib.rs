@@ -25,6 +25,7 @@ pub mod inputs;
 mod itself;
 mod locals;
 mod machine;
+mod numbers;
 mod opaque;
 pub mod options;
 mod outside;

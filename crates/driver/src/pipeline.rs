@@ -10,6 +10,7 @@ use crate::finish::{emit, optimise_derivatives};
 use crate::gather::{Gathered, gather};
 use crate::inputs::Inputs;
 use crate::machine::spell_out_instructions;
+use crate::numbers::detach_known_numbers;
 use crate::opaque::{is_inactive, is_opaque, may_write_constants};
 use crate::options::{Level, Options, Relocation, Stage};
 use crate::outside::copy_from_outside;
@@ -386,6 +387,7 @@ fn bring_in<'c>(
     if gathered.is_told_of_moves {
         declare_moved(&mut loops);
     }
+    detach_known_numbers(&mut loops);
     for global in loops.globals.values_mut() {
         global.inactive |= is(&global.name, &Known::InactiveVariable);
     }

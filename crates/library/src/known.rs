@@ -14,6 +14,8 @@ pub enum Known {
     InactiveIn(&'static str),
     /// A global variable, and nothing in it carries a derivative.
     InactiveVariable,
+    /// A global variable with numbers from outside the program: nothing that is loaded from it is an address, or carries a derivative.
+    HoldsNumbers,
     /// Nothing that goes through it carries a derivative, and its body is of no interest even where it can be had. Nothing here may run code that it is given: a closure would lose
     /// its derivative without a word. Formatting does, and is looked at by the driver.
     Outside,

@@ -177,6 +177,7 @@ rows! {
     "*11RandomState3new4KEYS27___rust_std_internal_init_fn*"
     "__rustc::__rust_abort" "__rustc::__rust_alloc_error_handler" "__rustc::__rust_alloc_error_handler_should_panic_v2" "__rustc::__rust_drop_panic"
     "__rustc::__rust_foreign_exception" "__rustc::__rust_panic_cleanup" "__rustc::__rust_probestack" "__rustc::__rust_start_panic" => Outside;
+    "*11RandomState3new4KEYS*" => HoldsNumbers;
     "std::io::stdio::_print" "std::io::stdio::_eprint" => Shows(0);
     "alloc::fmt::format::format_inner" "core::fmt::write" "<core::fmt::Formatter>::write_fmt" => Shows(1);
     "<f64 as core::fmt::*" "<f32 as core::fmt::*" "core::fmt::float::*" => WritesText;

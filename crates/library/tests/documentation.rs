@@ -45,6 +45,10 @@ const SECTIONS: &[(&str, Say)] = &[
         plain(known, &Known::InactiveVariable)
     }),
     (
+        "Global variables with numbers from outside, which are inactive, and no addresses",
+        |known| plain(known, &Known::HoldsNumbers),
+    ),
+    (
         "Numbers from outside: what they write is constant",
         |known| match known {
             Known::Input(input) => Some(shown_input(*input)),

@@ -624,3 +624,51 @@ fn what_another_variant_held_is_no_seed() {
             .check(&[0.7, 1.3, 0.4, 0.9, 1.1]);
     }
 }
+
+/// The gradient of `flow`, from a state and a shadow that held another variant.
+#[autodiff_forward(d_slope_of_flow, Dual, Dual)]
+fn slope_of_flow(x: &[f64], dx: &mut [f64]) {
+    let mut state = Flow::Idle;
+    let mut shadow = Flow::Two {
+        first: x[0],
+        second: x[1],
+    };
+    shadow = match shadow {
+        Flow::Two { .. } if x[0] > 0.0 => Flow::Idle,
+        other => other,
+    };
+    d_flow(x, dx, &mut state, &mut shadow, 1.0);
+}
+
+/// The gradient of `remember`, with the memory of an option that was full before.
+#[autodiff_forward(d_slope_of_remember, Dual, DualOnly)]
+fn slope_of_remember(x: f64) -> f64 {
+    let mut shadow = Some(5.0 * x);
+    if x > 0.0 {
+        shadow.take();
+    }
+    d_remember(x, &mut None, &mut shadow, x).1
+}
+
+#[test]
+fn unused_bytes_are_cleared_in_derivatives_of_derivatives() {
+    let (x, v) = ([0.7, 1.3, 0.4, 0.9, 1.1], [0.3, -1.0, 0.5, 0.2, 0.8]);
+    let gradient = |step: f64| {
+        let mut dx = [0.0; 5];
+        slope_of_flow(
+            &std::array::from_fn::<f64, 5, _>(|i| x[i] + step * v[i]),
+            &mut dx,
+        );
+        dx
+    };
+    let (mut dx, mut ddx) = ([0.0; 5], [0.0; 5]);
+    d_slope_of_flow(&x, &v, &mut dx, &mut ddx);
+    assert_eq!(dx, gradient(0.0));
+    let (above, below) = (gradient(1e-5), gradient(-1e-5));
+    for (i, ddx) in ddx.into_iter().enumerate() {
+        assert_close("ddx", ddx, (above[i] - below[i]) / 2e-5, 1e-7);
+    }
+    // The slope is 2x², since its seed is x.
+    assert_close("slope", slope_of_remember(3.0), 18.0, 1e-12);
+    assert_close("its slope", d_slope_of_remember(3.0, 1.0), 12.0, 1e-12);
+}

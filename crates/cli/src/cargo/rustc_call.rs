@@ -28,7 +28,7 @@ pub struct RustcCall {
     level: Option<Level>,
     cpu: Option<String>,
     debug_information: DebugInformation,
-    /// Whether the crate itself depends on `ferrozyme`.
+    /// Whether the crate is `ferrozyme`, or depends on it itself.
     uses_us: bool,
     strip: bool,
     sysroot: Option<PathBuf>,
@@ -73,7 +73,10 @@ impl RustcCall {
             "--print" | "-vV" | "-V" | "--version" => self.asks = true,
             "--test" => self.test = true,
             "--crate-type" => self.crate_types.extend(value.split(',').map(str::to_owned)),
-            "--crate-name" => self.crate_name = value.to_owned(),
+            "--crate-name" => {
+                self.crate_name = value.to_owned();
+                self.uses_us |= value == "ferrozyme";
+            }
             "--out-dir" => self.out_folder = PathBuf::from(value),
             "--emit" => {
                 let mut kinds = value.split(',');

@@ -137,7 +137,7 @@ fn code_without_derivatives_is_what_cargo_makes_of_it() {
                 true => FOR_COMPARISON.to_owned(),
                 // The same source without us: what requests call is nowhere.
                 false => format!(
-                    "{FOR_COMPARISON} --cfg=ferrozyme -Clink-arg=-Wl,--defsym=__ferrozyme_request=0,--defsym=__ferrozyme_request_shape=0"
+                    "{FOR_COMPARISON} --cfg=ferrozyme -Clink-arg=-Wl,--defsym=__ferrozyme_request=0,--defsym=__ferrozyme_request_shape=0,--defsym=__ferrozyme_request_tag=0"
                 ),
             };
             let driver = env!("CARGO_BIN_EXE_cargo-ferrozyme");

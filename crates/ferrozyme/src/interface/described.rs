@@ -24,7 +24,6 @@ mod walk;
 
 use std::alloc::Layout;
 use std::any::type_name;
-use std::ops::Range;
 use std::ptr::NonNull;
 
 use super::{Mismatch, Places};
@@ -129,14 +128,6 @@ pub(super) fn fit_described<T: ?Sized>(value: &T, shadow: &mut T) {
     let value = (&raw const *value).cast::<u8>();
     let shadow = (&raw mut *shadow).cast::<u8>();
     let Ok(()) = walk(&mut Fit, root, (value, shadow), (count, size), ());
-}
-
-/// The bytes of an enum that tell its variant, if the driver describes it.
-pub(super) fn tag_of<T>(value: &T) -> Option<Range<usize>> {
-    match root_of(value)? {
-        (root, 1, _) if root.kind() == Kind::Variants => Some(root.tag()),
-        _ => None,
-    }
 }
 
 /// Records where memory that a shadow owns is next to floats.

@@ -2,8 +2,11 @@
 //!
 //! A value that a function stores there, after it has changed the variant, must start with a derivative of zero. But in a shadow these bytes hold the remains of another
 //! variant, or were never written.
+//!
+//! Stable Rust does not say where an enum keeps its tag, the bytes that tell the variant. Debug information does: the driver replaces each call of [`__ferrozyme_request_tag`] by a number,
+//! also in derivatives that are differentiated again. Where there is no such debug information, the program is stopped.
 
-use super::described::tag_of;
+use std::any::type_name;
 use std::ops::Range;
 
 /// The position of a field.
@@ -13,12 +16,28 @@ pub fn bytes_of<T>(field: &T) -> Range<usize> {
     start..start + size_of::<T>()
 }
 
-/// Zeroes all bytes of an enum except the given fields of its variant and the discriminant.
+/// Zeroes all bytes of an enum except the given fields of its variant and its tag.
 pub fn clear_unused<T>(value: &mut T, fields: &[Range<usize>]) {
+    // Without the driver there are no derivatives, and nothing has to be cleared for them.
+    if !cfg!(ferrozyme) {
+        return;
+    }
+    let Some(tag) = tag_of::<T>() else {
+        refuse_unknown(type_name::<T>());
+    };
+    // SAFETY: debug information says where the tag is.
+    unsafe { clear_except(value, fields, tag) }
+}
+
+/// Zeroes all bytes of an enum except the given fields of its variant and its tag.
+///
+/// # Safety
+/// The bytes that tell the variant are among those of the tag.
+unsafe fn clear_except<T>(value: &mut T, fields: &[Range<usize>], tag: Range<usize>) {
     let place = (&raw mut *value).cast::<u8>();
-    let tag = tag_of(value).map(|tag| place.addr() + tag.start..place.addr() + tag.end);
+    let tag = place.addr() + tag.start..place.addr() + tag.end;
     let used = || {
-        let all = fields.iter().chain(&tag);
+        let all = fields.iter().chain([&tag]);
         all.filter(|used| !used.is_empty())
     };
     let end = place.addr() + size_of::<T>();
@@ -31,105 +50,106 @@ pub fn clear_unused<T>(value: &mut T, fields: &[Range<usize>]) {
         }
         let starts = used().map(|used| used.start).filter(|&start| start > at);
         let next = starts.min().unwrap_or(end);
-        match tag {
-            // SAFETY: the range is inside the value, and contains neither its discriminant nor a field.
-            Some(_) => unsafe { place.add(at - place.addr()).write_bytes(0, next - at) },
-            None => trial::clear(value, at..next),
-        }
+        // SAFETY: the range is inside the value, and contains neither its tag nor a field.
+        unsafe { place.add(at - place.addr()).write_bytes(0, next - at) };
         at = next;
     }
 }
 
-/// Without the driver there are no derivatives, and nothing has to be cleared for them.
-#[cfg(not(ferrozyme))]
-mod trial {
-    use super::Range;
-
-    pub(super) fn clear<T>(_value: &mut T, _range: Range<usize>) {}
+#[cfg(ferrozyme)]
+unsafe extern "C" {
+    /// Replaced by the driver with the position of the tag of the enum for which the enclosing function is instantiated: its first byte in the upper 32 bits, and the number of its bytes
+    /// in the lower ones. All bits are set if the driver does not know.
+    fn __ferrozyme_request_tag(name: *const u8, length: usize) -> u64;
 }
 
-/// For types that the driver does not describe as an enum with floats: in derivatives that are differentiated again, without debug information, and for types whose contents it does not know.
-/// On stable Rust the position of the discriminant is unknown. Bytes whose change alters the variant are restored, half by half.
-///
-/// Rust leaves it undefined to read a discriminant that belongs to no variant. This relies on the code that rustc generates for it in a function of its own: a load and a comparison.
+/// The bytes that tell the variant of an enum, none if it has only one. The debug information of this function names the type; the name is passed so that instances for different types
+/// are not merged.
 #[cfg(ferrozyme)]
-mod trial {
-    use super::Range;
-    use std::mem::{Discriminant, MaybeUninit, discriminant};
+#[inline(never)]
+fn tag_of<T>() -> Option<Range<usize>> {
+    let name = type_name::<T>();
+    // SAFETY: the driver replaces the call by a number.
+    let tag = unsafe { __ferrozyme_request_tag(name.as_ptr(), name.len()) };
+    let (start, bytes) = ((tag >> 32) as usize, tag as u32 as usize);
+    (tag != u64::MAX).then_some(start..start + bytes)
+}
 
-    /// Zeroes bytes that are in no field, except the discriminant.
-    pub(super) fn clear<T>(value: &mut T, range: Range<usize>) {
-        let value = &raw mut *value;
-        clear_part(value, variant_of(value), range);
+#[cfg(not(ferrozyme))]
+fn tag_of<T>() -> Option<Range<usize>> {
+    let _ = type_name::<T>;
+    None
+}
+
+#[cold]
+#[inline(never)]
+fn refuse_unknown(name: &str) -> ! {
+    panic!(
+        "the shadow of a value of type `{name}` cannot be cleared: a crate that calls a derivative was compiled without debug information about types. \
+         Add `ferrozyme` to the dependencies of that crate, or `debug = 2` to its profile"
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[repr(C)]
+    struct Bytes {
+        aligned: [u64; 0],
+        bytes: [u8; 24],
     }
 
-    fn clear_part<T>(value: *mut T, variant: Discriminant<T>, range: Range<usize>) {
-        let count = range.len();
-        let mut saved = MaybeUninit::<T>::uninit();
-        let saved = saved.as_mut_ptr().cast::<u8>();
-        // SAFETY: the range is inside the value, and belongs to none of its fields, so nothing else reads it.
-        unsafe {
-            let start = value.cast::<u8>().add(range.start - value.addr());
-            start.copy_to_nonoverlapping(saved, count);
-            start.write_bytes(0, count);
-            if variant_of(value) == variant {
-                return;
-            }
-            start.copy_from_nonoverlapping(saved, count);
-        }
-        if count > 1 {
-            let middle = range.start + count / 2;
-            clear_part(value, variant, range.start..middle);
-            clear_part(value, variant, middle..range.end);
-        }
+    /// The bytes that are left.
+    fn left(fields: &[Range<usize>], tag: Range<usize>) -> Vec<usize> {
+        let mut value = Bytes {
+            aligned: [],
+            bytes: [1; 24],
+        };
+        let start = (&raw const value).addr();
+        let fields: Vec<Range<usize>> = fields
+            .iter()
+            .map(|field| start + field.start..start + field.end)
+            .collect();
+        // SAFETY: there is no tag.
+        unsafe { clear_except(&mut value, &fields, tag) };
+        (0..24).filter(|&at| value.bytes[at] != 0).collect()
     }
 
-    /// Not inlined, so that nothing is concluded from the variant that the caller knows.
-    #[inline(never)]
-    pub(super) fn variant_of<T>(value: *const T) -> Discriminant<T> {
-        // SAFETY: the bytes of the discriminant are initialised; see the head of this module for the rest.
-        discriminant(unsafe { &*value })
+    #[test]
+    fn only_fields_and_tags_stay() {
+        assert_eq!(left(&[], 0..0), []);
+        assert_eq!(left(&[], 20..24), [20, 21, 22, 23]);
+        assert_eq!(left(&[2..4, 0..1], 8..9), [0, 2, 3, 8]);
+        // A tag in a field, and fields without bytes.
+        assert_eq!(left(&[1..4, 7..7, 24..24], 2..3), [1, 2, 3]);
+        assert_eq!(left(&[0..24, 4..8], 8..16).len(), 24);
     }
 }
 
 #[cfg(all(test, ferrozyme))]
-mod tests {
-    use super::trial::variant_of;
+mod described {
     use super::*;
-    use std::mem::MaybeUninit;
 
-    /// The variant after all candidate bytes were overwritten.
+    /// The variant stays, and as many bytes are zero as are in no field.
     #[track_caller]
-    fn check<T>(value: T, fields: impl Fn(&T) -> Vec<Range<usize>>, unused: usize) {
-        let mut value = MaybeUninit::new(value);
-        // SAFETY: it is initialised.
-        let reference = unsafe { value.assume_init_mut() };
-        let fields = fields(reference);
-        clear_unused(reference, &fields);
-        let place = &raw mut *reference;
-        let (start, variant) = (place.cast::<u8>(), variant_of(place));
-        let is_field = |at: &usize| fields.iter().any(|field| field.contains(at));
-        let free = (start.addr()..start.addr() + size_of::<T>()).filter(|at| !is_field(at));
-        let mut found = 0;
-        for at in free {
-            // SAFETY: in the value, and zeroed or part of the discriminant.
-            unsafe {
-                let byte = start.add(at - start.addr());
-                let before = byte.read();
-                found += usize::from(before == 0);
-                assert!(
-                    before == 0 || {
-                        byte.write(0);
-                        let changes = variant_of(place) != variant;
-                        byte.write(before);
-                        changes
-                    }
-                );
-            }
-        }
-        assert_eq!(found, unused);
-        // SAFETY: it is as it was.
-        unsafe { value.assume_init_drop() };
+    fn check<T>(mut value: T, fields: impl Fn(&T) -> Vec<Range<usize>>, unused: usize) {
+        let variant = std::mem::discriminant(&value);
+        let fields = fields(&value);
+        let tag = tag_of::<T>().expect("tests have debug information");
+        clear_unused(&mut value, &fields);
+        assert_eq!(std::mem::discriminant(&value), variant);
+        let start = (&raw const value).cast::<u8>();
+        let is_free = |at: &usize| {
+            !tag.contains(at)
+                && !fields
+                    .iter()
+                    .any(|field| field.contains(&(start.addr() + at)))
+        };
+        let free: Vec<usize> = (0..size_of::<T>()).filter(is_free).collect();
+        assert_eq!(free.len(), unused);
+        // SAFETY: in the value, and cleared.
+        assert!(free.iter().all(|&at| unsafe { start.add(at).read() } == 0));
     }
 
     #[test]
@@ -139,20 +159,26 @@ mod tests {
             Number(u8, f64),
             Many(Vec<f64>),
         }
-        check(None::<f64>, |_| vec![], 16);
-        check(None::<Box<f64>>, |_| vec![], 8);
+        check(None::<f64>, |_| vec![], 8);
+        check(None::<Box<f64>>, |_| vec![], 0);
         check(None::<(f64, bool)>, |_| vec![], 15);
         // One more than the largest capacity is `None`.
-        check(None::<Vec<f64>>, |_| vec![], 23);
-        check(Some(1.0), |x| x.iter().map(bytes_of).collect(), 7);
+        check(None::<Vec<f64>>, |_| vec![], 16);
+        check(Some(1.0), |x| x.iter().map(bytes_of).collect(), 0);
         let fields = |shape: &Shape| match shape {
             Shape::Nothing => vec![],
             Shape::Number(a, b) => vec![bytes_of(b), bytes_of(a)],
             Shape::Many(rows) => vec![bytes_of(rows)],
         };
-        check(Shape::Nothing, fields, 23);
-        check(Shape::Number(7, 1.0), fields, size_of::<Shape>() - 9 - 2);
+        check(Shape::Nothing, fields, 16);
+        check(Shape::Number(7, 1.0), fields, size_of::<Shape>() - 8 - 9);
         check(Shape::Many(vec![1.0]), fields, size_of::<Shape>() - 24);
+        // Without floats, with a tag of 16 bytes, with a single variant that exists.
+        check(None::<u32>, |_| vec![], 4);
+        check(None::<std::num::NonZero<u128>>, |_| vec![], 0);
+        type Never = std::convert::Infallible;
+        let fields = |x: &Result<f64, Never>| x.iter().map(bytes_of).collect();
+        check(Ok::<f64, Never>(1.0), fields, 0);
     }
 
     #[test]
@@ -168,6 +194,6 @@ mod tests {
             Sparse::B(x) => vec![bytes_of(x)],
         };
         check(Sparse::A(1.0), fields, 6);
-        check(Sparse::B(1.0), fields, 11);
+        check(Sparse::B(1.0), fields, 10);
     }
 }

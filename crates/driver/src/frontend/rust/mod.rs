@@ -63,7 +63,7 @@ impl FrontEnd for Rust {
 
     fn asks(&self, module: Module<'_>) -> bool {
         module.function(REQUEST).is_some()
-            || shapes::has_shape_requests(module)
+            || shapes::asks_about_types(module)
             || accelerated::has_accelerated(module)
     }
 
@@ -74,7 +74,7 @@ impl FrontEnd for Rust {
         _identity: &str,
     ) -> Result<Vec<FoundRequest>, Vec<Diagnostic>> {
         let found = requests::replace_requests(context, module)?;
-        shapes::describe_shapes(context, module);
+        shapes::describe_types(context, module);
         accelerated::take_requests(context, module);
         Ok(found)
     }

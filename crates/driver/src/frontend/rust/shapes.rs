@@ -3,9 +3,11 @@
 //! ```text
 //! %words = call ptr @__ferrozyme_request_shape(ptr %name, i64 %length)      in description_of::<T>
 //! @__ferrozyme_shape_0123456789abcdef                                       takes the place of %words
+//! %tag = call i64 @__ferrozyme_request_tag(ptr %name, i64 %length)          in tag_of::<T>
+//! i64 0x0000000800000004                                                    takes the place of %tag: 4 bytes from byte 8 on
 //! ```
 //!
-//! `crates/ferrozyme/src/interface/described.rs` reads these words. Only paths to floats are described. Unions, raw pointers, and types without
+//! `crates/ferrozyme/src/interface/described.rs` reads the words, `unused.rs` beside it the tag. Only paths to floats are described. Unions, raw pointers, and types without
 //! debug information count as plain: nothing is checked there.
 
 use ferrozyme_llvm::{Context, DebugKind, DebugType, Linkage, Module, UnnamedAddress, Value};
@@ -15,17 +17,41 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 /// The foreign function that stands for descriptions. Its name begins with that of requests, so that modules that call it are rewritten.
 const SHAPE_SYMBOL: &str = "__ferrozyme_request_shape";
 
+/// The foreign function that stands for positions of tags.
+const TAG_SYMBOL: &str = "__ferrozyme_request_tag";
+
 /// What the symbols of descriptions start with. They are told by their names in copies of the module, which are read from its new bitcode.
 const SHAPE_PREFIX: &str = "__ferrozyme_shape_";
 
 /// Whether a module asks about types.
-pub(crate) fn has_shape_requests(module: Module<'_>) -> bool {
-    module.function(SHAPE_SYMBOL).is_some()
+pub(crate) fn asks_about_types(module: Module<'_>) -> bool {
+    [SHAPE_SYMBOL, TAG_SYMBOL]
+        .iter()
+        .any(|symbol| module.function(symbol).is_some())
 }
 
 /// Answers all questions about types in a module.
-pub(crate) fn describe_shapes<'c>(context: &'c Context, module: Module<'c>) {
-    let Some(foreign) = module.function(SHAPE_SYMBOL) else {
+pub(crate) fn describe_types<'c>(context: &'c Context, module: Module<'c>) {
+    answer(context, module, SHAPE_SYMBOL, |ty| {
+        match ty.and_then(Description::of) {
+            Some(words) => constant(context, module, &words),
+            None => context.pointer().zero(),
+        }
+    });
+    answer(context, module, TAG_SYMBOL, |ty| {
+        let tag = ty.and_then(tag_of).unwrap_or(u64::MAX);
+        context.integer(64).constant(i128::from(tag as i64))
+    });
+}
+
+/// Replaces the calls of a foreign function by answers about the type for which the caller is instantiated, if that is known.
+fn answer<'c>(
+    context: &'c Context,
+    module: Module<'c>,
+    symbol: &str,
+    answer_for: impl Fn(Option<DebugType<'c>>) -> Value<'c>,
+) {
+    let Some(foreign) = module.function(symbol) else {
         return;
     };
     for call in foreign.users() {
@@ -34,20 +60,33 @@ pub(crate) fn describe_shapes<'c>(context: &'c Context, module: Module<'c>) {
         }
         let function = call.block().map(|block| block.function());
         let asked = function.map_or(Vec::new(), |function| function.generic_arguments(context));
-        let words = match asked[..] {
-            [ty] => Description::of(ty),
+        let ty = match asked[..] {
+            [ty] => Some(ty),
             _ => None,
         };
-        let answer = match words {
-            Some(words) => constant(context, module, &words),
-            None => context.pointer().zero(),
-        };
-        call.replace_uses_with(answer);
+        call.replace_uses_with(answer_for(ty));
         call.erase();
     }
 }
 
-/// Takes the answers back in a module whose functions are differentiated: what looks into values by numbers of bytes has no derivative.
+/// The position of an enum's tag: its first byte in the upper 32 bits, and the number of its bytes in the lower ones. An enum with one variant has none.
+fn tag_of(ty: DebugType<'_>) -> Option<u64> {
+    let [variants] = ty.members()[..] else {
+        return None;
+    };
+    if ty.kind() != DebugKind::Structure || variants.kind() != DebugKind::Variants {
+        return None;
+    }
+    let Some(tag) = variants.discriminator() else {
+        return Some(0);
+    };
+    let (start, bytes) = (tag.offset(), tag.base()?.size());
+    let fits = bytes > 0 && start + bytes <= u64::from(u32::MAX) && start + bytes <= ty.size();
+    fits.then_some(start << 32 | bytes)
+}
+
+/// Takes the descriptions back in a module whose functions are differentiated: what looks into values by numbers of bytes has no derivative. Positions of tags stay, since
+/// unused bytes are cleared in derivatives of derivatives too.
 pub(crate) fn forget_shapes<'c>(context: &'c Context, module: Module<'c>) {
     for global in module.globals().collect::<Vec<_>>() {
         if global.name().starts_with(SHAPE_PREFIX) {
