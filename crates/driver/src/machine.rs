@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Each intrinsic is replaced by a function with that body, which LLVM inlines. Operands that select a variant of an instruction are constants at each call, so
-//! the selection is folded. Approximations (`rcp`, `rsqrt`) and instructions that only move integers stay.
+//! the selection is folded. Approximations (`rcp`, `rsqrt`) and instructions that only move integers stay, and so do conversions to integers:
+//! what is converted may have been rounded by adding and subtracting a large number, whose derivative is not that of rounding.
 
 use ferrozyme_llvm::{Context, Linkage, Module};
 use std::fmt::Write;
@@ -115,7 +116,7 @@ fn definition(name: &str, function: &str) -> Option<String> {
         let (_, shape) = Shape::of(&format!(".{}", name.trim_start_matches('.')))?;
         return Some(blend(function, shape));
     }
-    if let Some(text) = comparison_of_first(rest, function).or_else(|| conversion(rest, function)) {
+    if let Some(text) = comparison_of_first(rest, function) {
         return Some(text);
     }
     let (base, shape) = Shape::of(rest)?;
@@ -197,75 +198,6 @@ fn comparison_of_first(name: &str, function: &str) -> Option<String> {
  %c = fcmp {predicate} {float} %x, %y
  %r = zext i1 %c to i32
  ret i32 %r
-}}\n"
-    ))
-}
-
-/// Conversions to integers: name, lanes of the operand, its type, lanes of the result (1 for a number), its bits, and whether fractions are cut off.
-const CONVERSIONS: &[(&str, usize, &str, usize, usize, bool)] = &[
-    ("cvtpd2dq", 2, "double", 4, 32, false),
-    ("cvttpd2dq", 2, "double", 4, 32, true),
-    ("cvtps2dq", 4, "float", 4, 32, false),
-    ("cvttps2dq", 4, "float", 4, 32, true),
-    ("cvt.pd2dq.256", 4, "double", 4, 32, false),
-    ("cvtt.pd2dq.256", 4, "double", 4, 32, true),
-    ("cvt.ps2dq.256", 8, "float", 8, 32, false),
-    ("cvtt.ps2dq.256", 8, "float", 8, 32, true),
-    ("cvtss2si", 4, "float", 1, 32, false),
-    ("cvttss2si", 4, "float", 1, 32, true),
-    ("cvtsd2si", 2, "double", 1, 32, false),
-    ("cvttsd2si", 2, "double", 1, 32, true),
-    ("cvtss2si64", 4, "float", 1, 64, false),
-    ("cvttss2si64", 4, "float", 1, 64, true),
-    ("cvtsd2si64", 2, "double", 1, 64, false),
-    ("cvttsd2si64", 2, "double", 1, 64, true),
-];
-
-/// To integers, the nearest or towards zero; the smallest one where it does not fit. Lanes of the result that the operand has not are zero.
-fn conversion(name: &str, function: &str) -> Option<String> {
-    let known = CONVERSIONS.iter().find(|(known, ..)| *known == name)?;
-    let &(_, lanes, float, wide, bits, cut) = known;
-    let (vector, integers) = (
-        format!("<{lanes} x {float}>"),
-        format!("<{lanes} x i{bits}>"),
-    );
-    let suffix = format!("v{lanes}f{}", if float == "double" { 64 } else { 32 });
-    let rounding = if cut { "trunc" } else { "roundeven" };
-    // Powers of two are the same in both types.
-    let limit = f64::powi(2.0, bits as i32 - 1).to_bits();
-    let splat = |bits: u64| {
-        let lane = format!("{float} 0x{bits:016X}");
-        format!("<{}>", vec![lane; lanes].join(", "))
-    };
-    let (below, above) = (splat(limit | 1 << 63), splat(limit));
-    let smallest = vec![format!("i{bits} {}", i64::MIN >> (64 - bits)); lanes].join(", ");
-    let (result, end) = match wide {
-        1 => (
-            format!("i{bits}"),
-            format!("%r = extractelement {integers} %all, i64 0"),
-        ),
-        _ => {
-            let mask: Vec<String> = (0..wide).map(|lane| format!("i32 {lane}")).collect();
-            (
-                format!("<{wide} x i{bits}>"),
-                format!(
-                    "%r = shufflevector {integers} %all, {integers} zeroinitializer, <{wide} x i32> <{}>",
-                    mask.join(", ")
-                ),
-            )
-        }
-    };
-    Some(format!(
-        "declare {vector} @llvm.{rounding}.{suffix}({vector})
-define {result} @\"{function}\"({vector} %a) alwaysinline {{
- %whole = call {vector} @llvm.{rounding}.{suffix}({vector} %a)
- %low = fcmp oge {vector} %whole, {below}
- %high = fcmp olt {vector} %whole, {above}
- %fits = and <{lanes} x i1> %low, %high
- %number = fptosi {vector} %whole to {integers}
- %all = select <{lanes} x i1> %fits, {integers} %number, {integers} <{smallest}>
- {end}
- ret {result} %r
 }}\n"
     ))
 }
@@ -395,12 +327,6 @@ mod tests {
             "avx.movmsk.ps.256",
             "sse2.comilt.sd",
             "sse.ucomineq.ss",
-            "sse2.cvtpd2dq",
-            "sse2.cvttps2dq",
-            "avx.cvt.pd2dq.256",
-            "avx.cvtt.ps2dq.256",
-            "sse.cvttss2si",
-            "sse2.cvtsd2si64",
         ];
         for name in names {
             let text = definition(name, "f").expect(name);
