@@ -571,7 +571,10 @@ impl<'a> Planner<'a> {
 
     /// Why memory behind a pointer may not be as it was when the reverse sweep runs, whatever this function does.
     fn why_memory_changes(&self, address: Value) -> Option<Reason> {
-        let root = offset_chain(self.function, address).root;
+        let mut root = offset_chain(self.function, address).root;
+        while let Some(OpView::Exclusive { pointer, .. }) = self.function.definition(root) {
+            root = offset_chain(self.function, pointer).root;
+        }
         let any_overwritten = self.surroundings.overwritten.iter().any(|&flag| flag);
         match &self.function.values[root].def {
             ValueDef::Argument { region, index } if *region == self.function.body() => self

@@ -382,7 +382,7 @@ impl<'a, M: Mode> Sweep<'a, M> {
                     false => Some(0..operands.len()),
                 }
             }
-            Opcode::Bitcast if self.has_companions(result) => Some(0..1),
+            Opcode::Bitcast | Opcode::Exclusive if self.has_companions(result) => Some(0..1),
             Opcode::Ptrtoint | Opcode::Inttoptr | Opcode::Splat | Opcode::Extract if moves() => {
                 Some(0..1)
             }
@@ -443,6 +443,11 @@ impl<'a, M: Mode> Sweep<'a, M> {
         }
         let mut lanes = Lanes::new();
         for lane in 0..self.width() {
+            if data.opcode == Opcode::Exclusive {
+                // What was tested of the memory need not hold of its shadow.
+                lanes.push(columns[0][lane]);
+                continue;
+            }
             let mut operands = data.operands.clone();
             for (operand, column) in operands[moved.clone()].iter_mut().zip(&columns) {
                 *operand = column[lane];

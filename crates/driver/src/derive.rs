@@ -22,7 +22,7 @@ use ferrozyme_ir::{
 use ferrozyme_opt::{
     OptimiseOptions, distribute_tangents, forward_stores, hand_out_values, hoist_invariants,
     keep_order, lower_contractions, merge_common_subexpressions, optimise_with, raise_contractions,
-    remove_dead_code, remove_dead_stores, simplify,
+    remove_dead_code, remove_dead_stores, separate_pointers, simplify,
 };
 use ferrozyme_refusal::{Refusal, STOP};
 use std::collections::{HashMap, HashSet};
@@ -253,6 +253,9 @@ impl Derivation<'_> {
         if !self.open.is_empty() || self.calls_derivatives(root) {
             self.optimise(root);
         }
+        if request.mode == Mode::Reverse {
+            self.separate_pointers(root);
+        }
         if request.mode != Mode::Primal {
             request.interface.describe_shadows(self.module, root);
         }
@@ -307,6 +310,17 @@ impl Derivation<'_> {
         }
         self.reports.push((request.symbol.clone(), report));
         Ok(wrapper)
+    }
+
+    /// Has a function and its callees test whether memory overlaps where a reverse sweep would have to save it for fear of that.
+    fn separate_pointers(&mut self, root: FunctionId) {
+        for id in reached_from(self.module, root) {
+            if self.module.functions[id].body.is_some() && separate_pointers(self.module, id) > 0 {
+                simplify(self.module, id);
+                merge_common_subexpressions(self.module, id);
+                remove_dead_code(self.module, id);
+            }
+        }
     }
 
     /// Raises what the requests call to contractions: not before all derivatives are made, since those of loops are simpler than those of contractions' calls.

@@ -94,6 +94,8 @@ impl<'c> Body<'_, '_, 'c> {
             | OpView::Insert { .. }
             | OpView::Shuffle { .. }
             | OpView::ReduceFadd { .. } => self.of_vectors(data, operands),
+            // LLVM tells pointers apart by tests of its own.
+            OpView::Exclusive { pointer, .. } => Ok(pointer),
             OpView::Offset { base, index, scale } => Ok(self.offset(base, index, scale, flags)),
             _ if result.is_float() || data.opcode == Opcode::Ilogb => self.math(data, operands),
             _ => Err(self.problem(format!(

@@ -234,6 +234,16 @@ impl<'f> Builder<'f> {
         self.offset(base, index, 1)
     }
 
+    /// The address `pointer`, apart from all others that are exclusive because of the same test.
+    pub fn exclusive(&mut self, pointer: Value, tested: Value) -> Value {
+        self.value(
+            Opcode::Exclusive,
+            &[pointer, tested],
+            Payload::None,
+            Type::PTR,
+        )
+    }
+
     /// Memory on the stack.
     pub fn stack(&mut self, bytes: Value, align: Alignment) -> Value {
         self.value(Opcode::Stack, &[bytes], Payload::Align(align), Type::PTR)

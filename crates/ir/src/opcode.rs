@@ -261,6 +261,9 @@ with_functions! { operations! {
     Store "store" Special Write { (value, address) Align(align: Alignment) };
     /// `%q = offset %p, %i * 8`: the address `%p + 8·%i`; `%i` is `i64`, the scale a constant.
     Offset "offset" Special Pure { (base, index) Scale(scale: i64) };
+    /// `%q = exclusive %p, %t`: the address `%p`, where a test has come out well; `%t` (an `i64`) names the test. The promise: memory that is written through one
+    /// `exclusive` pointer of `%t` is not accessed through another one of the same `%t`.
+    Exclusive "exclusive" Special Pure { (pointer, tested) };
     /// `%p = stack %n align 8`: `%n` bytes that live until the function returns.
     Stack "stack" Special Allocate { (size) Align(align: Alignment) };
     /// `%p = alloc %n align 8 [zeroed] [family "name"]`: `%n` bytes of the heap.

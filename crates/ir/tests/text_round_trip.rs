@@ -685,6 +685,7 @@ impl Generator {
                     let scale = Payload::Scale(self.random.pick(&[1, 8, -4, i64::MIN, 0]));
                     (vec![Type::PTR, Type::I64], scale, vec![Type::PTR])
                 }
+                Opcode::Exclusive => (vec![Type::PTR, Type::I64], Payload::None, vec![Type::PTR]),
                 Opcode::Stack => (vec![Type::I64], align, vec![Type::PTR]),
                 Opcode::Alloc => {
                     let payload = Payload::Alloc {

@@ -11,8 +11,8 @@ mod interval_tree;
 
 use self::interval_tree::IntervalTree;
 use crate::alias::{Access, Aliases, Footprint};
-use crate::pointers::{Object, object_kind};
-use ferrozyme_ir::{Function, Module, Op, Value, returning_ops};
+use crate::pointers::{Bases, Object, Pointers, object_kind};
+use ferrozyme_ir::{Function, Module, Op, OpView, Value, all_ops, returning_ops};
 use rustc_hash::FxHashMap;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -262,22 +262,34 @@ impl<'m> Clobbers<'m> {
         let pointers = self.aliases.pointers();
         let bases = pointers.bases(function, access.root);
         let root = access.root;
+        let mut candidates = Vec::new();
+        let mut classes = &summary.classes;
+        if let Some(exclusive) = &bases.exclusive
+            && let Some(others) = summary.others.get(&exclusive.tested)
+        {
+            // Other pointers that are exclusive because of the same test do not matter.
+            classes = others;
+            for pointer in &exclusive.pointers {
+                let through = summary.by_exclusive.get(pointer);
+                candidates.extend(through.map(|latest| latest.latest_but(root, earliest)));
+            }
+        }
         let elsewhere = summary
             .elsewhere
             .filter(|&(order, _)| order >= earliest)
             .map(|(_, op)| op);
         if bases.anything {
-            return summary.any.latest_but(root, earliest).or(elsewhere);
+            candidates.push(classes.any.latest_but(root, earliest).or(elsewhere));
+            return candidates.into_iter().flatten().next();
         }
-        let mut candidates = Vec::new();
-        candidates.push(summary.anything.latest_but(root, earliest));
+        candidates.push(classes.anything.latest_but(root, earliest));
         let mut reachable = bases.unknown;
         if bases.unknown {
-            candidates.push(summary.reachable.latest_but(root, earliest));
+            candidates.push(classes.reachable.latest_but(root, earliest));
         }
         for &object in &bases.objects {
             // Writes through any root that may point into this object.
-            if let Some(merged) = summary.by_object.get(&object) {
+            if let Some(merged) = classes.by_object.get(&object) {
                 candidates.push(merged.latest_but(root, earliest));
             }
             if object != root
@@ -293,15 +305,15 @@ impl<'m> Clobbers<'m> {
             reachable |= pointers.is_reachable(function, object);
             match object_kind(function, object) {
                 Some(Object::Shared) => {
-                    candidates.push(summary.shared.latest_but(root, earliest));
-                    candidates.push(summary.global.latest_but(root, earliest));
+                    candidates.push(classes.shared.latest_but(root, earliest));
+                    candidates.push(classes.global.latest_but(root, earliest));
                 }
-                Some(Object::Global) => candidates.push(summary.shared.latest_but(root, earliest)),
+                Some(Object::Global) => candidates.push(classes.shared.latest_but(root, earliest)),
                 _ => {}
             }
         }
         if reachable {
-            candidates.push(summary.unknown.latest_but(root, earliest));
+            candidates.push(classes.unknown.latest_but(root, earliest));
             candidates.push(elsewhere);
         }
         candidates.into_iter().flatten().next()
@@ -367,6 +379,19 @@ impl<'m> Clobbers<'m> {
 struct Summary {
     /// By root.
     groups: FxHashMap<Value, Group>,
+    /// All, by where they may go.
+    classes: Classes,
+    /// For each test that makes pointers exclusive, those that do not go through such pointers only.
+    others: FxHashMap<Value, Classes>,
+    /// By `exclusive` pointer, those that may go through it, and through no pointer but exclusive ones.
+    by_exclusive: FxHashMap<Value, Latest>,
+    /// The last that may go wherever other functions can reach.
+    elsewhere: Option<(u32, Op)>,
+}
+
+/// Writes by where they may go.
+#[derive(Default)]
+struct Classes {
     /// By object, those whose root may point into it without being it.
     by_object: FxHashMap<Value, Latest>,
     /// Those that may go anywhere.
@@ -381,8 +406,6 @@ struct Summary {
     reachable: Latest,
     /// All.
     any: Latest,
-    /// The last that may go wherever other functions can reach.
-    elsewhere: Option<(u32, Op)>,
 }
 
 /// The last write of a class, and the last one of another root than that one's.
@@ -413,15 +436,16 @@ impl Summary {
         let pointers = aliases.pointers();
         let mut summary = Summary {
             groups: FxHashMap::default(),
-            by_object: FxHashMap::default(),
-            anything: Latest::default(),
-            unknown: Latest::default(),
-            shared: Latest::default(),
-            global: Latest::default(),
-            reachable: Latest::default(),
-            any: Latest::default(),
+            classes: Classes::default(),
+            others: FxHashMap::default(),
+            by_exclusive: FxHashMap::default(),
             elsewhere: None,
         };
+        for op in all_ops(function) {
+            if let OpView::Exclusive { tested, .. } = function.view(op) {
+                summary.others.entry(tested).or_default();
+            }
+        }
         for write in writes {
             let (order, op) = (write.order, write.op);
             if write.footprint.elsewhere {
@@ -433,29 +457,16 @@ impl Summary {
                 group.last = Some((order, op));
                 group.compared.push((order, op, access.clone()));
                 let entry = (order, op, root);
-                summary.any.note(entry);
                 let bases = pointers.bases(function, root);
-                if bases.anything {
-                    summary.anything.note(entry);
-                    summary.reachable.note(entry);
-                    continue;
+                summary.classes.note(pointers, function, &bases, entry);
+                let exclusive = bases.exclusive.as_ref();
+                for (&tested, others) in &mut summary.others {
+                    if exclusive.is_none_or(|exclusive| exclusive.tested != tested) {
+                        others.note(pointers, function, &bases, entry);
+                    }
                 }
-                if bases.unknown {
-                    summary.unknown.note(entry);
-                    summary.reachable.note(entry);
-                }
-                for &object in &bases.objects {
-                    if object != root {
-                        summary.by_object.entry(object).or_default().note(entry);
-                    }
-                    if pointers.is_reachable(function, object) {
-                        summary.reachable.note(entry);
-                    }
-                    match object_kind(function, object) {
-                        Some(Object::Shared) => summary.shared.note(entry),
-                        Some(Object::Global) => summary.global.note(entry),
-                        _ => {}
-                    }
+                for &pointer in exclusive.iter().flat_map(|exclusive| &exclusive.pointers) {
+                    summary.by_exclusive.entry(pointer).or_default().note(entry);
                 }
             }
         }
@@ -470,12 +481,48 @@ impl Summary {
     fn last_reachable(&self, earliest: u32) -> Option<Op> {
         let direct = self.elsewhere.filter(|&(order, _)| order >= earliest);
         let named = self
+            .classes
             .reachable
             .first
             .filter(|&(order, ..)| order >= earliest);
         direct
             .map(|(_, op)| op)
             .or_else(|| named.map(|(_, op, _)| op))
+    }
+}
+
+impl Classes {
+    fn note(
+        &mut self,
+        pointers: &Pointers,
+        function: &Function,
+        bases: &Bases,
+        entry: (u32, Op, Value),
+    ) {
+        let (_, _, root) = entry;
+        self.any.note(entry);
+        if bases.anything {
+            self.anything.note(entry);
+            self.reachable.note(entry);
+            return;
+        }
+        if bases.unknown {
+            self.unknown.note(entry);
+            self.reachable.note(entry);
+        }
+        for &object in &bases.objects {
+            if object != root {
+                self.by_object.entry(object).or_default().note(entry);
+            }
+            if pointers.is_reachable(function, object) {
+                self.reachable.note(entry);
+            }
+            match object_kind(function, object) {
+                Some(Object::Shared) => self.shared.note(entry),
+                Some(Object::Global) => self.global.note(entry),
+                _ => {}
+            }
+        }
     }
 }
 

@@ -143,7 +143,7 @@ fn examine(
 /// Whether an operation with a pointer at this place neither writes through it nor lets it get out of sight.
 fn is_harmless(opcode: Opcode, position: usize) -> bool {
     match opcode {
-        Opcode::Load | Opcode::Icmp | Opcode::Offset | Opcode::Select => true,
+        Opcode::Load | Opcode::Icmp | Opcode::Offset | Opcode::Exclusive | Opcode::Select => true,
         Opcode::Copy | Opcode::Move => position == 1,
         Opcode::Contract => position != 0,
         Opcode::For | Opcode::Loop | Opcode::Yield | Opcode::Again => true,

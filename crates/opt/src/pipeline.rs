@@ -5,8 +5,8 @@ use crate::{
     hand_out_values, hoist_checks, hoist_invariants, infer_facts, inline_calls, join_loops,
     join_words, keep_order, lower_contractions, merge_common_subexpressions, merge_partial_sums,
     move_words, place_words, promote_stack, raise_contractions, remove_dead_code,
-    remove_dead_stores, reorder_sums, reroll_loops, rewrite_induction, select_branches, simplify,
-    unguard_loops,
+    remove_dead_stores, reorder_sums, reroll_loops, rewrite_induction, select_branches,
+    separate_pointers, simplify, unguard_loops,
 };
 use ferrozyme_ir::{FunctionId, Module, verify_function};
 
@@ -38,6 +38,7 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("inline", inline_by_default),
     ("select_branches", select_branches),
     ("hand_out", hand_out_values),
+    ("separate_pointers", separate_pointers),
     ("move_words", move_words),
     ("join_words", join_words),
     ("place_words", place_words),

@@ -51,6 +51,28 @@ pub struct Bases {
     pub unknown: bool,
     /// Anything at all.
     pub anything: bool,
+    /// The `exclusive` pointers that all ways to these objects go through, if they do, and are exclusive because of one test.
+    pub exclusive: Option<Exclusive>,
+}
+
+/// Pointers that are exclusive because of the same test.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Exclusive {
+    /// The test; it is made once, outside of all loops.
+    pub tested: Value,
+    /// Results of `exclusive`; sorted.
+    pub pointers: SmallVec<[Value; 2]>,
+}
+
+impl Exclusive {
+    /// Whether memory that is written through one of some pointers is not accessed through others.
+    fn is_apart_from(&self, other: &Exclusive) -> bool {
+        self.tested == other.tested
+            && self
+                .pointers
+                .iter()
+                .all(|pointer| !other.pointers.contains(pointer))
+    }
 }
 
 /// The kind of an object.
@@ -86,6 +108,13 @@ enum Definition {
         /// Roots from within its regions mean nothing outside.
         holder: Op,
     },
+    /// The same address, with a promise: a root of its own.
+    Exclusive {
+        result: Value,
+        pointer: Value,
+        /// The test, if there is one for all executions.
+        tested: Option<Value>,
+    },
 }
 
 impl Pointers {
@@ -94,7 +123,7 @@ impl Pointers {
         let function = indices.function();
         let mut definitions = Vec::new();
         if let Some(body) = function.body {
-            collect(function, body, &mut definitions);
+            collect(indices, body, &mut definitions);
         }
         let mut pointers = Pointers {
             roots: SecondaryMap::with_default(None.into()),
@@ -152,6 +181,11 @@ impl Pointers {
         }
         let roots = (a, b);
         let (a, b) = (self.bases(function, a), self.bases(function, b));
+        if let (Some(a), Some(b)) = (&a.exclusive, &b.exclusive)
+            && a.is_apart_from(b)
+        {
+            return false;
+        }
         if a.anything || b.anything {
             return true;
         }
@@ -218,6 +252,7 @@ impl Pointers {
             for definition in definitions {
                 let (result, root) = match definition {
                     Definition::Offset { result, base } => (*result, root_of(&self.roots, *base)),
+                    Definition::Exclusive { result, .. } => (*result, Some(*result)),
                     Definition::Merge {
                         result,
                         inputs,
@@ -266,6 +301,7 @@ impl Pointers {
                 Definition::Merge { inputs, holder, .. } => {
                     self.merged_offset(indices, result, inputs, *holder)
                 }
+                Definition::Exclusive { .. } => None,
             };
             if offset.is_none()
                 && let Definition::Merge { inputs, holder, .. } = definition
@@ -379,24 +415,41 @@ impl Pointers {
     // ---- bases
 
     fn find_bases(&mut self, function: &Function, definitions: &[Definition]) {
-        let merges: Vec<(Value, &[Value])> = definitions
+        type Merge<'a> = (Value, &'a [Value], Option<Exclusive>);
+        let merges: Vec<Merge<'_>> = definitions
             .iter()
             .filter_map(|definition| match definition {
                 Definition::Merge { result, inputs, .. } if self.root(*result) == *result => {
-                    Some((*result, inputs.as_slice()))
+                    Some((*result, inputs.as_slice(), None))
+                }
+                Definition::Exclusive {
+                    result,
+                    pointer,
+                    tested,
+                } => {
+                    let exclusive = tested.map(|tested| Exclusive {
+                        tested,
+                        pointers: smallvec::smallvec![*result],
+                    });
+                    Some((*result, std::slice::from_ref(pointer), exclusive))
                 }
                 _ => None,
             })
             .collect();
-        for &(result, _) in &merges {
+        for &(result, ..) in &merges {
             self.bases.insert(result, Bases::default());
         }
         for _ in 0..MAX_PASSES {
             let mut changed = false;
-            for &(result, inputs) in &merges {
+            for (result, inputs, exclusive) in &merges {
+                let (result, inputs) = (*result, *inputs);
                 let mut bases = self.bases[&result].clone();
                 for &input in inputs {
-                    bases.join(&self.bases(function, self.root(input)));
+                    let mut others = self.bases(function, self.root(input));
+                    if exclusive.is_some() {
+                        others.exclusive.clone_from(exclusive);
+                    }
+                    bases.join(&others);
                 }
                 if bases != self.bases[&result] {
                     self.bases.insert(result, bases);
@@ -407,7 +460,7 @@ impl Pointers {
                 return;
             }
         }
-        for &(result, _) in &merges {
+        for &(result, ..) in &merges {
             let anything = Bases {
                 anything: true,
                 ..Bases::default()
@@ -458,7 +511,13 @@ impl Pointers {
 }
 
 impl Bases {
+    /// Whether there is no object at all.
+    fn is_nothing(&self) -> bool {
+        self.objects.is_empty() && !self.unknown && !self.anything
+    }
+
     fn join(&mut self, other: &Bases) {
+        self.join_exclusive(other);
         self.unknown |= other.unknown;
         self.anything |= other.anything;
         for &object in &other.objects {
@@ -476,10 +535,37 @@ impl Bases {
     }
 }
 
+impl Bases {
+    /// Keeps the promises of `exclusive` that hold for both.
+    fn join_exclusive(&mut self, other: &Bases) {
+        if other.is_nothing() {
+            return;
+        }
+        if self.is_nothing() {
+            self.exclusive.clone_from(&other.exclusive);
+            return;
+        }
+        let joined = match (self.exclusive.take(), &other.exclusive) {
+            (Some(mut own), Some(other)) if own.tested == other.tested => {
+                for &pointer in &other.pointers {
+                    if let Err(position) = own.pointers.binary_search(&pointer) {
+                        own.pointers.insert(position, pointer);
+                    }
+                }
+                Some(own)
+            }
+            _ => None,
+        };
+        self.exclusive = joined;
+    }
+}
+
 impl Definition {
     fn result(&self) -> Value {
         match self {
-            Definition::Offset { result, .. } | Definition::Merge { result, .. } => *result,
+            Definition::Offset { result, .. }
+            | Definition::Merge { result, .. }
+            | Definition::Exclusive { result, .. } => *result,
         }
     }
 }
@@ -595,6 +681,7 @@ fn captures(module: &Module, function: &Function, op: Op, index: usize) -> bool 
         | Opcode::Contract
         | Opcode::Free
         | Opcode::Offset
+        | Opcode::Exclusive
         | Opcode::Icmp
         | Opcode::If
         | Opcode::Switch
@@ -623,7 +710,8 @@ fn is_pointer(function: &Function, value: Value) -> bool {
     ty.is_ptr() && !ty.is_vector()
 }
 
-fn collect(function: &Function, region: Region, definitions: &mut Vec<Definition>) {
+fn collect(indices: &Indices<'_>, region: Region, definitions: &mut Vec<Definition>) {
+    let function = indices.function();
     for &op in &function.regions[region].ops {
         let data = &function.ops[op];
         match data.view() {
@@ -640,13 +728,19 @@ fn collect(function: &Function, region: Region, definitions: &mut Vec<Definition
                     holder: op,
                 });
             }
+            OpView::Exclusive { pointer, tested } => definitions.push(Definition::Exclusive {
+                result: data.results[0],
+                pointer,
+                tested: (!function.is_constant(tested) && !indices.varies(tested))
+                    .then_some(tested),
+            }),
             OpView::For { .. } | OpView::Loop { .. } => {
                 collect_carried(function, op, definitions, true);
             }
             _ => {}
         }
         for &inner in &data.regions {
-            collect(function, inner, definitions);
+            collect(indices, inner, definitions);
         }
         match data.opcode {
             Opcode::For | Opcode::Loop => collect_carried(function, op, definitions, false),

@@ -90,6 +90,7 @@ impl Finder<'_> {
                     && !matches!(
                         data.opcode,
                         Opcode::Offset
+                            | Opcode::Exclusive
                             | Opcode::Free
                             | Opcode::Icmp
                             | Opcode::Select

@@ -153,6 +153,7 @@ impl Sweep<'_, Reversible<'_>> {
         let data = &function.ops[source];
         match data.opcode {
             Opcode::Stack | Opcode::Alloc | Opcode::Offset | Opcode::Inttoptr => Ok(false),
+            Opcode::Exclusive => self.may_be_mistaken(op, data.operands[0]),
             Opcode::Load => {
                 let address = data.address();
                 self.meets_union(source, address, Type::PTR.bytes())

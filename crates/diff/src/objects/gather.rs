@@ -543,6 +543,9 @@ impl Gather<'_> {
                     self.assign(b, data.results[0], target);
                 }
             }
+            OpView::Exclusive { pointer, .. } => {
+                self.choose(b, &[pointer], data.results[0]);
+            }
             OpView::Stack { .. } => {
                 self.made_by(b, op, 0, Source::Stack(op));
             }

@@ -46,9 +46,9 @@ fn row(opcode: Opcode) -> Rule {
 
         // ---- memory, addresses, calls and control
         // A contraction is differentiated as the loops that it stands for (`contractions.rs`).
-        Load | Store | Offset | Stack | Alloc | Free | Copy | Move | Fill | Contract
-        | AtomicAdd | Ptrtoint | Inttoptr | Call | CallIndirect | If | Switch | For | Loop
-        | Yield | Again | Return | Trap => Rule::Structural,
+        Load | Store | Offset | Exclusive | Stack | Alloc | Free | Copy | Move | Fill
+        | Contract | AtomicAdd | Ptrtoint | Inttoptr | Call | CallIndirect | If | Switch | For
+        | Loop | Yield | Again | Return | Trap => Rule::Structural,
         _ => unreachable!("{opcode} is a function of the other table"),
     }
 }

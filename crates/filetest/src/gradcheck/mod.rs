@@ -86,6 +86,15 @@ pub fn differentiate_all(module: &Module, request: &Request) -> Result<Vec<Deriv
         };
         all.extend(differentiate_once(stage, module, &request).ok());
     }
+    let mut separated = module.clone();
+    let functions: Vec<FunctionId> = separated.functions.keys().collect();
+    let mut changes = 0;
+    for function in functions {
+        changes += ferrozyme_opt::separate_pointers(&mut separated, function);
+    }
+    if changes > 0 {
+        all.extend(differentiate_once("pointers separated", &separated, &request).ok());
+    }
     for (stage, which) in OTHER_INLINING {
         let mut inlined = module.clone();
         let functions: Vec<FunctionId> = inlined.functions.keys().collect();

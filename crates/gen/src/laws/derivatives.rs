@@ -8,7 +8,7 @@ mod differences;
 mod second_order;
 mod sweeps;
 
-use super::passes::{finish_module, optimise_module};
+use super::passes::{finish_module, optimise_module, separate_module};
 use super::{Kind, Law, Subject, Tally, Violation, is_exact, start};
 use crate::inputs::{Inputs, Outputs};
 use crate::random::Random;
@@ -438,6 +438,7 @@ impl Experiment<'_> {
         let law = Law::ReverseOfOptimised;
         let mut module = self.module.clone();
         optimise_module(&mut module);
+        separate_module(&mut module);
         let reverse = self.reverse(law, &module, self.main)?;
         self.close(law, "the gradient", gradient, &reverse.gradient)
     }

@@ -6,7 +6,8 @@ use crate::shrink::sections::sections;
 use ferrozyme_filetest::gradcheck::Precision;
 use ferrozyme_ir::{FunctionId, Module, parse_module, print_module, verify_module};
 use ferrozyme_opt::{
-    OptimiseOptions, PASSES, REORDERING, hand_out_values, optimise, optimise_with, remove_dead_code,
+    OptimiseOptions, PASSES, REORDERING, hand_out_values, optimise, optimise_with,
+    remove_dead_code, separate_pointers,
 };
 
 /// Each pass alone keeps the program's meaning.
@@ -51,6 +52,13 @@ pub fn all_keep_meaning(
 pub(crate) fn optimise_module(module: &mut Module) {
     for function in defined_functions(module) {
         optimise(module, function);
+    }
+}
+
+/// Has all functions test whether memory overlaps, as they do before they are differentiated.
+pub(crate) fn separate_module(module: &mut Module) {
+    for function in defined_functions(module) {
+        separate_pointers(module, function);
     }
 }
 

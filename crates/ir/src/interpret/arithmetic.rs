@@ -104,6 +104,7 @@ pub fn evaluate(
                 },
             ))
         }
+        Opcode::Exclusive => one(first.clone()),
         Opcode::Bitcast => one(bitcast(first, from, to)),
         _ if matches!(opcode.form(), Form::FloatPair | Form::FloatSplit) => {
             Ok(evaluate_pair(opcode, from, first))

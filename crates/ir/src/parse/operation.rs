@@ -203,6 +203,10 @@ impl<'t> Parser<'t> {
                     results: smallvec![Type::PTR],
                 })
             }
+            Opcode::Exclusive => {
+                let operands = self.operands(&[Type::PTR, Type::I64])?;
+                Ok(Parts::pure(operands, Type::PTR))
+            }
             Opcode::Stack => {
                 let bytes = self.operand(Some(Type::I64))?;
                 let align = self.alignment_or(allocation_alignment())?;

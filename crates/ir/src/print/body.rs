@@ -285,6 +285,7 @@ impl<'a> Printer<'a> {
                     _ => self.out.write_str(" * ?"),
                 }
             }
+            Opcode::Exclusive => self.operands(&data.operands, " "),
             Opcode::Alloc | Opcode::Free => {
                 self.operands(&data.operands, " ")?;
                 let family = match &data.payload {

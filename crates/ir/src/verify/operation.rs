@@ -315,6 +315,12 @@ fn check_special(module: &Module, shape: &Shape) -> Check {
             shape.operand_is(1, Type::I64)?;
             shape.result_is(0, Type::PTR)
         }
+        Opcode::Exclusive => {
+            shape.named(1)?;
+            shape.operand_is(0, Type::PTR)?;
+            shape.operand_is(1, Type::I64)?;
+            shape.result_is(0, Type::PTR)
+        }
         Opcode::Stack | Opcode::Alloc => {
             shape.named(1)?;
             shape.operand_is(0, Type::I64)?;

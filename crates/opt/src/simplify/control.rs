@@ -4,7 +4,9 @@ use super::integers::negated_condition;
 use super::{Outcome, keep_name};
 use crate::carried::{remove_results, yielded};
 use crate::substitution::Substitution;
-use ferrozyme_ir::{Constant, Function, Module, Op, OpView, Opcode, Payload, Value};
+use ferrozyme_ir::{
+    Constant, Function, Module, Op, OpView, Opcode, Payload, Region, Value, ValueDef,
+};
 use smallvec::{SmallVec, smallvec};
 
 /// Rules that apply before the regions are simplified. Changes that leave the operation in place count in `changes`.
@@ -178,7 +180,7 @@ fn simplify_loop(function: &Function, op: Op) -> Outcome {
     Outcome::Keep
 }
 
-/// Carried values that never change are their initial values.
+/// Carried values that never change are their initial values. So are those that are `undef` at first and the same value from outside ever after: it may as well be that one.
 fn remove_unchanging(function: &mut Function, op: Op, substitution: &mut Substitution) -> usize {
     let data = &function.ops[op];
     let body = data.regions[0];
@@ -187,9 +189,16 @@ fn remove_unchanging(function: &mut Function, op: Op, substitution: &mut Substit
     };
     let initial = SmallVec::<[Value; 8]>::from_slice(data.initial());
     let carried = SmallVec::<[Value; 8]>::from_slice(function.carried(op));
+    let mut replacements: SmallVec<[Value; 8]> = initial.clone();
     let keep: SmallVec<[bool; 8]> = (0..next.len())
         .map(|index| {
             let next = substitution.resolve(next[index]);
+            let starts_undefined =
+                matches!(function.constant_of(initial[index]), Some(Constant::Undef));
+            if starts_undefined && !is_defined_in(function, body, next) {
+                replacements[index] = next;
+                return false;
+            }
             next != carried[index] && next != initial[index]
         })
         .collect();
@@ -199,11 +208,20 @@ fn remove_unchanging(function: &mut Function, op: Op, substitution: &mut Substit
     }
     let results = data.results.clone();
     for index in (0..keep.len()).filter(|&index| !keep[index]) {
-        substitution.replace(carried[index], initial[index]);
-        substitution.replace(results[index], initial[index]);
+        substitution.replace(carried[index], replacements[index]);
+        substitution.replace(results[index], replacements[index]);
     }
     remove_results(function, op, &keep);
     removed
+}
+
+/// Whether a value that is visible at the end of a region is defined in it.
+fn is_defined_in(function: &Function, region: Region, value: Value) -> bool {
+    match function.values[value].def {
+        ValueDef::Constant(_) => false,
+        ValueDef::Argument { region: holder, .. } => holder == region,
+        ValueDef::Result { op, .. } => function.regions[region].ops.contains(&op),
+    }
 }
 
 /// Results that are the same whichever region runs, or that say which one does.

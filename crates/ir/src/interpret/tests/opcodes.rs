@@ -21,7 +21,8 @@ const SPECIAL: &str = "
       fill %a, 0, 32 align 16
       store f64 %x, %b align 8
       copy %a, %b, 16 align 8
-      %a8 = offset inbounds %a, 1 * 8
+      %alone = exclusive %a, 1
+      %a8 = offset inbounds %alone, 1 * 8
       move %a8, %a, 16 align 8
       %old = atomic_add f64 %a8, 0.5 align 8
       contract add f64 %a8, %b, %b, 0.0 over sum 1 (0, 0) align 8
