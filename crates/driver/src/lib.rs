@@ -38,6 +38,7 @@ mod registrations;
 mod repeatable;
 mod report;
 mod requests;
+mod rounding;
 mod text;
 mod trace;
 mod trim;

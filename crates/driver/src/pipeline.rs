@@ -21,6 +21,7 @@ use crate::refusal::{Reasons, describe_import_error};
 use crate::registrations::{Registration, RegistrationKind, RuleFunction};
 use crate::report::{DerivativeReport, Diagnostic, Report, Timing};
 use crate::requests::{FoundRequest, Mode};
+use crate::rounding::detach_rounding;
 use crate::text::refuse_numbers_from_text;
 use ferrozyme_diff::declare_moved;
 use ferrozyme_export::{ExportOptions, export};
@@ -206,6 +207,7 @@ impl Attempt<'_> {
         clock: &mut Clock,
     ) -> Result<Vec<DerivativeReport>, Refusals> {
         let choices = self.choose(context, gathered)?;
+        detach_rounding(context, gathered.module);
         follow_bits(context, gathered.module);
         let names = names_of(&gathered.requests);
         self.program.progress(&format!("differentiates {names}"));

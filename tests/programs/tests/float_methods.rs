@@ -261,3 +261,39 @@ fn exponents_at_run_time() {
             .check(&[-1.5, 0.5, 2.0]);
     }
 }
+
+/// An exponential function that rounds by adding a large constant and subtracting it again, or reading the bits of the sum.
+#[test]
+fn rounding_by_addition() {
+    const ROUND: f64 = 6_755_399_441_055_744.0;
+    fn series(r: f64) -> f64 {
+        let terms = (1..16).scan(1.0, |power, i| {
+            *power *= r / f64::from(i);
+            Some(*power)
+        });
+        1.0 + terms.sum::<f64>()
+    }
+    #[autodiff_reverse(dsubtracted, Active, Active)]
+    #[autodiff_forward(bsubtracted, Dual, Dual)]
+    fn subtracted(x: f64) -> f64 {
+        let k = (x * std::f64::consts::LOG2_E + ROUND) - ROUND;
+        series(x - k * std::f64::consts::LN_2) * 2f64.powi(k as i32)
+    }
+    #[autodiff_reverse(dbits, Active, Active)]
+    #[autodiff_forward(bbits, Dual, Dual)]
+    fn bits(x: f64) -> f64 {
+        let sum = x * std::f64::consts::LOG2_E + ROUND;
+        let scale = f64::from_bits(sum.to_bits().wrapping_add(1023) << 52);
+        series(x - (sum - ROUND) * std::f64::consts::LN_2) * scale
+    }
+    Scalar::new("a large constant is subtracted", subtracted)
+        .reverse(dsubtracted)
+        .forward(bsubtracted)
+        .closed_form(f64::exp)
+        .check(&[-3.1, -0.2, 0.7, 2.5]);
+    Scalar::new("bits of the sum are read", bits)
+        .reverse(dbits)
+        .forward(bbits)
+        .closed_form(f64::exp)
+        .check(&[-3.1, -0.2, 0.7, 2.5]);
+}
