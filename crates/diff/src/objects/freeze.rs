@@ -31,55 +31,11 @@ pub(super) fn freeze(gather: Gather<'_>) -> Vec<(FunctionId, Objects)> {
     };
     let mut frozen = Vec::new();
     for body in &bodies {
-        let function = body.function;
-        let mut values = SecondaryMap::new();
-        let mut addresses = FxHashMap::default();
-        // Values are numbered roughly in the order of the text, the parameters first.
-        for value in function.values.keys() {
-            if function.is_constant(value) {
-                continue;
-            }
-            let trace = match (body.pointers[value].target, body.cells[value]) {
-                (target, Some(cell)) => {
-                    if let Some(target) = target {
-                        addresses.insert(value, freezer.place(target));
-                    }
-                    Trace::Cell(freezer.cell(cell))
-                }
-                (Some(target), None) if function.ty(value).is_ptr() => {
-                    Trace::Pointer(freezer.place(target))
-                }
-                (Some(target), None) => {
-                    addresses.insert(value, freezer.place(target));
-                    continue;
-                }
-                (None, None) => continue,
-            };
-            values[value] = trace;
-        }
-        let results: Vec<Trace> = body
-            .results
-            .iter()
-            .map(|outlet| match (outlet.pointer.target, outlet.cell) {
-                (Some(target), _) => Trace::Pointer(freezer.place(target)),
-                (None, Some(cell)) => Trace::Cell(freezer.cell(cell)),
-                (None, None) => Trace::Nothing,
-            })
-            .collect();
+        let (values, addresses, results) = freezer.trace(body);
         frozen.push((body, values, addresses, results));
     }
-    let mut globals: Vec<_> = globals.into_iter().collect();
-    globals.sort_unstable_by_key(|&(id, _)| id);
-    let globals: Vec<_> = globals
-        .into_iter()
-        .map(|(id, target)| (id, freezer.place(target)))
-        .collect();
-    let mut functions: Vec<_> = functions.into_iter().collect();
-    functions.sort_unstable_by_key(|&(id, _)| id);
-    let functions: Vec<_> = functions
-        .into_iter()
-        .map(|(id, target)| (id, freezer.place(target)))
-        .collect();
+    let globals = freezer.places(globals);
+    let functions = freezer.places(functions);
     let mut shape = freezer.finish();
     let calls: Vec<Vec<&Trace>> = frozen
         .iter()
@@ -162,6 +118,61 @@ struct Freezer<'g> {
 }
 
 impl Freezer<'_> {
+    /// What the values and results of a function refer to, and the places of addresses that are no pointers or that cells hold.
+    fn trace(
+        &mut self,
+        body: &Body<'_>,
+    ) -> (
+        SecondaryMap<Value, Trace>,
+        FxHashMap<Value, Place>,
+        Vec<Trace>,
+    ) {
+        let function = body.function;
+        let mut values = SecondaryMap::new();
+        let mut addresses = FxHashMap::default();
+        // Values are numbered roughly in the order of the text, the parameters first.
+        for value in function.values.keys() {
+            if function.is_constant(value) {
+                continue;
+            }
+            let trace = match (body.pointers[value].target, body.cells[value]) {
+                (target, Some(cell)) => {
+                    if let Some(target) = target {
+                        addresses.insert(value, self.place(target));
+                    }
+                    Trace::Cell(self.cell(cell))
+                }
+                (Some(target), None) if function.ty(value).is_ptr() => {
+                    Trace::Pointer(self.place(target))
+                }
+                (Some(target), None) => {
+                    addresses.insert(value, self.place(target));
+                    continue;
+                }
+                (None, None) => continue,
+            };
+            values[value] = trace;
+        }
+        let results: Vec<Trace> = body
+            .results
+            .iter()
+            .map(|outlet| match (outlet.pointer.target, outlet.cell) {
+                (Some(target), _) => Trace::Pointer(self.place(target)),
+                (None, Some(cell)) => Trace::Cell(self.cell(cell)),
+                (None, None) => Trace::Nothing,
+            })
+            .collect();
+        (values, addresses, results)
+    }
+
+    /// The places of globals or functions, in order.
+    fn places<K: Ord + Copy>(&mut self, targets: FxHashMap<K, Target>) -> Vec<(K, Place)> {
+        let mut targets: Vec<_> = targets.into_iter().collect();
+        targets.sort_unstable_by_key(|&(id, _)| id);
+        let place = |(id, target)| (id, self.place(target));
+        targets.into_iter().map(place).collect()
+    }
+
     fn place(&mut self, target: Target) -> Place {
         let target = self.graph.resolve(target);
         let class = match self.class_of.get(&target.class) {
