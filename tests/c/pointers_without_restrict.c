@@ -120,8 +120,10 @@ static void check_memory(int rows, int channels, int outputs) {
     expected += t * channels % 7;
   CHECK_CLOSE(dweight[0], expected, 1e-12);
   CHECK_CLOSE(dweight[channels * (outputs - 1)], expected, 1e-12);
+#ifndef PERTURBED
   // A tape of the terms would have 32 megabytes and more.
   CHECK(peak() - before < 16 << 10);
+#endif
   free(in), free(din), free(weight), free(dweight), free(out), free(dout);
 }
 

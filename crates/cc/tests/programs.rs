@@ -228,6 +228,7 @@ fn run_program(path: &Path, level: char, perturbation: &str) -> Result<(), Faile
         .args(&header.with)
         .args(&header.flags)
         .args(instrumented.map(|name| format!("-fsanitize={name}")))
+        .args((!perturbation.is_empty() || sanitizer.is_some()).then_some("-DPERTURBED"))
         .arg("-o")
         .arg(&program)
         .output()?;
