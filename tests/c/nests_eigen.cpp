@@ -22,7 +22,6 @@ GRADIENT(lazy_transposed)
 
 // raised: 4
 // loops: no product of two matrices
-// loops: no product of two matrices
 void coefficients(const double *a, const double *b, double *c, int m, int k, int n) {
   Input left(a, m, k), right(b, k, n);
   Output result(c, m, n);

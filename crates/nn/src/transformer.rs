@@ -1,6 +1,6 @@
 //! Transformers: encoders with self-attention.
 
-use crate::{Layer, LayerNorm, Linear, Relu, softmax};
+use crate::{Layer, LayerNorm, Linear, Relu, Sequential, softmax};
 use ferrozyme_graph::{Graph, Parameter, Tensor};
 
 /// Self-attention over the rows of a matrix: each head has linear layers of its own for queries, keys and values; their results are concatenated and go through another one.
@@ -109,7 +109,7 @@ impl Layer for TransformerEncoderLayer {
 
 /// Layers of an encoder, one after the other.
 pub struct TransformerEncoder {
-    layers: Vec<TransformerEncoderLayer>,
+    layers: Sequential,
 }
 
 impl TransformerEncoder {
@@ -122,12 +122,12 @@ impl TransformerEncoder {
         heads: usize,
         inner: usize,
     ) -> TransformerEncoder {
-        let layer = |number: usize| {
+        let layer = |number: usize| -> Box<dyn Layer> {
             let name = format!("layers.{number}");
-            TransformerEncoderLayer::new(g, &name, size, heads, inner)
+            Box::new(TransformerEncoderLayer::new(g, &name, size, heads, inner))
         };
         TransformerEncoder {
-            layers: (0..layers).map(layer).collect(),
+            layers: Sequential::new((0..layers).map(layer).collect()),
         }
     }
 }
@@ -135,14 +135,10 @@ impl TransformerEncoder {
 impl Layer for TransformerEncoder {
     #[track_caller]
     fn forward(&self, g: &mut Graph, x: Tensor) -> Tensor {
-        let mut x = x;
-        for layer in &self.layers {
-            x = layer.forward(g, x);
-        }
-        x
+        self.layers.forward(g, x)
     }
 
     fn parameters(&self) -> Vec<Parameter> {
-        self.layers.iter().flat_map(Layer::parameters).collect()
+        self.layers.parameters()
     }
 }
