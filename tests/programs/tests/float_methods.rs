@@ -286,6 +286,25 @@ fn rounding_by_addition() {
         let scale = f64::from_bits(sum.to_bits().wrapping_add(1023) << 52);
         series(x - (sum - ROUND) * std::f64::consts::LN_2) * scale
     }
+    // Steps of 1/128 for a table, in a sum that another function sees in memory.
+    const TABLE: f64 = ROUND / 128.0;
+    #[inline(never)]
+    fn shift(x: f64, sum: &mut [f64]) {
+        sum[0] = x.mul_add(128.0 * std::f64::consts::LOG2_E, TABLE);
+    }
+    #[autodiff_reverse(dtable, Active, Active)]
+    #[autodiff_forward(btable, Dual, Dual)]
+    fn table(x: f64) -> f64 {
+        let mut sum = [0.0];
+        shift(x, &mut sum);
+        let k = sum[0] - TABLE;
+        series(x - k * (std::f64::consts::LN_2 / 128.0)) * (k / 128.0).exp2()
+    }
+    Scalar::new("steps of a table", table)
+        .reverse(dtable)
+        .forward(btable)
+        .closed_form(f64::exp)
+        .check(&[-3.1, -0.2, 0.7, 2.5]);
     Scalar::new("a large constant is subtracted", subtracted)
         .reverse(dsubtracted)
         .forward(bsubtracted)
