@@ -63,7 +63,7 @@ pub fn choose_function(module: &Module, name: Option<&str>) -> Result<FunctionId
 }
 
 /// A parse error with its line, in rustc's style.
-fn show_parse_error(path: &Path, text: &str, error: &ParseError) -> String {
+pub(crate) fn show_parse_error(path: &Path, text: &str, error: &ParseError) -> String {
     let start = byte_of(text, error.line, error.column);
     let end = text[start..]
         .char_indices()

@@ -7,18 +7,17 @@ mod outcome;
 use crate::check::text::{mark_error, same_program};
 use crate::check::{Output, no_check};
 use crate::file::{Detail, Directive};
-use crate::graph::gradient::add_gradients;
-pub use crate::graph::gradient::gradcheck;
+pub use crate::graph::gradient::{add_gradients, gradcheck};
 pub use crate::graph::lowered::{compare_derivatives, same_when_lowered, same_when_planned};
 pub use crate::graph::outcome::{Outcome as GraphOutcome, same_results};
 use crate::scan::Scanner;
 use crate::{Outcome, file, run_checks};
 use ferrozyme_graph::fuse::{fuse, print_fusion};
-use ferrozyme_graph::interpret::{Array, Machine};
+use ferrozyme_graph::interpret::{Array, Fault, Machine};
 use ferrozyme_graph::lower::{Fusion, lower};
-use ferrozyme_graph::memory::{Place, plan_memory};
+use ferrozyme_graph::memory::{plan_memory, print_plan};
 use ferrozyme_graph::opt::{PASSES, optimise, pass_named};
-use ferrozyme_graph::{Graph, Payload, Tensor, TensorType, parse, print, verify};
+use ferrozyme_graph::{Def, Graph, Payload, Tensor, TensorType, parse, print, verify};
 use ferrozyme_ir::print_module;
 use std::fmt::Write;
 
@@ -142,7 +141,12 @@ fn print_tree(source: &str, _: &Directive) -> Result<Output, String> {
 
 fn run_graph(source: &str, directive: &Directive) -> Result<Output, String> {
     let graph = read(source)?;
-    execute(&graph, &directive.details).map(Output::Text)
+    let feeds = read_feeds(&graph, &directive.details)?;
+    let (mut text, fault) = execute(&graph, feeds, STEP_LIMIT);
+    if let Some(fault) = fault {
+        let _ = writeln!(text, "fault: {fault}");
+    }
+    Ok(Output::Text(text))
 }
 
 fn pass(source: &str, directive: &Directive) -> Result<Output, String> {
@@ -185,24 +189,29 @@ fn print_memory(source: &str, _: &Directive) -> Result<Output, String> {
     let (fusion, _) = fuse(&graph);
     same_when_planned(&graph, &fusion)?;
     let plan = plan_memory(&graph, &fusion);
-    let names = print::Names::of(&graph);
-    let mut out = format!("{plan}\n");
-    for (tensor, data) in &graph.tensors {
-        let place = match plan.places[tensor] {
-            Some(Place::Arena(offset)) => format!("{offset}..{}", offset + data.ty.bytes()),
-            Some(Place::Parameter(parameter)) => format!("@{}", graph.parameters[parameter].name),
-            None => "inlined".to_owned(),
-        };
-        let _ = writeln!(out, "{}: {place}", names.get(tensor));
-    }
-    Ok(Output::Text(out))
+    Ok(Output::Text(print_plan(&graph, &plan)))
 }
 
-/// The tensor that a directive names, which must be visible at the end of the graph.
+/// The tensor of this name (`%y`), which must be visible at the end of the graph.
+pub fn find_tensor(graph: &Graph, name: &str) -> Result<Tensor, String> {
+    let tensor = name
+        .strip_prefix('%')
+        .and_then(|name| graph.tensor_named(name))
+        .ok_or_else(|| format!("the graph has no tensor {name}"))?;
+    let home = match graph.tensors[tensor].def {
+        Def::Result(op, _) => graph.ops[op].region,
+        Def::Argument(region, _) => region,
+    };
+    match home == graph.body() {
+        true => Ok(tensor),
+        false => Err(format!(
+            "{name} belongs to a loop or branch: yield it from there"
+        )),
+    }
+}
+
 fn named(graph: &Graph, directive: &Directive) -> Result<Tensor, String> {
-    let name = directive.arguments().strip_prefix('%');
-    let tensor = name.and_then(|name| graph.tensor_named(name));
-    tensor.ok_or_else(|| format!("the graph has no tensor {}", directive.arguments()))
+    find_tensor(graph, directive.arguments())
 }
 
 fn backward(source: &str, directive: &Directive) -> Result<Output, String> {
@@ -225,20 +234,19 @@ fn backward_error(source: &str, directive: &Directive) -> Result<Output, String>
 fn check_gradient(source: &str, directive: &Directive) -> Result<Output, String> {
     let graph = read(source)?;
     let tensor = named(&graph, directive)?;
-    let feeds = directive
-        .details
-        .iter()
-        .map(|detail| read_feed(&graph, detail));
-    gradcheck(&graph, tensor, &feeds.collect::<Result<Vec<_>, _>>()?)?;
+    gradcheck(&graph, tensor, &read_feeds(&graph, &directive.details)?)?;
     Ok(Output::Passed)
 }
 
-/// What is received, and the parameters afterwards.
-fn execute(graph: &Graph, details: &[Detail<'_>]) -> Result<String, String> {
+/// What is received, the parameters afterwards, and the fault that ended the run, if one did.
+pub fn execute(
+    graph: &Graph,
+    feeds: Vec<(String, Array)>,
+    step_limit: u64,
+) -> (String, Option<Fault>) {
     let mut machine = Machine::new(graph);
-    machine.set_step_limit(STEP_LIMIT);
-    for detail in details {
-        let (name, value) = read_feed(graph, detail)?;
+    machine.set_step_limit(step_limit);
+    for (name, value) in feeds {
         machine.feed(&name, move || value.clone());
     }
     let mut out = String::new();
@@ -250,19 +258,21 @@ fn execute(graph: &Graph, details: &[Detail<'_>]) -> Result<String, String> {
     for (parameter, data) in &graph.parameters {
         let _ = writeln!(out, "@{}: {}", data.name, machine.parameter(parameter));
     }
-    if let Some(fault) = fault {
-        let _ = writeln!(out, "fault: {fault}");
-    }
-    Ok(out)
+    (out, fault)
+}
+
+fn read_feeds(graph: &Graph, details: &[Detail<'_>]) -> Result<Vec<(String, Array)>, String> {
+    let read = |detail: &Detail<'_>| {
+        read_feed(graph, detail.text).map_err(|message| format!("line {}: {message}", detail.line))
+    };
+    details.iter().map(read).collect()
 }
 
 /// Reads `x = [1.0, 2.0]` or `x = 1.0`, which has the type of the operation that is fed.
-fn read_feed(graph: &Graph, detail: &Detail<'_>) -> Result<(String, Array), String> {
-    let place = |message: String| format!("line {}: {message}", detail.line);
-    let (name, numbers) = detail
-        .text
+pub fn read_feed(graph: &Graph, text: &str) -> Result<(String, Array), String> {
+    let (name, numbers) = text
         .split_once('=')
-        .ok_or_else(|| place("a feed looks like `x = [1.0, 2.0]`".to_owned()))?;
+        .ok_or("a feed looks like `x = [1.0, 2.0]`")?;
     let name = name.trim();
     let mut found: Option<TensorType> = None;
     graph.for_each_op(graph.body(), &mut |_, op| {
@@ -272,7 +282,7 @@ fn read_feed(graph: &Graph, detail: &Detail<'_>) -> Result<(String, Array), Stri
             found = Some(ty.clone());
         }
     });
-    let ty = found.ok_or_else(|| place(format!("the graph has no feed \"{name}\"")))?;
+    let ty = found.ok_or_else(|| format!("the graph has no feed \"{name}\""))?;
     let mut scanner = Scanner::new(numbers);
     let mut values = Vec::new();
     if numbers.trim_start().starts_with('[') {
@@ -284,7 +294,11 @@ fn read_feed(graph: &Graph, detail: &Detail<'_>) -> Result<(String, Array), Stri
     }
     scanner.finish()?;
     if values.len() != ty.shape.count() {
-        return Err(place(format!("{ty} has {} elements", ty.shape.count())));
+        return Err(format!(
+            "\"{name}\" is {ty} with {} elements, but {} were given",
+            ty.shape.count(),
+            values.len()
+        ));
     }
     Ok((name.to_owned(), Array::new(ty, values)))
 }

@@ -12,9 +12,11 @@ pub use check::check_memory;
 
 use crate::graph::{Graph, Parameter, Tensor};
 use crate::lower::Fusion;
+use crate::print::Names;
 use cranelift_entity::SecondaryMap;
 use lifetimes::{Buffer, find_buffers};
 use std::fmt;
+use std::fmt::Write;
 
 /// Alignment of buffers: a line of the cache.
 const ALIGNMENT: usize = 64;
@@ -53,6 +55,21 @@ impl fmt::Display for MemoryPlan {
             self.arena, self.naive, self.separate
         )
     }
+}
+
+/// The size of the arena, and where each tensor is.
+pub fn print_plan(graph: &Graph, plan: &MemoryPlan) -> String {
+    let names = Names::of(graph);
+    let mut out = format!("{plan}\n");
+    for (tensor, data) in &graph.tensors {
+        let place = match plan.places[tensor] {
+            Some(Place::Arena(offset)) => format!("{offset}..{}", offset + data.ty.bytes()),
+            Some(Place::Parameter(parameter)) => format!("@{}", graph.parameters[parameter].name),
+            None => "inlined".to_owned(),
+        };
+        writeln!(out, "{}: {place}", names.get(tensor)).expect("writing to a string does not fail");
+    }
+    out
 }
 
 /// Places all tensors that are not inlined.

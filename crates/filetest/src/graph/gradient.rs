@@ -10,7 +10,7 @@ const VALUE: &str = "value";
 const PRECISION: (f64, f64) = (1e-3, 1e-6);
 
 /// Appends the gradients of a tensor by all parameters that it depends on, each received as `gradient of @w`.
-pub(super) fn add_gradients(graph: &mut Graph, tensor: Tensor) -> Result<(), String> {
+pub fn add_gradients(graph: &mut Graph, tensor: Tensor) -> Result<(), String> {
     let seed = graph.constant_like(tensor, 1.0);
     let gradients = graph
         .try_backward(&[(tensor, seed)])
