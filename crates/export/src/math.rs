@@ -32,6 +32,7 @@ static VECTORISABLE: LazyLock<ir::Module> = LazyLock::new(|| {
         include_str!("vectorisable/erf.fz"),
         include_str!("vectorisable/exponentials.fz"),
         include_str!("vectorisable/logarithms.fz"),
+        include_str!("vectorisable/trigonometry.fz"),
     ))
 });
 
@@ -43,7 +44,14 @@ fn own(text: &str) -> ir::Module {
 }
 
 /// Those that C's library outruns unless vectors have 32 bytes: measured with vectors of 16.
-const FOR_WIDE_VECTORS: [&str; 4] = ["pow_f32", "log2_f32", "log10_f32", "erf_f64"];
+const FOR_WIDE_VECTORS: [&str; 6] = [
+    "pow_f32",
+    "log2_f32",
+    "log10_f32",
+    "erf_f64",
+    "sin_f32",
+    "cos_f32",
+];
 
 /// The function that computes an operation on a type in vectorised loops, if there is one.
 fn vectorisable_name(opcode: Opcode, ty: &str, is_wide: bool) -> Option<String> {

@@ -18,6 +18,7 @@ const TEXT: &str = concat!(
     include_str!("../src/vectorisable/erf.fz"),
     include_str!("../src/vectorisable/exponentials.fz"),
     include_str!("../src/vectorisable/logarithms.fz"),
+    include_str!("../src/vectorisable/trigonometry.fz"),
 );
 
 /// Arguments, values as doubles, and what these lack to be exact: made with mpmath.
@@ -161,11 +162,14 @@ fn floats_are_close_over_the_whole_range() {
     let native = compiled(&module);
     let patterns = (0..=u32::MAX).step_by(400_009).map(f32::from_bits);
     let moderate = (-8000..8000).map(|step| step as f32 * 0.0131);
+    // Where the reduction of angles takes other pieces of 2/pi: 2^85.
+    let turned = (-20_000..20_000).map(|step| f32::from_bits((0x6a00_0000 + step * 997) as u32));
     let points: Vec<f32> = SPECIAL
         .iter()
         .map(|&x| x as f32)
         .chain(patterns)
         .chain(moderate)
+        .chain(turned)
         .collect();
     let check = |subject: &Subject, arguments: &[f32], exact: f64| {
         let given: Vec<Datum> = arguments.iter().map(|&x| Datum::f32(x)).collect();
@@ -253,7 +257,14 @@ fn ends_of_doubles() {
 }
 
 /// Those that C's library outruns where vectors have 16 bytes.
-const FOR_WIDE_VECTORS: [&str; 4] = ["pow_f32", "log2_f32", "log10_f32", "erf_f64"];
+const FOR_WIDE_VECTORS: [&str; 6] = [
+    "pow_f32",
+    "log2_f32",
+    "log10_f32",
+    "erf_f64",
+    "sin_f32",
+    "cos_f32",
+];
 
 /// A loop with the function, over arrays.
 fn loop_with(subject: &Subject, level: &str) -> String {
