@@ -36,6 +36,10 @@ impl Flags {
     pub const EXACT: Flags = Flags(1 << 9);
     /// An address stays within the object of its base.
     pub const INBOUNDS: Flags = Flags(1 << 10);
+    /// The iterations of a loop are meant for several threads: none needs what another one computes, but for sums of floats, whose order does not matter.
+    ///
+    /// No analysis relies on that: what runs a loop on several threads proves that its iterations do not meet.
+    pub const PARALLEL: Flags = Flags(1 << 11);
 
     /// Each single flag with its name in the text form, in the order in which they are written.
     pub const NAMES: &'static [(Flags, &'static str)] = &[
@@ -50,6 +54,7 @@ impl Flags {
         (Flags::NUW, "nuw"),
         (Flags::EXACT, "exact"),
         (Flags::INBOUNDS, "inbounds"),
+        (Flags::PARALLEL, "parallel"),
     ];
 
     /// Whether all of `other` are set here.

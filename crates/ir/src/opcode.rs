@@ -301,6 +301,7 @@ with_functions! { operations! {
     ///
     /// The counter runs from `%from` by `%s` as long as it is below `%to` (above, for a negative step), all known on
     /// entry. The carried values start as given and become what the body yields; their last values are the results.
+    /// `for parallel` is a loop whose iterations are meant for several threads ([`Flags::PARALLEL`](crate::Flags::PARALLEL)).
     For "for" Structured Regions { (from, to, step, ..initial) [body] };
     /// `%r = loop with (%a: f64 = %a0) { … again %c, %a1 }`: runs the body, and again while `%c` holds at its end.
     Loop "loop" Structured Regions { (..initial) [body] };

@@ -463,7 +463,8 @@ fn apply(function: &mut Function, plan: &Plan) {
         b.inside(leave, |b| b.yields(&[]));
         b.go_to_end(add);
     }
-    let (_, body) = b.for_loop(from, to, step, &[]);
+    let (copy, body) = b.for_loop(from, to, step, &[]);
+    b.function.ops[copy].flags = data.flags;
     b.yields(&[]);
     let old = b.function.regions[data.regions[0]].args[0];
     let counter = b.function.regions[body].args[0];

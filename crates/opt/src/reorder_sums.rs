@@ -188,11 +188,18 @@ fn apply(function: &mut Function, plan: &Plan) {
     let mut b = Builder::at(function, ahead);
     let mut values = FxHashMap::default();
     let mut built: Vec<Region> = Vec::new();
+    // Where iterations are meant for several threads, those of the outermost loop are: they add to different places.
+    let flags = order.iter().map(|&op| b.function.ops[op].flags);
+    let any = flags.fold(Flags::NONE, Flags::union);
     for &op in &order {
         let data = b.function.ops[op].clone();
         b.location = data.location;
         let [from, to, step] = data.bounds();
-        let (_, body) = b.for_loop(from, to, step, &[]);
+        let (copy, body) = b.for_loop(from, to, step, &[]);
+        b.function.ops[copy].flags = match built.is_empty() {
+            true => any,
+            false => data.flags,
+        };
         let counter = b.function.regions[data.regions[0]].args[0];
         let again = b.function.regions[body].args[0];
         b.function.values[again].range = b.function.values[counter].range;

@@ -4,7 +4,7 @@ use super::{Complete, Mirror};
 use crate::step::Step;
 use crate::tape::{Bounds, count_elements};
 use crate::usage::Usage;
-use ferrozyme_ir::{Cursor, IntPredicate, Op, Opcode, Type, Value};
+use ferrozyme_ir::{Cursor, Flags, IntPredicate, Op, Opcode, Type, Value};
 use ferrozyme_opt::{add_carried, build_iteration_number, build_trip_count};
 use rustc_hash::FxHashMap;
 
@@ -301,6 +301,8 @@ impl Mirror<'_, '_> {
                 let last = self.b.binary(Opcode::Sub, count, one);
                 self.b.for_loop(last, minus_one, minus_one, &initial)
             };
+        // Iterations that are meant for several threads are so in reverse.
+        self.b.function.ops[mirrored].flags = data.flags.intersection(Flags::PARALLEL);
         let outer = self.b.go_to_end(region);
         let args = self.b.function.regions[region].args.clone();
         let number = args[0];

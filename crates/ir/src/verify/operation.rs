@@ -158,13 +158,15 @@ fn check_flags(data: &OpData) -> Check {
         }
         Opcode::Sdiv | Opcode::Udiv | Opcode::Lshr | Opcode::Ashr => Flags::EXACT,
         Opcode::Offset => Flags::INBOUNDS.union(Flags::NUW),
+        Opcode::For | Opcode::Loop => Flags::PARALLEL,
         _ => Flags::NONE,
     };
     // Floating-point flags are permissions: where there is nothing to permit, they say nothing.
     let promises = Flags::NSW
         .union(Flags::NUW)
         .union(Flags::EXACT)
-        .union(Flags::INBOUNDS);
+        .union(Flags::INBOUNDS)
+        .union(Flags::PARALLEL);
     let given = data.flags.intersection(promises);
     require(allowed.contains(given), || {
         format!("the flags {given} do not belong to {}", data.opcode)

@@ -404,6 +404,11 @@ fn operations_have_their_shape() {
         "the flags nsw do not belong to fadd",
     );
     check_broken_op(
+        Opcode::Fadd,
+        |data| data.flags = Flags::PARALLEL,
+        "the flags parallel do not belong to fadd",
+    );
+    check_broken_op(
         Opcode::Load,
         |data| data.payload = Payload::Align(Alignment::new(1 << 40).unwrap_or_default()),
         "is larger than 2^32",
