@@ -17,6 +17,9 @@
 //!
 //! This is the second attempt at a request that is refused otherwise: each call site may cost derivatives of its own, and tables of derivatives also serve callers that are not known.
 //!
+//! Which functions a call may mean holds for calls from the function that is differentiated. So its derivative calls copies of the functions with resolved calls and of what calls them, with
+//! the facts that follow; all other callers find the functions as they were.
+//!
 //! Assumes: the module verifies. Guarantees: the same results, and a program that stops with a message where the target is none of the functions, which the points-to analysis rules out.
 
 use crate::error::Error;
@@ -24,7 +27,7 @@ use crate::objects::{Class, Objects, ObjectsCache, Source};
 use crate::request::Request;
 use ferrozyme_ir::{
     Builder, Constant, Function, FunctionId, IntPredicate, Module, Op, Opcode, Param, Payload,
-    Type, Value, returning_ops,
+    Type, Value, all_ops, returning_ops,
 };
 use ferrozyme_refusal::Refusal;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -74,15 +77,78 @@ fn attempt_resolved<T>(
     let untouched = module.clone();
     let made = resolve_calls(module, function).map(|resolved| {
         let done = attempt(module, true)?;
-        for id in resolved {
-            module.functions[id] = untouched.functions[id].clone();
-        }
+        set_apart(module, &untouched, resolved);
         Ok(done)
     });
     if !matches!(made, Some(Ok(_))) {
         *module = untouched;
     }
     made
+}
+
+/// Makes the functions that were there before what they were, where they reach resolved calls. What is new calls copies of them.
+fn set_apart(module: &mut Module, before: &Module, resolved: FxHashSet<FunctionId>) {
+    let (old, mut pending): (Vec<FunctionId>, Vec<FunctionId>) = module
+        .functions
+        .keys()
+        .partition(|&id| before.functions.get(id).is_some());
+    let reaching = callers_of(module, &old, resolved);
+    let mut copies: FxHashMap<FunctionId, FunctionId> = FxHashMap::default();
+    while let Some(caller) = pending.pop() {
+        for op in all_ops(&module.functions[caller]) {
+            let Payload::Callee(callee) = module.functions[caller].ops[op].payload else {
+                continue;
+            };
+            if !reaching.contains(&callee) {
+                continue;
+            }
+            let copy = *copies.entry(callee).or_insert_with(|| {
+                let copy = copy_function(module, callee);
+                pending.push(copy);
+                copy
+            });
+            module.functions[caller].ops[op].payload = Payload::Callee(copy);
+        }
+    }
+    for id in reaching {
+        module.functions[id] = before.functions[id].clone();
+    }
+}
+
+/// Some functions, and those of a list that call them, directly or not.
+fn callers_of(
+    module: &Module,
+    list: &[FunctionId],
+    mut reached: FxHashSet<FunctionId>,
+) -> FxHashSet<FunctionId> {
+    loop {
+        let before = reached.len();
+        for &id in list {
+            let function = &module.functions[id];
+            let mut ops = all_ops(function).into_iter();
+            let reaches = |op: Op| match function.ops[op].payload {
+                Payload::Callee(callee) => reached.contains(&callee),
+                _ => false,
+            };
+            if ops.any(reaches) {
+                reached.insert(id);
+            }
+        }
+        if reached.len() == before {
+            return reached;
+        }
+    }
+}
+
+/// A copy of a function, with its rule if it has one.
+fn copy_function(module: &mut Module, function: FunctionId) -> FunctionId {
+    let mut copy = module.functions[function].clone();
+    copy.name = module.fresh_name(&format!("{}.resolved", copy.name));
+    let copy = module.functions.push(copy);
+    if let Some(rule) = module.rules.get(&function).cloned() {
+        module.rules.insert(copy, rule);
+    }
+    copy
 }
 
 fn makes_indirect_calls(module: &Module) -> bool {

@@ -71,8 +71,6 @@ pub fn differentiate_all(module: &Module, request: &Request) -> Result<Vec<Deriv
     for function in new {
         ferrozyme_opt::optimise(&mut optimised, function);
     }
-    crate::check::verify_module(&optimised)
-        .map_err(|error| format!("after optimisation {error}"))?;
     let optimised = Derivatives {
         stage: "optimised",
         module: optimised,
@@ -106,6 +104,11 @@ pub fn differentiate_all(module: &Module, request: &Request) -> Result<Vec<Deriv
             all.extend(differentiate_once(stage, &inlined, &request).ok());
         }
     }
+    for Derivatives { stage, module, .. } in &all {
+        crate::check::verify_module(module)
+            .and_then(|()| crate::check::check_facts(module))
+            .map_err(|error| format!("{stage}: {error}"))?;
+    }
     Ok(all)
 }
 
@@ -121,12 +124,12 @@ const OTHER_CHOICES: &[(&str, Choices)] = &[
         },
     ),
     (
-        "everything recomputed",
+        "everything recomputed, sweeps split, calls resolved",
         Choices {
             caching: Caching::Recompute,
             at_once: true,
             split: true,
-            resolve: false,
+            resolve: true,
         },
     ),
 ];
@@ -137,6 +140,7 @@ const OTHER_INLINING: &[(&str, Inlining)] = &[
     ("half of the calls inlined", Inlining::Half(1)),
 ];
 
+/// The derivatives of one stage; the error is a refusal.
 fn differentiate_once(
     stage: &'static str,
     module: &Module,
@@ -155,8 +159,6 @@ fn differentiate_once(
         .map_err(|error| format!("reverse mode: {error}"))?;
     let split = differentiate_split(&mut derivatives, request)
         .map_err(|error| format!("split mode: {error}"))?;
-    crate::check::verify_module(&derivatives)?;
-    crate::check::check_facts(&derivatives)?;
     Ok(Derivatives {
         stage,
         module: derivatives,
