@@ -12,6 +12,7 @@ pub mod graphir;
 pub mod link;
 pub mod loopir;
 pub mod messages;
+pub mod output;
 pub mod records;
 pub mod render;
 pub mod source;

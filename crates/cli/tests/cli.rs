@@ -1,8 +1,11 @@
 //! Runs the tool `loopir` as a user would: arguments in, text and exit status out.
 
+mod tool;
+
 use expect_test::{Expect, expect};
-use std::io::{Read, Write};
+use std::io::Read;
 use std::process::{Command, Stdio};
+use tool::Outcome;
 
 const SUM: &str = "\
 func @sum(%x: ptr noalias readonly layout [f64], %n: i64) -> (f64) {
@@ -17,32 +20,8 @@ func @sum(%x: ptr noalias readonly layout [f64], %n: i64) -> (f64) {
 }
 ";
 
-struct Outcome {
-    success: bool,
-    stdout: String,
-    stderr: String,
-}
-
 fn loopir(arguments: &[&str], input: &str) -> Outcome {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_loopir"))
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the tool starts");
-    // The tool may end before it has read everything; that is not this test's concern.
-    let _ = child
-        .stdin
-        .take()
-        .expect("the input is piped")
-        .write_all(input.as_bytes());
-    let output = child.wait_with_output().expect("the tool ends");
-    Outcome {
-        success: output.status.success(),
-        stdout: String::from_utf8(output.stdout).expect("text"),
-        stderr: String::from_utf8(output.stderr).expect("text"),
-    }
+    tool::run(env!("CARGO_BIN_EXE_loopir"), arguments, input)
 }
 
 #[track_caller]

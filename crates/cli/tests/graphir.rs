@@ -1,34 +1,17 @@
 //! Runs the tool `graphir` as a user would. Expected output is in `tests/graphir`; `UPDATE_EXPECT=1` rewrites it.
 
+mod tool;
+
 use expect_test::{expect, expect_file};
-use std::io::{Read, Write};
-use std::process::{Command, Stdio};
 
 const MODEL: &str = include_str!("graphir/model.fzg");
 
 /// What the tool prints, or its error.
 fn graphir(arguments: &[&str], input: &str) -> Result<String, String> {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_graphir"))
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the tool starts");
-    // The tool may end before it has read everything; that is not this test's concern.
-    let _ = child
-        .stdin
-        .take()
-        .expect("it is piped")
-        .write_all(input.as_bytes());
-    let (mut stdout, mut stderr) = (String::new(), String::new());
-    let mut pipe = child.stdout.take().expect("it is piped");
-    pipe.read_to_string(&mut stdout).expect("it is text");
-    let mut pipe = child.stderr.take().expect("it is piped");
-    pipe.read_to_string(&mut stderr).expect("it is text");
-    match child.wait().expect("it ends").success() {
-        true => Ok(stdout),
-        false => Err(stderr),
+    let outcome = tool::run(env!("CARGO_BIN_EXE_graphir"), arguments, input);
+    match outcome.success {
+        true => Ok(outcome.stdout),
+        false => Err(outcome.stderr),
     }
 }
 

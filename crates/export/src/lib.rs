@@ -39,6 +39,7 @@ use thiserror::Error;
 
 use ferrozyme_convention::allocation::Families;
 use ferrozyme_llvm::{Builder, Context, Module, Value};
+pub use math::FOR_WIDE_VECTORS;
 
 /// How to export.
 #[derive(Clone, Copy, Debug, Default)]

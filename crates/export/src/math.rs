@@ -43,8 +43,8 @@ fn own(text: &str) -> ir::Module {
     ir::parse_module(text).expect("the exporter's own functions are part of it")
 }
 
-/// Those that C's library outruns unless vectors have 32 bytes: measured with vectors of 16.
-const FOR_WIDE_VECTORS: [&str; 6] = [
+/// The vectorisable functions that C's library outruns unless vectors have 32 bytes: measured with vectors of 16.
+pub const FOR_WIDE_VECTORS: [&str; 6] = [
     "pow_f32",
     "log2_f32",
     "log10_f32",

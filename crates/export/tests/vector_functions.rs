@@ -5,7 +5,7 @@ mod native;
 
 use std::collections::BTreeSet;
 
-use ferrozyme_export::{ExportOptions, export};
+use ferrozyme_export::{ExportOptions, FOR_WIDE_VECTORS, export};
 use ferrozyme_ir::interpret::{Datum, Machine};
 use ferrozyme_ir::{Flags, FunctionId, MathValue, Module, Opcode, Type, parse_module};
 use ferrozyme_llvm::compile::{OptimisationLevel, optimise};
@@ -255,16 +255,6 @@ fn ends_of_doubles() {
         }
     }
 }
-
-/// Those that C's library outruns where vectors have 16 bytes.
-const FOR_WIDE_VECTORS: [&str; 6] = [
-    "pow_f32",
-    "log2_f32",
-    "log10_f32",
-    "erf_f64",
-    "sin_f32",
-    "cos_f32",
-];
 
 /// A loop with the function, over arrays.
 fn loop_with(subject: &Subject, level: &str) -> String {
