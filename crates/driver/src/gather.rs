@@ -41,6 +41,8 @@ pub(crate) struct Gathered<'c> {
     pub(crate) compilers: BTreeSet<&'static str>,
     /// Whether the program wants to know which memory of arguments took the place of which.
     pub(crate) is_told_of_moves: bool,
+    /// Whether the program runs the bodies of teams.
+    pub(crate) runs_teams: bool,
     /// Whether every function has to be the one that the program calls.
     strict: bool,
 }
@@ -123,6 +125,7 @@ pub(crate) fn gather<'c>(
         originals: HashSet::new(),
         compilers: BTreeSet::new(),
         is_told_of_moves: inputs.defining(ferrozyme_diff::MOVED).is_some(),
+        runs_teams: inputs.defining(ferrozyme_ir::TEAM).is_some(),
         strict,
     };
     let mut gathering = Gathering {

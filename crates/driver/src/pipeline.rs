@@ -24,7 +24,7 @@ use crate::requests::{FoundRequest, Mode};
 use crate::rounding::detach_rounding;
 use crate::text::refuse_numbers_from_text;
 use ferrozyme_diff::declare_moved;
-use ferrozyme_export::{ExportOptions, export};
+use ferrozyme_export::{ExportOptions, Team, export};
 use ferrozyme_import::assembly::translate_assembly;
 use ferrozyme_import::outline::outline_cold_code;
 use ferrozyme_import::{ImportOptions, import};
@@ -306,6 +306,7 @@ fn differentiate_prepared<'c>(
         like,
         strict: options.strict,
         highest_level: perturbation.highest_level,
+        team: who_runs_teams(gathered),
         ..ExportOptions::default()
     };
     export(&loops, &derived.wrappers, module, &export_options).map_err(|error| {
@@ -320,6 +321,16 @@ fn differentiate_prepared<'c>(
     }
     clock.lap("export");
     Ok(derived)
+}
+
+/// Who runs the bodies of teams: the program if it can, otherwise what its languages have for that.
+fn who_runs_teams(gathered: &Gathered<'_>) -> Team {
+    if gathered.runs_teams {
+        return Team::OfProgram;
+    }
+    let mut languages = gathered.requests.iter().map(FoundRequest::language);
+    let others = languages.find(|language| language.team != Team::Caller);
+    others.map_or(Team::Caller, |language| language.team)
 }
 
 /// Imports the roots, and says of functions what was registered. Gives also why functions could not be imported.

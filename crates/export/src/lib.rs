@@ -17,6 +17,7 @@
 //! | `innermost.rs` | which loops may be vectorised |
 //! | `independent.rs` | loops without dependences between iterations |
 //! | `call.rs` | calls and traps |
+//! | `threads.rs`, `threads/` | the functions through which generated code runs on several threads |
 //! | `processor.rs`, `processor.ll` | functions for a higher level of the processor; which level it has |
 //! | `vectorisable.fz`, `vectorisable/` | mathematical functions for loops that are vectorised, as Loop IR |
 //! | `polygamma.fz` | polygamma functions, which no library has, as Loop IR |
@@ -32,10 +33,12 @@ mod operation;
 mod processor;
 mod sums;
 mod symbols;
+mod threads;
 
 use ferrozyme_ir as ir;
 use rustc_hash::FxHashMap;
 use thiserror::Error;
+pub use threads::Team;
 
 use ferrozyme_convention::allocation::Families;
 use ferrozyme_llvm::{Builder, Context, Module, Value};
@@ -52,6 +55,8 @@ pub struct ExportOptions<'c> {
     pub like: Option<Value<'c>>,
     /// The highest level that the function [`ir::PROCESSOR_LEVEL`] returns whatever the processor has, for tests: 0 (the baseline), 2, 3 or 4.
     pub highest_level: Option<u32>,
+    /// Who runs the bodies of teams ([`ir::TEAM`]).
+    pub team: Team,
 }
 
 /// Why a function cannot be exported.

@@ -3,7 +3,7 @@
 use ferrozyme_ir::{self as ir, ProcessorLevel};
 
 use super::{ExportError, Exporter};
-use ferrozyme_llvm::{Linkage, Place, Value};
+use ferrozyme_llvm::{Linkage, Module, Place, Value};
 
 /// The instructions that a level adds to the one before, as LLVM names them.
 fn added_features(level: ProcessorLevel) -> &'static str {
@@ -45,28 +45,46 @@ impl<'c> Exporter<'_, 'c> {
 
     /// Defines the function that says which level the processor has.
     pub(super) fn define_processor_level(&mut self) -> Result<Value<'c>, ExportError> {
-        let problem = |error: &dyn std::fmt::Display| ExportError {
-            function: ir::PROCESSOR_LEVEL.to_owned(),
-            place: None,
-            problem: format!("{error} (a bug in Ferrozyme)"),
-        };
-        let text = include_str!("processor.ll");
-        let source = self.context.parse_text("processor", text);
-        let source = source.map_err(|error| problem(&error))?;
-        source.set_triple(&self.into.triple());
-        source.set_data_layout(&self.into.data_layout());
+        let source = self.parse_given(ir::PROCESSOR_LEVEL, include_str!("processor.ll"))?;
         let limit = source.global("__ferrozyme_highest_level");
         if let (Some(limit), Some(highest)) = (limit, self.options.highest_level) {
             let highest = self.context.integer(32).constant(i128::from(highest));
             limit.set_initialiser(Some(highest));
         }
+        self.link_given(ir::PROCESSOR_LEVEL, source)
+    }
+
+    /// A module that is given as text and has a function of this name.
+    pub(super) fn parse_given(&self, name: &str, text: &str) -> Result<Module<'c>, ExportError> {
+        let source = self.context.parse_text(name, text);
+        let source = source.map_err(|error| bug_in(name, &error))?;
+        source.set_triple(&self.into.triple());
+        source.set_data_layout(&self.into.data_layout());
+        Ok(source)
+    }
+
+    /// Links such a module, and gives the function, which nobody else sees.
+    pub(super) fn link_given(
+        &mut self,
+        name: &str,
+        source: Module<'c>,
+    ) -> Result<Value<'c>, ExportError> {
         for function in source.functions().filter(|one| !one.is_declaration()) {
             self.adopt(function);
         }
-        self.into.link(source).map_err(|error| problem(&error))?;
-        let linked = self.into.function(ir::PROCESSOR_LEVEL);
-        let made = linked.ok_or_else(|| problem(&"it is missing after it was linked"))?;
+        let linked = self.into.link(source);
+        linked.map_err(|error| bug_in(name, &error))?;
+        let linked = self.into.function(name);
+        let made = linked.ok_or_else(|| bug_in(name, &"it is missing after it was linked"))?;
         Ok(made.set_linkage(Linkage::Internal))
+    }
+}
+
+fn bug_in(function: &str, error: &dyn std::fmt::Display) -> ExportError {
+    ExportError {
+        function: function.to_owned(),
+        place: None,
+        problem: format!("{error} (a bug in Ferrozyme)"),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use ferrozyme_ir::{self as ir, MemoryEffect};
 
-use super::{ExportError, Exporter};
+use super::{ExportError, Exporter, Team};
 use ferrozyme_convention::signature::{function_type, leaves};
 use ferrozyme_llvm::{Linkage, Place, ThreadLocalMode, Type, UnnamedAddress, Value, ValueKind};
 
@@ -21,6 +21,12 @@ impl<'c> Exporter<'_, 'c> {
             }
             None if code.name == ir::PROCESSOR_LEVEL && code.body.is_none() => {
                 self.define_processor_level()?
+            }
+            None if [ir::THREADS, ir::TEAM].contains(&code.name.as_str())
+                && code.body.is_none()
+                && self.options.team != Team::OfProgram =>
+            {
+                self.define_team(&code.name)?
             }
             None => {
                 let made = self.into.add_function(

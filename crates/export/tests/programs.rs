@@ -6,7 +6,7 @@ use ferrozyme_diff::{Request, differentiate_reverse};
 use ferrozyme_export::ExportOptions;
 use ferrozyme_filetest::arguments::place_arguments;
 use ferrozyme_filetest::scan::Scanner;
-use ferrozyme_filetest::value::{Cell, Written, read_level, read_value, size_of};
+use ferrozyme_filetest::value::{Cell, Written, read_level, read_threads, read_value, size_of};
 use ferrozyme_gen::inputs::Argument;
 use ferrozyme_gen::program::ARRAY_LENGTH;
 use ferrozyme_gen::{Inputs, Profile, Random, generate};
@@ -101,6 +101,7 @@ fn run_file(text: &str) -> Result<usize, String> {
         scanner.expect("(")?;
         let written = scanner.list(")", read_value)?;
         let processor = read_level(&mut scanner)?;
+        let threads = read_threads(&mut scanner)?;
         if scanner.eat_word("faults") || !this_processor_has(processor) {
             continue;
         }
@@ -120,6 +121,7 @@ fn run_file(text: &str) -> Result<usize, String> {
         let Some(arguments) = arguments else { continue };
         let mut machine = Machine::new(&module);
         machine.set_processor_level(processor);
+        machine.set_threads(threads);
         let options = ExportOptions {
             highest_level: Some(processor.map_or(0, ProcessorLevel::number)),
             ..ExportOptions::default()

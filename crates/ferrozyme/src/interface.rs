@@ -18,6 +18,8 @@ mod registration;
 mod request;
 mod restore;
 mod shape;
+#[cfg(feature = "rayon")]
+mod threads;
 mod unused;
 
 pub use std::ffi::c_void;

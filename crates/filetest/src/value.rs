@@ -86,6 +86,18 @@ pub fn read_level(scanner: &mut Scanner) -> Result<Option<ProcessorLevel>, Strin
     }
 }
 
+/// Reads `on 3 threads`, how many there are, if it is there; otherwise there is one.
+pub fn read_threads(scanner: &mut Scanner) -> Result<usize, String> {
+    if !scanner.eat_word("on") {
+        return Ok(1);
+    }
+    let threads = scanner.number()?;
+    match scanner.eat_word("threads") {
+        true => Ok(threads),
+        false => Err(scanner.complain("`threads`")),
+    }
+}
+
 /// Reads a value.
 pub fn read_value(scanner: &mut Scanner) -> Result<Written, String> {
     if scanner.eat("[") {

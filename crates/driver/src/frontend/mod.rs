@@ -14,6 +14,7 @@ use crate::report::Diagnostic;
 use crate::requests::{FoundRequest, Given};
 pub(crate) use define::adopt_target;
 use ferrozyme_diff as diff;
+use ferrozyme_export::Team;
 use ferrozyme_ir::{self as ir, FunctionId, GlobalId};
 use ferrozyme_llvm::{Context, Module, Value};
 use ferrozyme_refusal::{Argument, Terms};
@@ -33,6 +34,8 @@ pub(crate) struct Language {
     pub(crate) makes_shadows: bool,
     /// Whether inactive functions may write numbers to memory that they are given. Where types do not say what a function may write, nothing would be left.
     pub(crate) inactive_writes: bool,
+    /// Who runs the bodies of teams, unless the program has functions for that.
+    pub(crate) team: Team,
 }
 
 /// The front end whose compiler wrote a module: the one that the module names. Any other module is taken for one of C, the last: rustc always names itself, but clang does not with `-fno-ident`, and

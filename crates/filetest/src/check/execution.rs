@@ -13,7 +13,7 @@ use crate::arguments::{Arguments, Closeness, is_as_expected, place_arguments, sh
 use crate::file::{Detail, Directive};
 use crate::scan::Scanner;
 use crate::signature::find_function;
-use crate::value::{Written, read_level, read_value, read_values};
+use crate::value::{Written, read_level, read_threads, read_value, read_values};
 use ferrozyme_ir::interpret::{Datum, Machine};
 use ferrozyme_ir::{FunctionId, Module, ProcessorLevel, Type};
 
@@ -74,6 +74,8 @@ struct Call {
     arguments: Vec<Written>,
     /// The level of the processor.
     level: Option<ProcessorLevel>,
+    /// How many threads there are.
+    threads: usize,
 }
 
 /// A call that came to its end.
@@ -86,16 +88,18 @@ struct Finished<'m> {
     results: Vec<Datum>,
 }
 
-/// Reads `@f(1.0, [2.0])` or `@f(1.0, [2.0]) at v3`.
+/// Reads `@f(1.0, [2.0])`, `@f(1.0, [2.0]) at v3` or `@f(1.0, [2.0]) on 3 threads`.
 fn read_call(module: &Module, scanner: &mut Scanner) -> Result<Call, String> {
     let function = find_function(module, scanner.symbol()?)?;
     scanner.expect("(")?;
     let arguments = scanner.list(")", read_value)?;
     let level = read_level(scanner)?;
+    let threads = read_threads(scanner)?;
     Ok(Call {
         function,
         arguments,
         level,
+        threads,
     })
 }
 
@@ -105,6 +109,7 @@ impl Call {
         let mut machine = Machine::new(module);
         machine.check_promises();
         machine.set_processor_level(self.level);
+        machine.set_threads(self.threads);
         machine.set_step_limit(STEP_LIMIT);
         let types: Vec<Type> = module.functions[self.function]
             .params

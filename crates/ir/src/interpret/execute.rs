@@ -13,6 +13,7 @@ use crate::FunctionId;
 use crate::facts::Range;
 use crate::function::{Function, Op, OpData, Payload, Region, Value, ones, sign_extend};
 use crate::opcode::Opcode;
+use crate::threads::{TEAM, TEAM_BODY};
 use crate::types::Type;
 use crate::view::OpView;
 use cranelift_entity::EntityRef;
@@ -30,10 +31,19 @@ pub(super) struct Frame<'m> {
     levels: usize,
     /// Where its stack memory begins.
     stack: usize,
-    /// The operation of the caller that gets the results; none when the host called.
-    call: Option<Op>,
+    caller: Caller,
     /// The promises of the call about memory, if any and if they are checked.
     pub(super) promises: Option<Box<Promises>>,
+}
+
+/// Who called a function.
+#[derive(Clone, Copy)]
+enum Caller {
+    Host,
+    /// The operation of the frame below that gets the results.
+    Operation(Op),
+    /// A team, whose other bodies that are still to run are the frames below.
+    Team,
 }
 
 /// A region that control is in.
@@ -91,7 +101,7 @@ impl<'m> Machine<'m> {
         args: &[Datum],
     ) -> Result<Values, FaultKind> {
         let stop_at = self.steps.saturating_add(self.step_limit);
-        self.enter(function, None)?;
+        self.enter(function, Caller::Host)?;
         let code = &self.module.functions[function];
         for (&value, datum) in code.arguments().iter().zip(args) {
             self.slots[value.index()] = datum.bits.clone();
@@ -446,7 +456,7 @@ impl<'m> Machine<'m> {
     // ---- calls
 
     /// Makes a frame for a function that has a body.
-    fn enter(&mut self, function: FunctionId, call: Option<Op>) -> Result<(), FaultKind> {
+    fn enter(&mut self, function: FunctionId, caller: Caller) -> Result<(), FaultKind> {
         if self.frames.len() >= self.depth_limit {
             return Err(FaultKind::RecursionLimit {
                 depth: self.depth_limit,
@@ -471,7 +481,7 @@ impl<'m> Machine<'m> {
             base,
             levels: self.levels.len(),
             stack: self.stack.len(),
-            call,
+            caller,
             promises: None,
         });
         self.push_level(code, code.body(), Holder::Body);
@@ -507,13 +517,16 @@ impl<'m> Machine<'m> {
                     bits: self.slots[base + value.index()].clone(),
                 })
                 .collect();
+            if callee_code.name == TEAM && !self.externals.contains_key(&callee) {
+                return self.start_team(&args);
+            }
             let results = self.call_external(callee, &args)?;
             for (&value, datum) in data.results.iter().zip(results) {
                 self.define(code, prepared, base, value, datum.bits)?;
             }
             return Ok(Next::Operation);
         }
-        self.enter(callee, Some(op))?;
+        self.enter(callee, Caller::Operation(op))?;
         let callee_base = self.frames.last().map_or(0, |frame| frame.base);
         for (&parameter, argument) in callee_code.arguments().iter().zip(args) {
             self.slots[callee_base + parameter.index()] =
@@ -528,6 +541,48 @@ impl<'m> Machine<'m> {
         }
         self.note_promises(callee, callee_base);
         Ok(Next::Frame)
+    }
+
+    /// Makes a frame for each body of a team; the first is carried out first.
+    fn start_team(&mut self, args: &[Datum]) -> Result<Next, FaultKind> {
+        let [count, body, context] = args else {
+            return Err(FaultKind::ArgumentCount {
+                expected: 3,
+                given: args.len(),
+            });
+        };
+        let scalar = |datum: &Datum, role| {
+            let raw = datum.bits.lane(0);
+            raw.ok_or(FaultKind::UndefUsed { role })
+        };
+        let count = scalar(count, "the number of bodies of a team")? as i64;
+        let address = Pointer(scalar(body, "the address of a function")? as u64);
+        let body = self.function_behind(address)?;
+        let code = &self.module.functions[body];
+        let params = code.params.iter().map(|param| param.ty);
+        if !params.eq(TEAM_BODY) || !code.results.is_empty() || code.body.is_none() {
+            return Err(FaultKind::WrongSignature {
+                function: code.name.as_str().into(),
+            });
+        }
+        for number in (0..count).rev() {
+            self.enter(body, Caller::Team)?;
+            let base = self.frames.last().map_or(0, |frame| frame.base);
+            let given = [context.bits.clone(), Datum::i64(number).bits];
+            for (&parameter, bits) in code.arguments().iter().zip(given) {
+                self.slots[base + parameter.index()] = bits;
+            }
+        }
+        Ok(match count > 0 {
+            true => Next::Frame,
+            false => Next::Operation,
+        })
+    }
+
+    /// Whether a body of a team is being carried out.
+    pub(super) fn is_in_team(&self) -> bool {
+        let mut callers = self.frames.iter().map(|frame| frame.caller);
+        callers.any(|caller| matches!(caller, Caller::Team))
     }
 
     /// The end of the program in a function that does not return.
@@ -552,10 +607,7 @@ impl<'m> Machine<'m> {
             unreachable!("it is an indirect call");
         };
         let raw = self.scalar(base, target, "the address of a function")?;
-        let address = Pointer(raw as u64);
-        let callee = function_at(address)
-            .filter(|&function| self.module.functions.is_valid(function))
-            .ok_or(FaultKind::NotAFunction { address })?;
+        let callee = self.function_behind(Pointer(raw as u64))?;
         let callee_code = &self.module.functions[callee];
         let params = callee_code.params.iter().map(|param| param.ty);
         let args = arguments.iter().map(|&value| code.ty(value));
@@ -565,6 +617,12 @@ impl<'m> Machine<'m> {
             });
         }
         Ok(callee)
+    }
+
+    fn function_behind(&self, address: Pointer) -> Result<FunctionId, FaultKind> {
+        function_at(address)
+            .filter(|&function| self.module.functions.is_valid(function))
+            .ok_or(FaultKind::NotAFunction { address })
     }
 
     /// Carries out `return`.
@@ -585,9 +643,13 @@ impl<'m> Machine<'m> {
         if let Some(promises) = &frame.promises {
             self.check_kept(frame.function, promises, &values)?;
         }
-        let Some(call) = frame.call else {
-            self.results = values;
-            return Ok(Next::Done);
+        let call = match frame.caller {
+            Caller::Host => {
+                self.results = values;
+                return Ok(Next::Done);
+            }
+            Caller::Team => return Ok(Next::Frame),
+            Caller::Operation(call) => call,
         };
         let caller = self.frames.last().expect("the caller is still active");
         let (code, base, prepared) = (caller.code, caller.base, caller.prepared.clone());

@@ -48,6 +48,7 @@ use crate::function::{Constant, Function, Op, ValueDef};
 use crate::module::{Global, Module, Symbol};
 use crate::print::print_op;
 use crate::processor::{PROCESSOR_LEVEL, ProcessorLevel};
+use crate::threads::THREADS;
 use crate::types::Type;
 use crate::{FunctionId, GlobalId};
 use cranelift_entity::EntityRef;
@@ -101,6 +102,8 @@ pub struct Machine<'m> {
     checks_promises: bool,
     /// The level of the processor that it stands for.
     processor_level: Option<ProcessorLevel>,
+    /// How many threads it says that there are.
+    threads: usize,
 }
 
 /// Data about a function, prepared before it runs.
@@ -132,6 +135,7 @@ impl<'m> Machine<'m> {
             depth_limit: 10_000,
             checks_promises: false,
             processor_level: None,
+            threads: 1,
         };
         machine.unusable = machine.make_globals().err();
         machine
@@ -155,6 +159,11 @@ impl<'m> Machine<'m> {
     /// Sets the level of the processor that it stands for; by default it has none but the baseline. Functions for a higher one must not be called.
     pub fn set_processor_level(&mut self, level: Option<ProcessorLevel>) {
         self.processor_level = level;
+    }
+
+    /// Sets how many threads it says that there are; one by default. Bodies of a team run one after the other in any case.
+    pub fn set_threads(&mut self, threads: usize) {
+        self.threads = threads;
     }
 
     /// Implements a function that the module only declares by one of the host. Names that the module does not declare are ignored.
@@ -341,6 +350,10 @@ impl<'m> Machine<'m> {
         if data.name == PROCESSOR_LEVEL && !self.externals.contains_key(&function) {
             let number = self.processor_level.map_or(0, ProcessorLevel::number);
             return Ok(vec![Datum::i32(number as i32)]);
+        }
+        if data.name == THREADS && !self.externals.contains_key(&function) {
+            let threads = if self.is_in_team() { 1 } else { self.threads };
+            return Ok(vec![Datum::i64(threads as i64)]);
         }
         let Some(external) = self.externals.get_mut(&function) else {
             return Err(FaultKind::NoBody {

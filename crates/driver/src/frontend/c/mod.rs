@@ -61,6 +61,7 @@ use crate::registrations::Registration;
 use crate::report::Diagnostic;
 use crate::requests::FoundRequest;
 use ferrozyme_diff as diff;
+use ferrozyme_export::Team;
 use ferrozyme_ir::{Function, FunctionId, GlobalId, Layout, Module as Loops, Param};
 use ferrozyme_library::demangle;
 use ferrozyme_llvm::{Context, Module};
@@ -106,6 +107,7 @@ static LANGUAGE: Language = Language {
     compiler: "clang",
     makes_shadows: true,
     inactive_writes: false,
+    team: Team::OpenMp,
 };
 
 impl FrontEnd for C {

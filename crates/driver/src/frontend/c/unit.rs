@@ -276,8 +276,8 @@ impl Inputs for OneUnit<'_> {
         if self.functions.contains(symbol) {
             return Some(0);
         }
-        // Whether the program wants to know of moves is asked of every program; it is no body that a derivative needs.
-        if symbol != ferrozyme_diff::MOVED {
+        // Whether the program wants to know of moves, and whether it has threads, is asked of every program; these are no bodies that a derivative needs.
+        if ![ferrozyme_diff::MOVED, ferrozyme_ir::TEAM].contains(&symbol) {
             self.missing.set(true);
         }
         None

@@ -35,6 +35,7 @@ use crate::report::Diagnostic;
 use crate::requests::{FoundRequest, Given};
 use descriptor::{Activity, Descriptor, Slot};
 use ferrozyme_diff as diff;
+use ferrozyme_export::Team;
 use ferrozyme_ir::{self as ir, FunctionId, GlobalId, Range, Scalar};
 use ferrozyme_library::demangle;
 use ferrozyme_llvm::{Context, Module, Value};
@@ -50,6 +51,7 @@ static LANGUAGE: Language = Language {
     compiler: "rustc",
     makes_shadows: false,
     inactive_writes: true,
+    team: Team::Caller,
 };
 
 impl FrontEnd for Rust {
