@@ -5,9 +5,8 @@
     reason = "compiled code is called by its address, and calls back"
 )]
 
-use crate::Error;
 use crate::entry::{RUN, add_entry};
-use crate::host::Host;
+use ferrozyme_backend::{Error, Host};
 use ferrozyme_export::{ExportOptions, export};
 use ferrozyme_ir::{FunctionId, Module, Opcode, Scalar, all_ops, verify_module};
 use ferrozyme_llvm::compile::{OptimisationLevel, compile};

@@ -40,7 +40,7 @@ pub(crate) fn bytes_of_slice<T: Element>(values: &[T]) -> Vec<u8> {
 }
 
 /// The bytes of a tensor.
-pub(crate) fn bytes_of(value: &Array) -> Vec<u8> {
+pub fn bytes_of(value: &Array) -> Vec<u8> {
     let element = value.ty.element;
     let size = element.bytes() as usize;
     let mut bytes = Vec::with_capacity(value.ty.bytes());
@@ -56,7 +56,7 @@ pub(crate) fn bytes_of(value: &Array) -> Vec<u8> {
 }
 
 /// The tensor with these bytes.
-pub(crate) fn array_of(ty: &TensorType, bytes: &[u8]) -> Array {
+pub fn array_of(ty: &TensorType, bytes: &[u8]) -> Array {
     let number = |bytes: &[u8]| {
         let mut raw = [0; 16];
         raw[..bytes.len()].copy_from_slice(bytes);
@@ -69,38 +69,4 @@ pub(crate) fn array_of(ty: &TensorType, bytes: &[u8]) -> Array {
     };
     let elements = bytes[..ty.bytes()].chunks_exact(ty.element.bytes() as usize);
     Array::new(ty.clone(), elements.map(number).collect())
-}
-
-/// A line of the cache.
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-struct Line([u8; 64]);
-
-/// Memory that begins with a line of the cache.
-pub(crate) struct Memory {
-    lines: Vec<Line>,
-}
-
-impl Memory {
-    pub(crate) fn zeroed(bytes: usize) -> Memory {
-        Memory {
-            lines: vec![Line([0; 64]); bytes.div_ceil(64).max(1)],
-        }
-    }
-
-    pub(crate) fn holding(bytes: &[u8]) -> Memory {
-        let mut memory = Memory::zeroed(bytes.len());
-        for (line, chunk) in memory.lines.iter_mut().zip(bytes.chunks(64)) {
-            line.0[..chunk.len()].copy_from_slice(chunk);
-        }
-        memory
-    }
-
-    pub(crate) fn bytes(&self) -> Vec<u8> {
-        self.lines.iter().flat_map(|line| line.0).collect()
-    }
-
-    pub(crate) fn address(&mut self) -> *mut u8 {
-        self.lines.as_mut_ptr().cast()
-    }
 }

@@ -44,8 +44,8 @@ impl Feeder {
     }
 }
 
-/// What compiled code calls during a run.
-pub(crate) struct Host<'h> {
+/// The host of a run: compiled code takes fed tensors from it, and hands over what is received.
+pub struct Host<'h> {
     exchanges: &'h [Exchange],
     feeds: FxHashMap<&'h str, mpsc::Receiver<Item>>,
     receivers: FxHashMap<&'h str, SyncSender<Vec<Array>>>,
@@ -164,12 +164,17 @@ fn message_of(panic: &(dyn Any + Send)) -> String {
 
 impl Host<'_> {
     /// The size of a tensor of an exchange.
-    pub(crate) fn bytes_of(&self, number: usize, position: usize) -> usize {
+    pub fn bytes_of(&self, number: usize, position: usize) -> usize {
         self.exchanges[number].types[position].bytes()
     }
 
+    /// Whether the run has failed already, so that the rest of it need not be carried out.
+    pub fn has_failed(&self) -> bool {
+        self.problem.is_some()
+    }
+
     /// Writes the next tensor.
-    pub(crate) fn feed(&mut self, number: usize, to: &mut [u8]) {
+    pub fn feed(&mut self, number: usize, to: &mut [u8]) {
         to.fill(0);
         if self.problem.is_some() {
             return;
@@ -193,7 +198,7 @@ impl Host<'_> {
     }
 
     /// Takes a tensor; with the last one of its `receive`, all go to the receiver.
-    pub(crate) fn receive(&mut self, number: usize, position: usize, from: &[u8]) {
+    pub fn receive(&mut self, number: usize, position: usize, from: &[u8]) {
         let Exchange { name, types, .. } = &self.exchanges[number];
         let Some(receiver) = self.receivers.get(&**name) else {
             return;

@@ -1,0 +1,82 @@
+//! What runs compiled tensor graphs.
+//!
+//! A [`Backend`] takes a planned graph ([`Planned`]) and gives an [`Executable`]. Everything else is the same for all of them and is here: passes, fusion, memory plan and lowering ([`compile_with`]), the
+//! [`Program`] that a user runs, feeders and receivers (`host.rs`), and tensors as bytes (`bytes.rs`).
+//!
+//! What a backend sees is Loop IR: `@main` calls kernels in order, on addresses in parameters and in the arena, with the loops and branches of the graph around the calls. An operation of the graph
+//! that is new needs nothing from a backend. `docs/backends.md` says how to add one, and the crate `ferrozyme-conformance` has the tests that each must pass.
+//!
+//! *Assumes* that a graph verifies. *Guarantees* that a program computes what the graph's interpreter computes, up to the rounding of sums in another order and of mathematical functions.
+
+mod bytes;
+mod host;
+mod program;
+
+pub use bytes::{Element, array_of, bytes_of};
+pub use host::Host;
+pub use program::{Program, compile_with};
+
+use ferrozyme_graph::lower::Lowered;
+use thiserror::Error;
+
+/// Why a graph cannot be compiled, or why a run failed.
+#[derive(Clone, Debug, Error)]
+pub enum Error {
+    /// The graph is not well formed.
+    #[error("the graph is not well formed: {0}")]
+    Graph(String),
+    /// The compiler is not there, or refuses.
+    #[error("cannot compile the graph: {0}")]
+    Compile(String),
+    /// The backend cannot be used here: a driver or a device is missing.
+    #[error("cannot use the device `{backend}`: {reason}")]
+    Missing {
+        /// The backend's name.
+        backend: &'static str,
+        /// What was looked for.
+        reason: String,
+    },
+    /// A feeder or receiver is missing, panicked, or gave something else than the graph takes. Parameters are as the run left them.
+    #[error("{0}")]
+    Host(String),
+    /// The device or its driver failed, or a kernel stopped (an index out of range). Parameters are as the run left them.
+    #[error("the run failed: {0}")]
+    Device(String),
+}
+
+/// A graph after all passes, as a backend takes it.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// The kernels, `@main`, whose arguments are the addresses of the parameters and then that of the arena, and what is exchanged with the host.
+    pub lowered: Lowered,
+    /// The bytes of each parameter before the first run.
+    pub parameters: Vec<Vec<u8>>,
+    /// The size of the arena in bytes.
+    pub arena: usize,
+}
+
+/// Something that compiles and runs planned graphs.
+pub trait Backend {
+    /// Its name, by which a user chooses it.
+    fn name(&self) -> &'static str;
+
+    /// Compiles a planned graph, everything before the first run.
+    fn compile(&self, planned: Planned) -> Result<Box<dyn Executable>, Error>;
+}
+
+/// A compiled graph with the memory of its parameters.
+pub trait Executable {
+    /// Runs the graph once: takes what is fed from the host, and hands it what is received.
+    fn run(&mut self, host: &mut Host<'_>) -> Result<(), Error>;
+
+    /// The bytes of a parameter, by its position.
+    fn parameter(&self, number: usize) -> Result<Vec<u8>, Error>;
+
+    /// Gives a parameter other bytes, as many as it has.
+    fn set_parameter(&mut self, number: usize, bytes: &[u8]) -> Result<(), Error>;
+
+    /// What the report says of this backend's part, in lines.
+    fn report(&self) -> String {
+        String::new()
+    }
+}

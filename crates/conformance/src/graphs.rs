@@ -1,0 +1,124 @@
+//! Random graphs with their gradients, types of elements, control.
+
+#![allow(missing_docs, reason = "the names say what is tested")]
+
+use crate::{check_agreement, compile_or_skip};
+use ferrozyme_backend::Backend;
+use ferrozyme_gen::graph::{GraphProfile, random_graph};
+use ferrozyme_graph::{CONDITION, FloatPredicate, Graph, INDEX, Scalar, TensorType};
+use std::sync::{Arc, Mutex};
+
+/// Random graphs with their gradients. `FERROZYME_GRAPHS=1000` takes that many.
+pub fn random_graphs_give_what_the_interpreter_gives(backend: &dyn Backend) {
+    let count = std::env::var("FERROZYME_GRAPHS");
+    let count = count.ok().and_then(|count| count.parse().ok());
+    let profile = GraphProfile {
+        size: 8,
+        control: true,
+        updates: true,
+    };
+    for seed in 0..count.unwrap_or(12) {
+        let (mut graph, tensor) = random_graph(seed, profile);
+        let gradients = graph.backward(tensor);
+        let parameters: Vec<_> = graph.parameters.keys().collect();
+        for parameter in parameters {
+            if let Some(gradient) = gradients.of_parameter(parameter) {
+                graph.receive("gradient", &[gradient, gradient]);
+            }
+        }
+        check_agreement(backend, &graph, 1e-9);
+    }
+}
+
+pub fn all_kinds_of_elements_travel(backend: &dyn Backend) {
+    let mut g = Graph::new();
+    let i = g.feed_of("i", TensorType::new(INDEX, [2]));
+    let d = g.feed_of("d", TensorType::new(Scalar::F64, [2]));
+    let as_float = g.cast(i, Scalar::F64);
+    let sum = g.add(as_float, d);
+    let short = g.cast(sum, Scalar::F32);
+    let truth = g.cast(i, CONDITION);
+    g.receive("all", &[i, sum, short, truth]);
+    let Some(mut program) = compile_or_skip(backend, &g) else {
+        return;
+    };
+    program.feeder("i", || vec![0i32, -7]);
+    program.feeder("d", || vec![0.5f64, 0.25]);
+    let received: Arc<Mutex<String>> = Arc::default();
+    let into = received.clone();
+    program.receiver("all", move |tensors| {
+        *into.lock().unwrap() = format!("{tensors:?}")
+    });
+    program.run().unwrap();
+    assert_eq!(
+        *received.lock().unwrap(),
+        "[i32[2] [0.0, -7.0], f64[2] [0.5, -6.75], f32[2] [0.5, -6.75], i1[2] [0.0, 1.0]]"
+    );
+}
+
+pub fn each_precision_rounds_as_the_interpreter(backend: &dyn Backend) {
+    let elements = [
+        (Scalar::F64, 1e-12),
+        (Scalar::F32, 1e-5),
+        (Scalar::F16, 2e-3),
+        (Scalar::Bf16, 2e-2),
+    ];
+    for (element, tolerance) in elements {
+        let mut g = Graph::new();
+        let counted = g.iota(TensorType::new(element, [300]), 0);
+        let scaled = g.scale(counted, 0.01);
+        let moved = g.shift(scaled, -1.0);
+        let bent = g.tanh(moved);
+        let square = g.mul(bent, moved);
+        let grown = g.exp(square);
+        let constant = g.constant(TensorType::new(element, [3]), vec![0.1, -2.5, 3.0]);
+        let whole = g.cast(grown, INDEX);
+        let back = g.cast(whole, element);
+        g.receive("all", &[moved, bent, square, grown, constant, whole, back]);
+        check_agreement(backend, &g, tolerance);
+    }
+}
+
+pub fn loops_and_branches_run(backend: &dyn Backend) {
+    let mut g = Graph::new();
+    let total = g.parameter("total", [], 0.0);
+    let start = g.constant(TensorType::scalar(Scalar::F32), 1.0);
+    // Doubles until 100 is passed, then goes up or down in each of five iterations.
+    let doubled = g.while_loop(
+        &[start],
+        |g, carried| {
+            let limit = g.constant_like(carried[0], 100.0);
+            g.compare(FloatPredicate::Olt, carried[0], limit)
+        },
+        |g, carried| vec![g.scale(carried[0], 2.0)],
+    );
+    g.receive("doubled", &doubled);
+    g.repeat(5, |g, step| {
+        let number = g.cast(step, Scalar::F32);
+        let limit = g.constant_like(number, 2.5);
+        let early = g.compare(FloatPredicate::Olt, number, limit);
+        let old = g.read(total);
+        let next = g.if_else(
+            early,
+            |g| vec![g.shift(old, 10.0)],
+            |g| {
+                let less = g.scale(number, -1.0);
+                vec![g.add(old, less)]
+            },
+        );
+        g.update(total, next[0]);
+        g.receive("total", &next);
+    });
+    check_agreement(backend, &g, 1e-6);
+}
+
+pub fn a_loop_may_run_no_times(backend: &dyn Backend) {
+    let mut g = Graph::new();
+    let total = g.parameter("total", [], 3.0);
+    g.repeat(0, |g, _| {
+        let old = g.read(total);
+        let new = g.shift(old, 1.0);
+        g.update(total, new);
+    });
+    check_agreement(backend, &g, 0.0);
+}

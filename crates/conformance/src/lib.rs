@@ -1,0 +1,68 @@
+//! The tests that every backend of tensor graphs must pass: what it computes is what the graph's interpreter computes.
+//!
+//! A backend's crate has one file of tests with [`backend_tests!`], which makes a test of each function here.
+//!
+//! ```ignore
+//! // crates/mine/tests/conformance.rs
+//! ferrozyme_conformance::backend_tests!(ferrozyme_mine::Mine);
+//! ```
+//!
+//! | file | what is tested |
+//! |---|---|
+//! | `agreement.rs` | runs a graph on a backend and in the interpreter, and compares all that is received and all parameters |
+//! | `graphs.rs` | random graphs with their gradients, types of elements, control |
+//! | `kernels.rs` | sizes that fill several work-groups: contractions, reductions, softmax, layer normalisation, gathering and scattering |
+//! | `host.rs` | feeders and receivers, and what happens when they err |
+
+mod agreement;
+pub mod graphs;
+pub mod host;
+pub mod kernels;
+
+pub use agreement::check_agreement;
+
+use ferrozyme_backend::{Backend, Error, Program, compile_with};
+use ferrozyme_graph::Graph;
+
+/// Compiles for a backend, or says on the standard error that a test is left out because the backend cannot be used here.
+pub fn compile_or_skip(backend: &dyn Backend, graph: &Graph) -> Option<Program> {
+    match compile_with(backend, graph) {
+        Ok(program) => Some(program),
+        Err(error @ Error::Missing { .. }) => {
+            eprintln!("left out: {error}");
+            None
+        }
+        Err(error) => panic!("the graph compiles, but: {error}\n{graph}"),
+    }
+}
+
+/// Makes a test of each function of this crate, for the backend that an expression gives.
+#[macro_export]
+macro_rules! backend_tests {
+    ($backend:expr) => {
+        $crate::backend_tests! { $backend;
+            graphs::random_graphs_give_what_the_interpreter_gives
+            graphs::all_kinds_of_elements_travel
+            graphs::each_precision_rounds_as_the_interpreter
+            graphs::loops_and_branches_run
+            graphs::a_loop_may_run_no_times
+            kernels::contractions_of_many_shapes
+            kernels::contractions_with_batches_and_several_indices
+            kernels::reductions_over_each_axis
+            kernels::softmax_with_its_gradient
+            kernels::layer_normalisation_with_its_gradient
+            kernels::rows_are_gathered_and_scattered
+            kernels::updates_are_in_place
+            host::feeders_run_ahead_and_nothing_is_lost_between_runs
+            host::errors_of_the_host_end_the_run_with_a_message
+        }
+    };
+    ($backend:expr; $($module:ident::$test:ident)*) => {
+        $(
+            #[test]
+            fn $test() {
+                $crate::$module::$test(&$backend);
+            }
+        )*
+    };
+}
