@@ -63,15 +63,7 @@ impl Aliases<'_> {
     /// There is one only if `op` runs in every iteration of `loop_op` and of the loops in between, all of them counted,
     /// and if the extreme counters are known to be reached.
     pub fn hull(&self, access: &Access, op: Op, loop_op: Op) -> Option<Hull> {
-        self.hull_over(access, loop_op, self.nest(op, loop_op, true)?)
-    }
-
-    /// A range around all that an access of `op` touches over the iterations of `loop_op`, if it runs in all of them or not. There may be less in it than that, or nothing.
-    pub(crate) fn range_around(&self, access: &Access, op: Op, loop_op: Op) -> Option<Hull> {
-        self.hull_over(access, loop_op, self.nest(op, loop_op, false)?)
-    }
-
-    fn hull_over(&self, access: &Access, loop_op: Op, nest: Vec<Counted>) -> Option<Hull> {
+        let nest = self.nest(op, loop_op)?;
         let indices = self.indices();
         let size = access.size.as_ref()?;
         if !indices.is_defined_outside(access.root, loop_op) || !indices.is_invariant(size, loop_op)
@@ -114,8 +106,8 @@ impl Aliases<'_> {
         })
     }
 
-    /// The counted loops from `loop_op` inwards to `op`, innermost first. With `always` only if `op` runs in all their iterations.
-    fn nest(&self, op: Op, loop_op: Op, always: bool) -> Option<Vec<Counted>> {
+    /// The counted loops from `loop_op` inwards to `op`, innermost first, if `op` runs in all their iterations.
+    fn nest(&self, op: Op, loop_op: Op) -> Option<Vec<Counted>> {
         let (function, structure) = (self.function(), self.structure());
         let mut nest = Vec::new();
         let mut region = structure.region_of(op)?;
@@ -130,8 +122,8 @@ impl Aliases<'_> {
             } else {
                 // A branch is always taken if all others stop the program.
                 let mut branches = data.regions.iter();
-                let is_taken = !always
-                    || branches.all(|&branch| branch == region || function.ends_in_trap(branch));
+                let is_taken =
+                    branches.all(|&branch| branch == region || function.ends_in_trap(branch));
                 if !matches!(data.opcode, Opcode::If | Opcode::Switch) || !is_taken {
                     return None;
                 }

@@ -34,6 +34,7 @@ mod place_words;
 mod private_memory;
 mod promote_stack;
 mod raise_contractions;
+mod ranges;
 mod recurrence;
 mod reorder_sums;
 mod reroll_loops;

@@ -42,6 +42,7 @@ use self::products::{Factors, Guard, Products, Reduction, Term};
 use self::tests_at_run_time::{Test, test_for};
 use crate::alias::{Access, Aliases};
 use crate::distribution::{Conflict, Distribution, Meeting, Site, Statement};
+use crate::ranges::{Place, Variables};
 use crate::recurrence::Counted;
 use crate::symbolic::Symbolic;
 use crate::uses::Uses;
@@ -50,7 +51,9 @@ use ferrozyme_ir::{
     Function, FunctionId, IndexClass, Module, Op, OpView, Opcode, Region, Type, Value, all_ops,
     for_each_op, returning_ops,
 };
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::RefCell;
+use std::rc::Rc;
 
 /// How many nests of one function are looked at, and how large they may be.
 const MAX_NESTS: usize = 256;
@@ -85,6 +88,8 @@ struct Changes {
     plans: Vec<Plan>,
     /// What is done with the rest.
     interchange: Option<Interchange>,
+    /// Where it is tested whether that may be done.
+    place: Rc<Place>,
     /// How many iterations each kind of loop must have.
     min_trips: i64,
 }
@@ -231,6 +236,8 @@ fn with_finder<R>(
         bounds,
         narrow,
         min_trips,
+        variables: Variables::of(&aliases),
+        places: RefCell::default(),
     })
 }
 
@@ -298,6 +305,9 @@ struct Finder<'a, 'f> {
     /// Indices that are taken not to wrap in fewer bits.
     narrow: FxHashSet<Value>,
     min_trips: i64,
+    variables: Rc<Variables>,
+    /// The places before nests that were asked for.
+    places: RefCell<FxHashMap<Op, Rc<Place>>>,
 }
 
 /// A counted loop around a statement, and the conditions between it and the statement's next loop inside.
@@ -330,8 +340,20 @@ impl Finder<'_, '_> {
         Some(Changes {
             plans,
             interchange,
+            place: self.place_before(nest),
             min_trips: self.min_trips,
         })
+    }
+
+    /// Where tests for a nest are made.
+    fn place_before(&self, nest: Op) -> Rc<Place> {
+        let mut places = self.places.borrow_mut();
+        let place = places.entry(nest).or_insert_with(|| {
+            let structure = self.aliases.structure();
+            let variables = self.variables.clone();
+            Rc::new(Place::before(variables, self.function, structure, nest))
+        });
+        place.clone()
     }
 
     /// The sums that can be taken out of a store, out of the largest nest that lets them; and why others cannot, if there are any.
@@ -524,10 +546,11 @@ impl Sums<'_, '_> {
             _ => &[Site::Behind],
         };
         let mut obstacle = None;
+        let place = self.finder.place_before(plan.nest);
         for &site in sites {
             let mut tests = Vec::new();
             let mut excuse = |meeting: &Meeting<'_>| {
-                let test = test_for(self.finder.aliases, plan.nest, meeting);
+                let test = test_for(self.finder.aliases, &place, meeting);
                 tests.extend(test.clone());
                 test.is_some()
             };
@@ -652,7 +675,8 @@ impl Sums<'_, '_> {
         };
         let distinct = distinct.ok_or(Obstacle::SamePlace)?;
         let assumed = tested_numbers(aliases, &self.finder.bounds, nest);
-        let mut tests = tests_for(aliases, &self.finder.narrow, nest).map_err(no_array)?;
+        let place = self.finder.place_before(nest);
+        let mut tests = tests_for(aliases, &self.finder.narrow, &place).map_err(no_array)?;
         tests.push(Test::Distinct(distinct));
         Ok(Plan {
             assumed: assumed.ok_or(Obstacle::TripCount(nest))?,

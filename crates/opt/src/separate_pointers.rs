@@ -14,23 +14,22 @@
 //! having it saved. The first branch is what happens if memory does overlap; the derivatives of both are right.
 //!
 //! The test is made at the top level of the function, before the first loop that it is about, from the ranges of bytes that are accessed behind each
-//! pointer (`ranges.rs`). Accesses whose range cannot be computed there, such as `x[index[i]]`, keep the pointer that they had. The pass
+//! pointer ([`ranges`](crate::ranges)). Accesses whose range cannot be computed there, such as `x[index[i]]`, keep the pointer that they had. The pass
 //! does something only where a value that a reverse sweep may need is loaded in a loop and may be overwritten through another pointer.
 
 mod accesses;
-mod ranges;
 mod test;
 
 use crate::alias::Aliases;
 use crate::clobbers::Clobbers;
 use crate::copy_operations::copy_operation;
+use crate::ranges::{Place, RangeBuilder, Stretch, Variables};
 use crate::with_function::with_function;
 use accesses::{Access, collect_accesses};
 use ferrozyme_ir::{
     Builder, Cursor, Function, FunctionId, IntPredicate, Module, Op, OpView, Opcode, Region, Type,
-    Value, ValueDef, all_ops,
+    Value, all_ops,
 };
-use ranges::{Place, RangeBuilder};
 use rustc_hash::{FxHashMap, FxHashSet};
 use test::test_function;
 
@@ -91,8 +90,9 @@ fn find_plan(module: &Module, function: &Function) -> Option<Plan> {
             places.push(at);
         }
     }
+    let variables = Variables::of(aliases);
     let plans = places.iter().filter_map(|&at| {
-        let place = Place::before(aliases, at);
+        let place = Place::before(variables.clone(), function, aliases.structure(), at);
         plan_at(aliases, place, &accesses, &saved)
     });
     // Of equally good ones, the first.
@@ -135,10 +135,18 @@ fn plan_at(
     saved: &[&Access],
 ) -> Option<(usize, Plan)> {
     let function = aliases.function();
-    let follows = |op: Op| place.follows(aliases.structure(), op);
-    let bounded: Vec<&Access> = accesses
-        .iter()
-        .filter(|access| follows(access.op) && place.is_bounded(function, access))
+    let (structure, body) = (aliases.structure(), function.body());
+    let follows = |op: Op| {
+        let ancestor = structure.ancestor_in(op, body);
+        ancestor.is_some_and(|ancestor| structure.order(ancestor) >= structure.order(place.op))
+    };
+    let is_bounded = |access: &&Access| {
+        let stretches = access.stretches();
+        stretches.is_some_and(|all| all.iter().all(|one| place.is_bounded(function, one)))
+    };
+    let bounded: Vec<&Access> = (accesses.iter())
+        .filter(|access| follows(access.op))
+        .filter(is_bounded)
         .collect();
     let known: FxHashSet<(Op, usize)> = bounded.iter().map(|a| (a.op, a.operand)).collect();
     let mut pointers = pointers_of(bounded.iter().copied());
@@ -230,8 +238,13 @@ fn apply(function: &mut Function, plan: &Plan, test: FunctionId) {
     b.location = location;
     let mut ranges = RangeBuilder::new(&plan.place);
     let mut arguments = Vec::new();
+    let stretches = (plan.accesses.iter())
+        .filter_map(Access::stretches)
+        .flatten();
+    let stretches: Vec<Stretch> = stretches.collect();
     for &pointer in &plan.pointers {
-        arguments.extend(ranges.build(&mut b, pointer, &plan.accesses));
+        let behind = stretches.iter().filter(|stretch| stretch.root == pointer);
+        arguments.extend(ranges.build(&mut b, behind.cloned()));
     }
     let call = b.call(test, &arguments, &[Type::I64]);
     let tested = b.function.result(call);
@@ -338,13 +351,5 @@ fn copy_addresses(
             let copy = copy_operation(function, op, exclusive);
             function.append(region, copy);
         }
-    }
-}
-
-/// The operation of a value, if it has one.
-fn defining(function: &Function, value: Value) -> Option<Op> {
-    match function.values[value].def {
-        ValueDef::Result { op, .. } => Some(op),
-        _ => None,
     }
 }

@@ -7,6 +7,7 @@ use super::tests_at_run_time::Test;
 use super::{Changes, PRODUCT, Plan, Rest};
 use crate::copy_operations::copy_operation;
 use crate::distribution::Site;
+use crate::ranges::RangeBuilder;
 use crate::symbolic::Symbolic;
 use ferrozyme_ir::{
     Alignment, Builder, Contraction, ContractionIndex, Cursor, Function, IntPredicate, Op, OpView,
@@ -127,12 +128,15 @@ fn is_large(b: &mut Builder<'_>, changes: &Changes) -> Value {
             tests.push(test);
         }
     }
+    let mut ranges = RangeBuilder::new(&changes.place);
     for test in tests {
-        if let Some(holds) = test.build(b) {
+        if let Some(holds) = test.build(b, &mut ranges) {
             large = b.binary(Opcode::And, large, holds);
         }
     }
-    large
+    let inexact = ranges.build_inexact(b);
+    let no = b.function.int(Type::I1, 0);
+    b.select(inexact, no, large)
 }
 
 /// Builds how often the innermost of several loops runs.

@@ -124,6 +124,7 @@ impl Finder<'_, '_> {
     /// What must hold so that no two iterations of both loops touch the same memory but by adding to it; none if no test tells.
     fn tests_for_iterations(&self, nest: Op, inner: Op, ops: &[Op]) -> Option<Vec<Test>> {
         let aliases = self.aliases;
+        let place = self.place_before(nest);
         let mut tests = Vec::new();
         for &write in ops {
             let written = aliases.writes(write);
@@ -144,7 +145,7 @@ impl Finder<'_, '_> {
                                         || aliases.may_meet_later(two, one, around)
                                 });
                             if meet {
-                                tests.push(test_for_iterations(aliases, nest, one, two)?);
+                                tests.push(test_for_iterations(aliases, &place, one, two)?);
                             }
                         }
                     }

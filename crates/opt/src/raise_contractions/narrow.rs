@@ -9,26 +9,19 @@
 //! C promises that `i * k` does not overflow, but when LLVM is through with it the promise is gone. `%c` is `i·k` if that number fits into 32 bits, for arithmetic modulo 2³² does not care
 //! where it is done. The analyses take it to be so ([`Aliases::widening`](crate::alias::Aliases::widening)), and it is tested for all iterations before the nest runs.
 
-use super::arrays::is_visible;
-use super::tests_at_run_time::{Test, loops_within};
+use super::tests_at_run_time::Test;
 use crate::alias::Aliases;
-use crate::hoist_checks::{emit_small, emit_wide};
-use crate::recurrence::Counted;
+use crate::ranges::{Place, RangeBuilder};
 use crate::symbolic::Symbolic;
-use ferrozyme_ir::{
-    Builder, Flags, Function, IntPredicate, Op, OpView, Opcode, Scalar, Type, Value, returning_ops,
-};
+use ferrozyme_ir::{Builder, Flags, Function, Op, OpView, Opcode, Type, Value, returning_ops};
 use rustc_hash::FxHashSet;
 
 /// The numbers between which an index fits into the bits that it is computed in.
 #[derive(Clone, PartialEq)]
 pub(super) struct Fits {
-    /// The index in the first iteration.
-    base: Symbolic,
-    /// By how much it moves over each loop.
-    distances: Vec<Symbolic>,
-    least: i64,
-    most: i64,
+    index: Symbolic,
+    least: f64,
+    most: f64,
 }
 
 /// The indices of a function that are computed in fewer bits, and may wrap as far as is known.
@@ -55,83 +48,42 @@ pub(super) fn narrow_indices(function: &Function) -> FxHashSet<Value> {
 pub(super) fn tests_for(
     aliases: &Aliases<'_>,
     narrow: &FxHashSet<Value>,
-    nest: Op,
+    place: &Place,
 ) -> Result<Vec<Test>, Op> {
     let (function, structure) = (aliases.function(), aliases.structure());
+    let nest = place.op;
     let home = structure.region_of(nest);
     let mut tests = Vec::new();
     for &value in narrow {
         let Some((op, _)) = function.def_op(value) else {
             continue;
         };
-        let loops = match aliases.indices().is_defined_outside(value, nest) {
-            false => loops_within(aliases, nest, op).ok_or(op)?,
-            true => {
-                // What is not visible in front of the nest is not in it either.
-                let before = structure.order(op) < structure.order(nest);
-                let around = home
-                    .zip(structure.region_of(op))
-                    .is_some_and(|(home, region)| structure.is_within(home, region));
-                if !before || !around {
-                    continue;
-                }
-                Vec::new()
+        if aliases.indices().is_defined_outside(value, nest) {
+            // What is not visible in front of the nest is not in it either.
+            let before = structure.order(op) < structure.order(nest);
+            let around = home
+                .zip(structure.region_of(op))
+                .is_some_and(|(home, region)| structure.is_within(home, region));
+            if !before || !around {
+                continue;
             }
+        }
+        let index = aliases.indices().expression(value);
+        if !place.has_limits(function, &index) {
+            return Err(op);
+        }
+        let [least, most] = match function.ops[op].opcode {
+            Opcode::Sext => [i32::MIN.into(), i32::MAX.into()],
+            _ => [0.0, u32::MAX.into()],
         };
-        let test = fits(aliases, value, &loops, nest).ok_or(op)?;
-        tests.push(Test::Fits(Box::new(test)));
+        tests.push(Test::Fits(Box::new(Fits { index, least, most })));
     }
     Ok(tests)
 }
 
-/// What must hold so that an index fits in all iterations of these loops; none if that cannot be tested before the nest.
-fn fits(aliases: &Aliases<'_>, value: Value, loops: &[Counted], nest: Op) -> Option<Fits> {
-    let mut base = aliases.indices().expression(value);
-    let mut distances = Vec::new();
-    for counted in loops {
-        let (factor, rest) = base.split(counted.counter);
-        let last = counted.trip_count()?.plus(-1)?;
-        let distance = factor.mul(&counted.step)?.mul(&last)?;
-        if !is_visible(aliases, &distance, nest) {
-            return None;
-        }
-        base = factor.mul(&counted.from)?.add(&rest)?;
-        distances.push(distance);
-    }
-    let function = aliases.function();
-    let (op, _) = function.def_op(value)?;
-    let signed = function.ops[op].opcode == Opcode::Sext;
-    let (least, most) = match signed {
-        true => (i64::from(i32::MIN), i64::from(i32::MAX)),
-        false => (0, i64::from(u32::MAX)),
-    };
-    is_visible(aliases, &base, nest).then_some(Fits {
-        base,
-        distances,
-        least,
-        most,
-    })
-}
-
 impl Fits {
     /// Builds the test.
-    pub(super) fn build(&self, b: &mut Builder<'_>) -> Value {
-        let wide = Type::scalar_of(Scalar::Int(128));
-        let mut small = Vec::new();
-        let zero = b.function.int(wide, 0);
-        let base = emit_wide(b, &self.base, &mut small);
-        let (mut low, mut high) = (base, base);
-        for distance in &self.distances {
-            let distance = emit_wide(b, distance, &mut small);
-            let down = b.binary(Opcode::Smin, distance, zero);
-            low = b.binary(Opcode::Add, low, down);
-            let up = b.binary(Opcode::Smax, distance, zero);
-            high = b.binary(Opcode::Add, high, up);
-        }
-        let [least, most] = [self.least, self.most].map(|end| b.function.int(wide, end.into()));
-        let above = b.icmp(IntPredicate::Sge, low, least);
-        let below = b.icmp(IntPredicate::Sle, high, most);
-        let fits = b.binary(Opcode::And, above, below);
-        emit_small(b, fits, small)
+    pub(super) fn build(&self, b: &mut Builder<'_>, ranges: &mut RangeBuilder<'_>) -> Value {
+        ranges.build_within(b, &self.index, [self.least, self.most])
     }
 }

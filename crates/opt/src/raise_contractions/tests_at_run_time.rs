@@ -5,16 +5,16 @@ use super::distinct::{Distinct, Moves, are_distinct};
 use super::narrow::Fits;
 use crate::alias::{Access, Aliases};
 use crate::distribution::Meeting;
-use crate::hull::Hull;
 use crate::indices::is_loop;
+use crate::ranges::{Place, RangeBuilder, Stretch};
 use crate::recurrence::Counted;
-use ferrozyme_ir::{Builder, IntPredicate, Op, Opcode, Value};
+use ferrozyme_ir::{Builder, FloatPredicate, Op, Opcode, Value};
 
 /// A condition under which two accesses do not meet, or under which their places are known.
 #[derive(Clone, PartialEq)]
 pub(super) enum Test {
     /// All that they touch over the nest lies apart.
-    Apart(Box<[Hull; 2]>),
+    Apart(Box<[Stretch; 2]>),
     /// They are one place, which is another one in each iteration of the nest.
     Distinct(Distinct),
     /// Narrow arithmetic does not wrap.
@@ -22,29 +22,39 @@ pub(super) enum Test {
 }
 
 /// What to test so that two accesses are known not to meet; none if no test is of use.
-pub(super) fn test_for(aliases: &Aliases<'_>, nest: Op, meeting: &Meeting<'_>) -> Option<Test> {
+pub(super) fn test_for(
+    aliases: &Aliases<'_>,
+    place: &Place,
+    meeting: &Meeting<'_>,
+) -> Option<Test> {
     let Meeting { earlier, later } = meeting;
     if earlier.1 == later.1 && aliases.may_follow(earlier.0, later.0) {
         return None;
     }
-    test_for_iterations(aliases, nest, *earlier, *later)
+    test_for_iterations(aliases, place, *earlier, *later)
 }
 
-/// What to test so that two accesses are known not to meet in different iterations of a nest; none if no test is of use.
+/// What to test so that two accesses are known not to meet in different iterations of a nest, before which the test is made; none if no test is of use.
 pub(super) fn test_for_iterations(
     aliases: &Aliases<'_>,
-    nest: Op,
+    place: &Place,
     one: (Op, &Access),
     other: (Op, &Access),
 ) -> Option<Test> {
     if one.1 == other.1 {
-        return distinct_over(aliases, nest, one, other).map(Test::Distinct);
+        return distinct_over(aliases, place.op, one, other).map(Test::Distinct);
     }
     if one.1.root == other.1.root {
         return None;
     }
-    let hulls = [one, other].map(|(op, access)| aliases.range_around(access, op, nest));
-    let [Some(one), Some(other)] = hulls else {
+    let stretches = [one, other].map(|(_, access)| {
+        let size = access.size.as_ref()?;
+        let stretch = Stretch::new(access.root, access.offset.clone(), size)?;
+        place
+            .is_bounded(aliases.function(), &stretch)
+            .then_some(stretch)
+    });
+    let [Some(one), Some(other)] = stretches else {
         return None;
     };
     Some(Test::Apart(Box::new([one, other])))
@@ -96,26 +106,21 @@ pub(super) fn loops_within(aliases: &Aliases<'_>, nest: Op, op: Op) -> Option<Ve
 
 impl Test {
     /// Builds the test; none if it always holds.
-    pub(super) fn build(&self, b: &mut Builder<'_>) -> Option<Value> {
+    pub(super) fn build(
+        &self,
+        b: &mut Builder<'_>,
+        ranges: &mut RangeBuilder<'_>,
+    ) -> Option<Value> {
         match self {
             Test::Distinct(distinct) => distinct.build(b),
-            Test::Fits(fits) => Some(fits.build(b)),
-            Test::Apart(hulls) => {
-                let [(start, end), (other_start, other_end)] =
-                    hulls.each_ref().map(|hull| build_ends(b, hull));
-                let before = b.icmp(IntPredicate::Ule, end, other_start);
-                let behind = b.icmp(IntPredicate::Ule, other_end, start);
+            Test::Fits(fits) => Some(fits.build(b, ranges)),
+            Test::Apart(stretches) => {
+                let [[start, end], [other_start, other_end]] =
+                    (stretches.each_ref()).map(|stretch| ranges.build(b, [stretch.clone()]));
+                let before = b.fcmp(FloatPredicate::Ole, end, other_start);
+                let behind = b.fcmp(FloatPredicate::Ole, other_end, start);
                 Some(b.binary(Opcode::Or, before, behind))
             }
         }
     }
-}
-
-/// Builds the addresses of the first byte of a range, and of the first one behind it.
-fn build_ends(b: &mut Builder<'_>, hull: &Hull) -> (Value, Value) {
-    let visible = "the hull consists of visible integers";
-    let start = hull.emit_address(b).expect(visible);
-    let bytes = hull.emit_bytes(b).expect(visible);
-    let end = b.offset(start, bytes, 1);
-    (start, end)
 }

@@ -1,7 +1,7 @@
 //! The accesses of a function, each with the pointers that it may go through.
 
-use super::defining;
 use crate::alias::Aliases;
+use crate::ranges::Stretch;
 use crate::symbolic::Symbolic;
 use ferrozyme_ir::{Function, IntPredicate, Op, OpView, Opcode, Value, returning_ops};
 
@@ -26,6 +26,17 @@ pub(super) struct Way {
     pub(super) offset: Symbolic,
     /// Counters that do not have their first value where the address is this one.
     pub(super) after_first: Vec<Value>,
+}
+
+impl Access {
+    /// The bytes that are touched, for each pointer; none if one of them has no expression.
+    pub(super) fn stretches(&self) -> Option<Vec<Stretch>> {
+        let stretches = self.ways.iter().map(|way| {
+            let stretch = Stretch::new(way.root, way.offset.clone(), &self.size)?;
+            Some(stretch.after_first(&way.after_first))
+        });
+        stretches.collect()
+    }
 }
 
 /// How many pointers an address may be selected from.
@@ -140,7 +151,7 @@ fn after_first_if_not(aliases: &Aliases<'_>, condition: Value) -> Option<(Value,
 }
 
 fn comparison(function: &Function, condition: Value) -> Option<(IntPredicate, Value, Value)> {
-    match function.view(defining(function, condition)?) {
+    match function.definition(condition)? {
         OpView::Icmp(predicate, a, b) => Some((predicate, a, b)),
         _ => None,
     }

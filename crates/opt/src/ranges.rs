@@ -1,11 +1,10 @@
-//! Ranges of bytes as numbers that the program computes: what is accessed behind a pointer lies between two addresses.
+//! Ranges that the program computes, for tests at run time: an expression lies between two numbers, and what is accessed behind a pointer lies between two addresses.
+//! Unlike a [hull](crate::hull), a range may be larger than what is accessed, also where accesses are made under conditions.
 //!
 //! The offset of an access is a polynomial in counters of loops and in integers that are known where the test is made. Each counter lies between two numbers, so each term does, and
 //! so does their sum. Arithmetic is that of `f64`, which does not wrap around: it is exact as long as no term exceeds 2⁵², and whether that is so is part of the test.
 //! Where a loop does not run the numbers mean nothing, and do no harm: nothing is accessed.
 
-use super::accesses::{Access, Way};
-use super::defining;
 use crate::alias::Aliases;
 use crate::recurrence::Counted;
 use crate::symbolic::{Symbolic, Term};
@@ -14,17 +13,73 @@ use ferrozyme_ir::{
     Value, ValueDef, all_ops,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::rc::Rc;
 
-/// Where a test is made: before an operation of the body.
-pub(super) struct Place {
-    pub(super) op: Op,
-    body: Region,
-    /// The operations of the body before it.
-    before: FxHashSet<Op>,
+/// Bytes behind a pointer that an access touches.
+#[derive(Clone, PartialEq)]
+pub(crate) struct Stretch {
+    pub(crate) root: Value,
+    /// The offset of the first byte.
+    start: Symbolic,
+    /// The offset of the first byte behind them.
+    end: Symbolic,
+    /// Counters that do not have their first value where the access is to these bytes.
+    after_first: Vec<Value>,
+}
+
+impl Stretch {
+    /// None if the end has no expression.
+    pub(crate) fn new(root: Value, start: Symbolic, size: &Symbolic) -> Option<Stretch> {
+        let end = start.add(size)?;
+        Some(Stretch {
+            root,
+            start,
+            end,
+            after_first: Vec::new(),
+        })
+    }
+
+    pub(crate) fn after_first(self, counters: &[Value]) -> Stretch {
+        Stretch {
+            after_first: counters.to_vec(),
+            ..self
+        }
+    }
+}
+
+/// What the integers of a function vary between, where they are no values that a test can use.
+pub(crate) struct Variables {
     /// The counted loops by their counters.
     counted: FxHashMap<Value, Counted>,
     /// Integers that are parts of others.
     parts: FxHashMap<Value, Part>,
+}
+
+impl Variables {
+    pub(crate) fn of(aliases: &Aliases<'_>) -> Rc<Variables> {
+        let function = aliases.function();
+        let counted = all_ops(function)
+            .into_iter()
+            .filter_map(|op| aliases.indices().counted(op))
+            .map(|counted| (counted.counter, counted.clone()));
+        let results = all_ops(function).into_iter();
+        let results = results.filter_map(|op| function.ops[op].results.first().copied());
+        let parts = results.filter_map(|value| Some((value, part_of(aliases, value)?)));
+        Rc::new(Variables {
+            counted: counted.collect(),
+            parts: parts.collect(),
+        })
+    }
+}
+
+/// Where a test is made: before an operation.
+pub(crate) struct Place {
+    pub(crate) op: Op,
+    variables: Rc<Variables>,
+    /// The operations whose results are visible there.
+    before: FxHashSet<Op>,
+    /// The regions around it.
+    around: Vec<Region>,
 }
 
 /// How many operations, one inside the other, an integer may take to compute.
@@ -34,46 +89,44 @@ const MAX_DEPTH: usize = 12;
 const LARGEST: f64 = (1u64 << 52) as f64;
 
 impl Place {
-    pub(super) fn before(aliases: &Aliases<'_>, op: Op) -> Place {
-        let function = aliases.function();
-        let body = function.body();
-        let ops = function.regions[body].ops.iter().copied();
-        let counted = all_ops(function)
-            .into_iter()
-            .filter_map(|op| aliases.indices().counted(op))
-            .map(|counted| (counted.counter, counted.clone()));
-        let results = all_ops(function).into_iter();
-        let results = results.filter_map(|op| function.ops[op].results.first().copied());
-        let parts = results.filter_map(|value| Some((value, part_of(aliases, value)?)));
+    pub(crate) fn before(
+        variables: Rc<Variables>,
+        function: &Function,
+        structure: &Structure,
+        op: Op,
+    ) -> Place {
+        let (mut before, mut around) = (FxHashSet::default(), Vec::new());
+        let mut inner = Some(op);
+        while let Some(region) = inner.and_then(|inner| structure.region_of(inner)) {
+            let ops = function.regions[region].ops.iter().copied();
+            before.extend(ops.take_while(|&other| Some(other) != inner));
+            around.push(region);
+            inner = structure.op_of(region);
+        }
         Place {
             op,
-            body,
-            before: ops.take_while(|&other| other != op).collect(),
-            counted: counted.collect(),
-            parts: parts.collect(),
+            variables,
+            before,
+            around,
         }
     }
 
-    /// Whether an operation runs after the test.
-    pub(super) fn follows(&self, structure: &Structure, op: Op) -> bool {
-        let ancestor = structure.ancestor_in(op, self.body);
-        ancestor.is_some_and(|ancestor| !self.before.contains(&ancestor))
+    /// Whether the range of an access can be computed.
+    pub(crate) fn is_bounded(&self, function: &Function, stretch: &Stretch) -> bool {
+        self.is_visible(function, stretch.root)
+            && self.has_limits(function, &stretch.start)
+            && self.has_limits(function, &stretch.end)
     }
 
-    /// Whether the range of an access can be computed.
-    pub(super) fn is_bounded(&self, function: &Function, access: &Access) -> bool {
-        access.ways.iter().all(|way| {
-            let end = way.offset.add(&access.size);
-            self.is_visible(function, way.root)
-                && self.has_limits(function, &way.offset, MAX_DEPTH)
-                && end.is_some_and(|end| self.has_limits(function, &end, MAX_DEPTH))
-        })
+    /// Whether it can be computed between which numbers an expression lies.
+    pub(crate) fn has_limits(&self, function: &Function, expression: &Symbolic) -> bool {
+        self.has_limits_within(function, expression, MAX_DEPTH)
     }
 
     fn is_visible(&self, function: &Function, value: Value) -> bool {
         match function.values[value].def {
             ValueDef::Constant(_) => true,
-            ValueDef::Argument { region, .. } => region == self.body,
+            ValueDef::Argument { region, .. } => self.around.contains(&region),
             ValueDef::Result { op, .. } => self.before.contains(&op),
         }
     }
@@ -83,7 +136,7 @@ impl Place {
         if self.is_visible(function, value) {
             return true;
         }
-        let (Some(op), Some(depth)) = (defining(function, value), depth.checked_sub(1)) else {
+        let (Some((op, _)), Some(depth)) = (function.def_op(value), depth.checked_sub(1)) else {
             return false;
         };
         let data = &function.ops[op];
@@ -104,8 +157,7 @@ impl Place {
             && (data.operands.iter()).all(|&operand| self.is_computable(function, operand, depth))
     }
 
-    /// Whether it can be computed between which numbers an expression lies.
-    fn has_limits(&self, function: &Function, expression: &Symbolic, depth: usize) -> bool {
+    fn has_limits_within(&self, function: &Function, expression: &Symbolic, depth: usize) -> bool {
         expression
             .variables()
             .all(|variable| self.variable_has_limits(function, variable, depth))
@@ -122,17 +174,17 @@ impl Place {
         let Some(depth) = depth.checked_sub(1) else {
             return false;
         };
-        if let Some(counted) = self.counted.get(&variable) {
+        if let Some(counted) = self.variables.counted.get(&variable) {
             return counted.constant_step().is_some_and(|step| step != 0)
-                && self.has_limits(function, &counted.from, depth)
-                && self.has_limits(function, &counted.to, depth);
+                && self.has_limits_within(function, &counted.from, depth)
+                && self.has_limits_within(function, &counted.to, depth);
         }
         match function.definition(variable) {
             Some(OpView::Binary(Opcode::Urem, _, divisor)) => {
                 ty == Type::I64 && self.is_computable(function, divisor, MAX_DEPTH)
             }
-            _ => (self.parts.get(&variable))
-                .is_some_and(|part| self.has_limits(function, &part.whole, depth)),
+            _ => (self.variables.parts.get(&variable))
+                .is_some_and(|part| self.has_limits_within(function, &part.whole, depth)),
         }
     }
 }
@@ -198,7 +250,7 @@ impl Limits {
 }
 
 /// Builds ranges.
-pub(super) struct RangeBuilder<'p> {
+pub(crate) struct RangeBuilder<'p> {
     place: &'p Place,
     integers: FxHashMap<Value, Value>,
     numbers: FxHashMap<Value, Value>,
@@ -210,7 +262,7 @@ pub(super) struct RangeBuilder<'p> {
 }
 
 impl<'p> RangeBuilder<'p> {
-    pub(super) fn new(place: &'p Place) -> RangeBuilder<'p> {
+    pub(crate) fn new(place: &'p Place) -> RangeBuilder<'p> {
         RangeBuilder {
             place,
             integers: FxHashMap::default(),
@@ -221,15 +273,15 @@ impl<'p> RangeBuilder<'p> {
         }
     }
 
-    /// Builds the address of the first byte that accesses touch behind a pointer, and of the first one behind the last.
-    pub(super) fn build(
+    /// Builds the address of the first byte that accesses touch behind their common pointer, and of the first one behind the last.
+    pub(crate) fn build(
         &mut self,
         b: &mut Builder<'_>,
-        pointer: Value,
-        accesses: &[Access],
+        stretches: impl IntoIterator<Item = Stretch>,
     ) -> [Value; 2] {
+        let stretches = self.joined(stretches);
         let mut range: Option<Limits> = None;
-        for part in self.stretches_behind(pointer, accesses) {
+        for part in &stretches {
             let start = self.limits(b, &part.start, &part.after_first);
             let end = self.limits(b, &part.end, &part.after_first);
             range = Some(match range {
@@ -243,15 +295,29 @@ impl<'p> RangeBuilder<'p> {
                 },
             });
         }
-        let address = b.cast(Opcode::Ptrtoint, pointer, Type::I64);
+        let range = range.expect("there is an access behind each pointer");
+        let address = b.cast(Opcode::Ptrtoint, stretches[0].root, Type::I64);
         let address = b.unary(Opcode::Freeze, address);
         let address = b.cast(Opcode::Uitofp, address, Type::F64);
-        let range = range.expect("there is an access behind each pointer");
         [range.least, range.most].map(|offset| b.binary(Opcode::Fadd, address, offset))
     }
 
+    /// Builds whether an expression has values between two numbers only.
+    pub(crate) fn build_within(
+        &mut self,
+        b: &mut Builder<'_>,
+        expression: &Symbolic,
+        [least, most]: [f64; 2],
+    ) -> Value {
+        let limits = self.limits(b, expression, &[]);
+        let [least, most] = [least, most].map(|end| b.float(Type::F64, end));
+        let above = b.fcmp(FloatPredicate::Oge, limits.least, least);
+        let below = b.fcmp(FloatPredicate::Ole, limits.most, most);
+        b.binary(Opcode::And, above, below)
+    }
+
     /// Builds whether some arithmetic may not have been exact.
-    pub(super) fn build_inexact(&self, b: &mut Builder<'_>) -> Value {
+    pub(crate) fn build_inexact(&self, b: &mut Builder<'_>) -> Value {
         match self.sizes {
             Some(sizes) => {
                 let largest = b.float(Type::F64, LARGEST);
@@ -272,7 +338,7 @@ impl<'p> RangeBuilder<'p> {
         let built = match self.place.is_visible(b.function, value) {
             true => b.unary(Opcode::Freeze, value),
             false => {
-                let op = defining(b.function, value).expect("it can be computed");
+                let (op, _) = b.function.def_op(value).expect("it can be computed");
                 let data = b.function.ops[op].clone();
                 let mut operands: Vec<Value> = Vec::new();
                 for &operand in &data.operands {
@@ -390,10 +456,10 @@ impl<'p> RangeBuilder<'p> {
         if place.is_computable(b.function, variable, MAX_DEPTH) {
             return Limits::exactly(self.number(b, variable));
         }
-        if let Some(counted) = place.counted.get(&variable) {
+        if let Some(counted) = place.variables.counted.get(&variable) {
             return self.limits_of_counter(b, counted, after_first);
         }
-        if let Some(part) = place.parts.get(&variable) {
+        if let Some(part) = place.variables.parts.get(&variable) {
             return self.limits_of_part(b, part, after_first);
         }
         // A remainder.
@@ -518,46 +584,35 @@ fn multiply(b: &mut Builder<'_>, one: Limits, other: Limits) -> Limits {
     Limits { least, most }
 }
 
-/// Bytes behind a pointer that some accesses touch.
-struct Stretch {
-    /// The offset of the first byte.
-    start: Symbolic,
-    /// The offset of the first byte behind them.
-    end: Symbolic,
-    after_first: Vec<Value>,
-}
-
 /// What tells counted loops apart as far as ranges are concerned.
 type Bounds = (Symbolic, Symbolic, Symbolic);
 
 impl RangeBuilder<'_> {
-    /// What accesses touch behind a pointer. Those that differ by constants become one, and so do those in loops with the same bounds.
-    fn stretches_behind(&mut self, pointer: Value, accesses: &[Access]) -> Vec<Stretch> {
-        let mut stretches: Vec<Stretch> = Vec::new();
-        for access in accesses {
-            for way in access.ways.iter().filter(|way| way.root == pointer) {
-                let stretch = self.stretch(access, way);
-                if !stretches.iter_mut().any(|other| other.join(&stretch)) {
-                    stretches.push(stretch);
-                }
+    /// Stretches behind one pointer: those that differ by constants become one, and so do those in loops with the same bounds.
+    fn joined(&mut self, stretches: impl IntoIterator<Item = Stretch>) -> Vec<Stretch> {
+        let mut joined: Vec<Stretch> = Vec::new();
+        for stretch in stretches {
+            let stretch = self.renamed(stretch);
+            if !joined.iter_mut().any(|other| other.join(&stretch)) {
+                joined.push(stretch);
             }
         }
-        stretches
+        joined
     }
 
-    fn stretch(&mut self, access: &Access, way: &Way) -> Stretch {
-        let end = (way.offset.add(&access.size)).expect("the range has limits");
-        let mut counters: Vec<Value> = (way.offset.variables().chain(end.variables()))
-            .filter(|variable| self.place.counted.contains_key(variable))
+    /// The same bytes in terms of other counters: in each class of loops with the same bounds, the first ones that were met.
+    fn renamed(&mut self, stretch: Stretch) -> Stretch {
+        let counted = &self.place.variables.counted;
+        let mut counters: Vec<Value> = (stretch.start.variables().chain(stretch.end.variables()))
+            .filter(|variable| counted.contains_key(variable))
             .collect();
         counters.sort();
         counters.dedup();
-        // In each class of loops with the same bounds, counters are called by the names of the first ones that were met.
         let mut named: FxHashMap<Bounds, usize> = FxHashMap::default();
         let mut names: FxHashMap<Value, Symbolic> = FxHashMap::default();
         let mut after_first = Vec::new();
         for counter in counters {
-            let counted = &self.place.counted[&counter];
+            let counted = &counted[&counter];
             let bounds = (
                 counted.from.clone(),
                 counted.to.clone(),
@@ -571,22 +626,19 @@ impl RangeBuilder<'_> {
             let name = class[*number];
             *number += 1;
             names.insert(counter, Symbolic::of_value(name));
-            if way.after_first.contains(&counter) {
+            if stretch.after_first.contains(&counter) {
                 after_first.push(name);
             }
         }
-        let renamed = way.offset.substitute_all(&names);
-        match renamed.zip(end.substitute_all(&names)) {
+        let start = stretch.start.substitute_all(&names);
+        match start.zip(stretch.end.substitute_all(&names)) {
             Some((start, end)) => Stretch {
+                root: stretch.root,
                 start,
                 end,
                 after_first,
             },
-            None => Stretch {
-                start: way.offset.clone(),
-                end,
-                after_first: way.after_first.clone(),
-            },
+            None => stretch,
         }
     }
 }
