@@ -36,6 +36,14 @@ pub enum Error {
         /// What was looked for.
         reason: String,
     },
+    /// There is no backend of this name.
+    #[error("there is no device `{name}`: {known}")]
+    Unknown {
+        /// The name.
+        name: String,
+        /// Which there are.
+        known: String,
+    },
     /// A feeder or receiver is missing, panicked, or gave something else than the graph takes. Parameters are as the run left them.
     #[error("{0}")]
     Host(String),

@@ -36,11 +36,11 @@ pub fn compile_or_skip(backend: &dyn Backend, graph: &Graph) -> Option<Program> 
     }
 }
 
-/// Makes a test of each function of this crate, for the backend that an expression gives.
+/// Gives all tests to another macro, behind what it takes first.
 #[macro_export]
-macro_rules! backend_tests {
-    ($backend:expr) => {
-        $crate::backend_tests! { $backend;
+macro_rules! with_all_tests {
+    ($then:ident! { $($first:tt)* }) => {
+        $crate::$then! { $($first)*
             graphs::random_graphs_give_what_the_interpreter_gives
             graphs::all_kinds_of_elements_travel
             graphs::each_precision_rounds_as_the_interpreter
@@ -57,6 +57,14 @@ macro_rules! backend_tests {
             host::errors_of_the_host_end_the_run_with_a_message
         }
     };
+}
+
+/// Makes a test of each function of this crate, for the backend that an expression gives.
+#[macro_export]
+macro_rules! backend_tests {
+    ($backend:expr) => {
+        $crate::with_all_tests! { backend_tests! { $backend; } }
+    };
     ($backend:expr; $($module:ident::$test:ident)*) => {
         $(
             #[test]
@@ -66,3 +74,18 @@ macro_rules! backend_tests {
         )*
     };
 }
+
+/// A list of tests with their names.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! table_of_tests {
+    ($($module:ident::$test:ident)*) => {
+        &[$((stringify!($test), $crate::$module::$test as Test),)*]
+    };
+}
+
+/// A test of a backend, which panics if it fails.
+pub type Test = fn(&dyn Backend);
+
+/// All tests with their names, for programs that run them where there is no Rust toolchain.
+pub const ALL: &[(&str, Test)] = with_all_tests! { table_of_tests! {} };

@@ -18,6 +18,7 @@
 //! | `independent.rs` | loops without dependences between iterations |
 //! | `call.rs` | calls and traps |
 //! | `threads.rs`, `threads/` | the functions through which generated code runs on several threads |
+//! | `without_library.rs` | functions of floats where there is no C library |
 //! | `processor.rs`, `processor.ll` | functions for a higher level of the processor; which level it has |
 //! | `vectorisable.fz`, `vectorisable/` | mathematical functions for loops that are vectorised, as Loop IR |
 //! | `polygamma.fz` | polygamma functions, which no library has, as Loop IR |
@@ -34,11 +35,14 @@ mod processor;
 mod sums;
 mod symbols;
 mod threads;
+mod without_library;
 
 use ferrozyme_ir as ir;
 use rustc_hash::FxHashMap;
 use thiserror::Error;
 pub use threads::Team;
+
+pub use math::own_functions;
 
 use ferrozyme_convention::allocation::Families;
 use ferrozyme_llvm::{Builder, Context, Module, Value};
@@ -53,6 +57,8 @@ pub struct ExportOptions<'c> {
     pub strict: bool,
     /// A function whose processor attributes (`target-cpu`, `target-features`, …) the new ones get, so that they can be inlined into each other.
     pub like: Option<Value<'c>>,
+    /// There is no C library where the functions will run: mathematical functions are the exporter's own, and what it has not is an error.
+    pub no_library: bool,
     /// The highest level that the function [`ir::PROCESSOR_LEVEL`] returns whatever the processor has, for tests: 0 (the baseline), 2, 3 or 4.
     pub highest_level: Option<u32>,
     /// Who runs the bodies of teams ([`ir::TEAM`]).

@@ -3,14 +3,16 @@
 //! C's library knows single and double precision and no vectors: narrower floats go through single precision, vectors lane by lane. The library is linked anyway, by Rust's standard
 //! library. A function that not all libraries have is emitted along with the program.
 
-use ferrozyme_ir::formula::{Formula, FormulaWriter};
+use ferrozyme_ir::formula::{Formula, FormulaWriter, Place, Variable};
 use ferrozyme_ir::{self as ir, Form, MathCost, MathFunction, MathValue, OpView, Opcode};
 use std::sync::LazyLock;
 
 use super::body::Body;
 use super::symbols::MEMORY_NONE;
 use super::{ExportError, Exporter};
-use ferrozyme_llvm::{FloatPredicate, Linkage, Opcode as Llvm, Place, Type, TypeKind, Value};
+use ferrozyme_llvm::{
+    FloatPredicate, Linkage, Opcode as Llvm, Place as AttributePlace, Type, TypeKind, Value,
+};
 
 /// The instruction that computes an operation on two floats.
 fn instruction(opcode: Opcode) -> Option<Llvm> {
@@ -38,6 +40,11 @@ static VECTORISABLE: LazyLock<ir::Module> = LazyLock::new(|| {
 
 /// Functions that no library has, as `__ferrozyme_<operation>`, in double precision.
 static OWN: LazyLock<ir::Module> = LazyLock::new(|| own(include_str!("polygamma.fz")));
+
+/// The functions that no library has, as Loop IR in double precision: `__ferrozyme_<operation>`.
+pub fn own_functions() -> &'static ir::Module {
+    &OWN
+}
 
 fn own(text: &str) -> ir::Module {
     ir::parse_module(text).expect("the exporter's own functions are part of it")
@@ -101,6 +108,9 @@ impl<'c> Body<'_, '_, 'c> {
         {
             return Ok(self.exporter.builder.call_function(function, operands));
         }
+        if self.exporter.options.no_library {
+            return self.without_library(data, operands, flags);
+        }
         if let OpView::Binary(opcode, a, b) = data.view_with(operands)
             && let Some(opcode) = instruction(opcode)
         {
@@ -123,17 +133,69 @@ impl<'c> Body<'_, '_, 'c> {
         let names = [function.c, function.not_reserved].concat();
         match (names.first(), function.value) {
             // Not all libraries have it.
-            (_, MathValue::Composite(formula)) => self.composite(operands, data, formula()),
-            (Some(name), _) => self.library(name, operands, data, flags),
-            (None, _) => {
-                let name = format!("__ferrozyme_{}", data.opcode);
-                let function = own_function(self.exporter, &OWN, &name, ir::Flags::NONE)?;
-                let double = self.exporter.context.double();
-                self.lane_by_lane(operands, double, |body, lanes| {
-                    Ok(body.exporter.builder.call_function(function, lanes))
-                })
+            (_, MathValue::Composite(formula)) => {
+                let wide = self.widened(operands[0].ty());
+                self.composite(operands, data, &formula(), wide)
             }
+            (Some(name), _) => self.library(name, operands, data, flags),
+            (None, _) => self.own(data, operands),
         }
+    }
+
+    /// An operation on floats with one result, where there is no C library: an instruction, an intrinsic that is not a call, or one of the exporter's own functions.
+    fn without_library(
+        &mut self,
+        data: &ir::OpData,
+        operands: &[Value<'c>],
+        flags: ferrozyme_llvm::FastMath,
+    ) -> Result<Value<'c>, ExportError> {
+        if let OpView::Binary(opcode, a, b) = data.view_with(operands)
+            && let Some(opcode) = instruction(opcode)
+        {
+            let result = self.exporter.builder.binary(opcode, a, b);
+            return Ok(result.set_fast_math(flags));
+        }
+        let row = data.opcode.math();
+        if let Some(function) = row
+            && function.cost != MathCost::Call
+            && let Some(name) = function.llvm.first()
+        {
+            let result = self.call_intrinsic(&format!("llvm.{name}"), operands)?;
+            return Ok(result.set_fast_math(flags));
+        }
+        let wide = self.widened(operands[0].ty());
+        if let Some(function) = vectorisable(self.exporter, data.opcode, wide, true)? {
+            return self.lane_by_lane(operands, wide, |body, lanes| {
+                Ok(body.exporter.builder.call_function(function, lanes))
+            });
+        }
+        if let Some(MathValue::Composite(formula)) = row.map(|function| function.value) {
+            return self.composite(operands, data, &formula(), wide);
+        }
+        if let Some(formula) = super::without_library::formula(data.opcode) {
+            let double = self.exporter.context.double();
+            return self.composite(operands, data, &formula, double);
+        }
+        if OWN
+            .function_named(&format!("__ferrozyme_{}", data.opcode))
+            .is_some()
+        {
+            return self.own(data, operands);
+        }
+        let opcode = data.opcode;
+        Err(self.problem(format!(
+            "`{opcode}` needs C's library, which is not there on this target"
+        )))
+    }
+
+    /// A function that no library has, in double precision.
+    fn own(&mut self, data: &ir::OpData, operands: &[Value<'c>]) -> Result<Value<'c>, ExportError> {
+        let name = format!("__ferrozyme_{}", data.opcode);
+        let function = own_function(self.exporter, &OWN, &name, ir::Flags::NONE)?;
+        let double = self.exporter.context.double();
+        self.lane_by_lane(operands, double, |body, lanes| {
+            Ok(body.exporter.builder.call_function(function, lanes))
+        })
     }
 
     /// An intrinsic that may end in a call of C's library.
@@ -166,23 +228,33 @@ impl<'c> Body<'_, '_, 'c> {
         Ok(result.set_fast_math(flags))
     }
 
-    /// A function that is a formula in others, as a function of its own.
+    /// A function that is a formula in others, as a function of its own on floats of a type.
     fn composite(
         &mut self,
         operands: &[Value<'c>],
         data: &ir::OpData,
-        formula: Formula,
+        formula: &Formula,
+        wide: Type<'c>,
     ) -> Result<Value<'c>, ExportError> {
-        let wide = self.widened(operands[0].ty());
         let ty = match wide.kind() {
             TypeKind::Float => ir::Type::F32,
             _ => ir::Type::F64,
         };
+        let types = operands
+            .iter()
+            .map(|operand| match scalar_of(operand.ty()).is_float() {
+                true => ty,
+                false => ir::Type::I32,
+            });
         let name = format!("__ferrozyme_{}_{ty}", data.opcode);
-        let mut function = ir::Function::define(name.clone(), vec![ty.into()], vec![ty]);
-        let x = function.arguments()[0];
+        let params = types.map(ir::Param::from).collect();
+        let mut function = ir::Function::define(name.clone(), params, vec![ty]);
+        let arguments = function.arguments().to_vec();
         let mut builder = ir::Builder::at_body(&mut function);
-        let result = FormulaWriter::new(ty).emit(&mut builder, &mut |_, _| x, &formula);
+        let mut variable = |_: &mut ir::Builder<'_>, variable: Variable| match variable.place() {
+            Place::Operand(position) | Place::Result(position) => arguments[position],
+        };
+        let result = FormulaWriter::new(ty).emit(&mut builder, &mut variable, formula);
         builder.ret(&[result]);
         let mut module = ir::Module::new();
         module.functions.push(function);
@@ -379,9 +451,12 @@ fn library_function<'c>(
         .into
         .add_function(&name, result.function(parameters, false));
     for attribute in ["nounwind", "willreturn", "nofree", "nosync", "nocallback"] {
-        function.add_attribute(Place::Function, context.attribute(attribute, 0));
+        function.add_attribute(AttributePlace::Function, context.attribute(attribute, 0));
     }
-    function.add_attribute(Place::Function, context.attribute("memory", MEMORY_NONE))
+    function.add_attribute(
+        AttributePlace::Function,
+        context.attribute("memory", MEMORY_NONE),
+    )
 }
 
 /// A function that computes an operation without keeping the loop around it from being vectorised, if there is one.
@@ -401,7 +476,7 @@ fn vectorisable<'c>(
     };
     let function = own_function(exporter, &VECTORISABLE, &name, ir::Flags::CONTRACT)?;
     Ok(Some(function.add_attribute(
-        Place::Function,
+        AttributePlace::Function,
         exporter.context.attribute("alwaysinline", 0),
     )))
 }

@@ -514,6 +514,10 @@ table! {
     fn LLVMInitializeAArch64TargetMC();
     fn LLVMInitializeAArch64AsmPrinter();
     fn LLVMInitializeAArch64AsmParser();
+    fn LLVMInitializeNVPTXTargetInfo();
+    fn LLVMInitializeNVPTXTarget();
+    fn LLVMInitializeNVPTXTargetMC();
+    fn LLVMInitializeNVPTXAsmPrinter();
     fn LLVMGetDefaultTargetTriple() -> OwnedText;
     fn LLVMGetHostCPUName() -> OwnedText;
     fn LLVMGetHostCPUFeatures() -> OwnedText;

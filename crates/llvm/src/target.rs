@@ -9,9 +9,16 @@ use crate::sys::{TargetDataRef, TargetMachineRef, call};
 use crate::toolchain::LoadError;
 use crate::types::{Type, TypeKind};
 
-/// Makes the host's code generator known to LLVM.
+/// Makes the code generators of the host and of NVIDIA's GPUs known to LLVM.
 pub(crate) fn initialise() -> Result<(), LoadError> {
     static ONCE: Once = Once::new();
+    static GPU: Once = Once::new();
+    GPU.call_once(|| {
+        call!(LLVMInitializeNVPTXTargetInfo());
+        call!(LLVMInitializeNVPTXTarget());
+        call!(LLVMInitializeNVPTXTargetMC());
+        call!(LLVMInitializeNVPTXAsmPrinter());
+    });
     if cfg!(target_arch = "x86_64") {
         ONCE.call_once(|| {
             call!(LLVMInitializeX86TargetInfo());

@@ -1,8 +1,8 @@
 //! Two linear layers with a sigmoid between, trained for a thousand steps in one loop of the graph.
 //!
-//! Prints the graph as trees, the kernels, the memory that they need, and the time of a step.
+//! `--device opencl` runs it by OpenCL, `--device cuda` on a GPU of NVIDIA. Prints the graph as trees, the kernels, the memory that they need, and the time of a step.
 
-use ferrozyme_cpu::compile;
+use ferrozyme_device::{compile, take_device};
 use ferrozyme_graph::Graph;
 use ferrozyme_nn::{Layer, Linear, Sequential, Sgd, Sigmoid};
 use std::time::Instant;
@@ -10,6 +10,7 @@ use std::time::Instant;
 const STEPS: u32 = 1000;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let device = take_device(&mut std::env::args().collect())?;
     let mut g = Graph::new();
     let net = Sequential::new(vec![
         Box::new(Linear::new(&mut g, "first", 255, 255)),
@@ -25,7 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     });
     let parameters: Vec<_> = net.parameters().into_iter().map(|p| g.read(p)).collect();
     g.receive("parameters", &parameters);
-    let mut program = compile(&g)?;
+    let mut program = compile(&g, &device)?;
     println!("{}", program.graph().tree());
     println!("{}", program.report());
     program.feeder("x", || vec![0.2f32; 510]);

@@ -1,8 +1,8 @@
 //! An encoder with self-attention, trained for 500 steps in one loop of the graph. The number of layers is the argument; 6 if there is none.
 //!
-//! Prints the kernels, the memory that they need, and the time of a step.
+//! `--device opencl` runs it by OpenCL, `--device cuda` on a GPU of NVIDIA. Prints the kernels, the memory that they need, and the time of a step.
 
-use ferrozyme_cpu::compile;
+use ferrozyme_device::{compile, take_device};
 use ferrozyme_graph::{Graph, Scalar, TensorType};
 use ferrozyme_nn::{Layer, Sgd, TransformerEncoder};
 use std::time::Instant;
@@ -10,7 +10,9 @@ use std::time::Instant;
 const STEPS: u32 = 500;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let layers = std::env::args().nth(1).map_or(Ok(6), |text| text.parse())?;
+    let mut arguments: Vec<String> = std::env::args().collect();
+    let device = take_device(&mut arguments)?;
+    let layers = arguments.get(1).map_or(Ok(6), |text| text.parse())?;
     let mut g = Graph::new();
     let encoder = TransformerEncoder::new(&mut g, layers, 64, 4, 128);
     let sgd = Sgd::new(0.01);
@@ -20,7 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let gradients = g.backward(y);
         sgd.step(g, &encoder.parameters(), &gradients);
     });
-    let mut program = compile(&g)?;
+    let mut program = compile(&g, &device)?;
     println!("{}", program.report());
     let start = Instant::now();
     program.run()?;

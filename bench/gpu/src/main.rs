@@ -1,0 +1,124 @@
+//! Tests and timings of tensor graphs on a GPU, as one program that needs no Rust toolchain where it runs.
+//!
+//! ```sh
+//! gpu prepare FOLDER        # makes all kernels for the H200's processor, on a machine with a Rust toolchain
+//! gpu run FOLDER cuda       # runs all tests and measures, on the machine with the GPU
+//! ```
+//! `bench/gpu/pack` does the first and puts everything that the second needs into one folder. The device may be any that `ferrozyme-device` knows.
+
+mod workloads;
+
+use ferrozyme_backend::{Backend, Error, Executable, Planned, compile_with};
+use ferrozyme_cuda::{ABILITIES, stored_ptx};
+use ferrozyme_device::{KERNELS, backend_named};
+use ferrozyme_gpu::prepare;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+use workloads::{Workload, all_workloads};
+
+/// The processor that kernels are prepared for: that of the H100 and H200.
+const PROCESSOR: &str = "sm_90";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["prepare", folder] => prepare_all(folder.into()),
+        ["run", _, device] => run_all(device),
+        _ => {
+            eprintln!("usage: gpu prepare FOLDER | {KERNELS}=FOLDER gpu run FOLDER DEVICE");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Makes kernels instead of running them.
+struct Preparing {
+    folder: PathBuf,
+}
+
+impl Backend for Preparing {
+    fn name(&self) -> &'static str {
+        "cuda"
+    }
+
+    fn compile(&self, planned: Planned) -> Result<Box<dyn Executable>, Error> {
+        let lowered = planned.lowered;
+        let program = prepare(lowered.module, lowered.main, &ABILITIES)?;
+        stored_ptx(&program, PROCESSOR, &self.folder)?;
+        Err(Error::Missing {
+            backend: "cuda",
+            reason: "kernels are only prepared".to_owned(),
+        })
+    }
+}
+
+fn prepare_all(folder: PathBuf) -> ExitCode {
+    let backend = Preparing { folder };
+    let mut failed = false;
+    for (name, test) in ferrozyme_conformance::ALL {
+        failed |= catch_unwind(AssertUnwindSafe(|| test(&backend))).is_err();
+        println!("{name}: kernels are there");
+    }
+    for workload in all_workloads() {
+        let outcome = compile_with(&backend, &workload.graph);
+        if let Err(error) = outcome.map(|_| ())
+            && !matches!(error, Error::Missing { .. })
+        {
+            failed = true;
+            eprintln!("{}: {error}", workload.name);
+        }
+        println!("{}: kernels are there", workload.name);
+    }
+    match failed {
+        true => ExitCode::FAILURE,
+        false => ExitCode::SUCCESS,
+    }
+}
+
+fn run_all(device: &str) -> ExitCode {
+    let backend = match backend_named(device) {
+        Ok(backend) => backend,
+        Err(error) => {
+            eprintln!("{error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let mut failures = 0;
+    println!("tests on {device}");
+    for (name, test) in ferrozyme_conformance::ALL {
+        let passed = catch_unwind(AssertUnwindSafe(|| test(&*backend))).is_ok();
+        failures += usize::from(!passed);
+        println!("  {name}: {}", if passed { "ok" } else { "FAILED" });
+    }
+    println!("timings on {device}: the median of five runs, after one that is not counted");
+    for workload in all_workloads() {
+        match measure(&*backend, &workload) {
+            Ok(seconds) => println!("  {}", workload.describe(seconds)),
+            Err(error) => {
+                failures += 1;
+                println!("  {}: {error}", workload.name);
+            }
+        }
+    }
+    println!("{failures} failed");
+    match failures {
+        0 => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    }
+}
+
+/// The time of one step, in seconds.
+fn measure(backend: &dyn Backend, workload: &Workload) -> Result<f64, Error> {
+    let mut program = compile_with(backend, &workload.graph)?;
+    program.run()?;
+    let mut times = Vec::new();
+    for _ in 0..5 {
+        let start = Instant::now();
+        program.run()?;
+        times.push(start.elapsed().as_secs_f64() / f64::from(workload.steps));
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(times[times.len() / 2])
+}

@@ -1,0 +1,325 @@
+//! A group for each row: its items share the loops inside, and add up sums in local memory.
+//!
+//! ```text
+//! %sum = for %j: i64 = 0 to 1000 step 1              %part = for %j: i64 = %item to 1000 step 256
+//!     with (%s: f32 = 0.0) { … }              ─▶         with (%s: f32 = 0.0) { … }
+//! store f32 %sum, %p                                 ; a tree of additions in local memory gives %sum to all items
+//!                                                    if %item == 0 { store f32 %sum, %p }
+//! ```
+//!
+//! All items run everything else alike, so what they decide is the same for all, as barriers need it. What writes memory outside of shared loops is done by the first item. Where a stage reads what it writes, barriers
+//! stand before and behind each write.
+
+use crate::Abilities;
+use crate::items::Items;
+use crate::parallel::{
+    constant_count, identity, is_pure, reads_from, reductions, root, visit_all, written_roots,
+};
+use ferrozyme_ir::{
+    Alignment, Builder, Function, IntPredicate, Op, OpView, Opcode, Region, Type, Value,
+};
+use ferrozyme_opt::Uses;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// The shortest loop that is worth a group.
+const SHORTEST: u64 = 32;
+/// With more rows than that, there is enough to do without sharing, unless a row is contiguous in memory.
+const MANY: u64 = 8192;
+/// The most items of a group.
+const ITEMS: u32 = 256;
+/// Each item's place in local memory for one sum.
+const PLACE: usize = 8;
+
+/// What the items of a group share.
+pub(crate) struct Rows {
+    /// The loops, with the operations that combine what they carry, and the loop in each whose iterations are dealt out.
+    shared: FxHashMap<Op, (Vec<Opcode>, Op)>,
+    /// The items of a group.
+    pub(crate) items: u32,
+    /// Whether memory is read that is written.
+    rereads: bool,
+}
+
+/// Decides whether the operations for one point are done by a group.
+pub(crate) fn plan_rows(
+    function: &Function,
+    ops: &[Op],
+    independent: &FxHashSet<Op>,
+    points: u64,
+    abilities: &Abilities,
+) -> Option<Rows> {
+    let mut all = Vec::new();
+    visit_all(function, ops, &mut |op| all.push(op));
+    let mut planner = Planner {
+        function,
+        uses: Uses::by(function, all),
+        independent,
+        shared: FxHashMap::default(),
+        longest: 0,
+        contiguous: false,
+    };
+    planner.find(ops);
+    let pays = planner.longest >= SHORTEST && (points <= MANY || planner.contiguous);
+    if !pays || points > u64::from(u32::MAX >> 1) {
+        return None;
+    }
+    let items = planner.longest.next_power_of_two() as u32;
+    Some(Rows {
+        shared: planner.shared,
+        items: items.min(ITEMS).min(previous_power_of_two(abilities.group)),
+        rereads: reads_from(function, ops, &written_roots(function, ops)),
+    })
+}
+
+fn previous_power_of_two(number: u32) -> u32 {
+    1 << number.max(1).ilog2()
+}
+
+struct Planner<'f> {
+    function: &'f Function,
+    uses: Uses,
+    independent: &'f FxHashSet<Op>,
+    shared: FxHashMap<Op, (Vec<Opcode>, Op)>,
+    /// The most iterations that are dealt out.
+    longest: u64,
+    /// Whether such a loop reads or writes one element after the other.
+    contiguous: bool,
+}
+
+impl Planner<'_> {
+    fn find(&mut self, ops: &[Op]) {
+        for &op in ops {
+            let function = self.function;
+            let combined = (self.independent.contains(&op))
+                .then(|| reductions(function, &self.uses, op))
+                .flatten();
+            if let Some(combined) = combined {
+                let (dealt, count) = self.longest_of_nest(op);
+                self.longest = self.longest.max(count);
+                self.contiguous |= self.is_contiguous(dealt);
+                self.shared.insert(op, (combined, dealt));
+                continue;
+            }
+            for &region in &function.ops[op].regions {
+                self.find(&function.regions[region].ops);
+            }
+        }
+    }
+
+    /// The loop with the most iterations among those of a nest that stand alone in each other.
+    fn longest_of_nest(&self, op: Op) -> (Op, u64) {
+        let function = self.function;
+        let count = constant_count(function, op).unwrap_or(0);
+        let ops = &function.regions[function.ops[op].regions[0]].ops;
+        let written = written_roots(function, ops);
+        let is_light = |op: Op| match function.view(op) {
+            OpView::Load { address, .. } => !written.contains(&root(function, address)),
+            OpView::Yield { .. } => true,
+            _ => is_pure(function, op),
+        };
+        let mut heavy = ops.iter().copied().filter(|&op| !is_light(op));
+        let (Some(only), None) = (heavy.next(), heavy.next()) else {
+            return (op, count);
+        };
+        let passes_on = function.ops[only].opcode == Opcode::For
+            && self.independent.contains(&only)
+            && function.carried(only).len() == function.carried(op).len();
+        if !passes_on {
+            return (op, count);
+        }
+        let (inner, inner_count) = self.longest_of_nest(only);
+        if inner_count > count {
+            (inner, inner_count)
+        } else {
+            (op, count)
+        }
+    }
+
+    /// Whether an address in a loop moves by one element with its counter.
+    fn is_contiguous(&self, dealt: Op) -> bool {
+        let function = self.function;
+        let counter = function.counter(dealt);
+        let mut contiguous = false;
+        visit_all(function, &[dealt], &mut |op| {
+            let address = match function.view(op) {
+                OpView::Load { address, .. } | OpView::Store { address, .. } => address,
+                _ => return,
+            };
+            if let Some(OpView::Offset { index, .. }) = function.definition(address) {
+                contiguous |= counts_by_one(function, index, counter);
+            }
+        });
+        contiguous
+    }
+}
+
+/// Whether an index is a counter plus something else.
+fn counts_by_one(function: &Function, index: Value, counter: Value) -> bool {
+    index == counter
+        || matches!(
+            function.definition(index),
+            Some(OpView::Binary(Opcode::Add, a, b))
+                if counts_by_one(function, a, counter) || counts_by_one(function, b, counter)
+        )
+}
+
+/// Appends the operations for one row to the body of a kernel, shared by the items of a group. Returns how much local memory that takes.
+pub(crate) fn share_rows(
+    function: &mut Function,
+    ops: Vec<Op>,
+    rows: &Rows,
+    items: Items,
+) -> usize {
+    let carried = rows.shared.values().map(|(combined, _)| combined.len());
+    let local = carried.max().unwrap_or(0) * PLACE * rows.items as usize;
+    let body = function.body();
+    let mut b = Builder::at_body(function);
+    let item = items.item(&mut b);
+    let memory = match local {
+        0 => None,
+        _ => Some(items.local(&mut b, local)),
+    };
+    let mut sharer = Sharer {
+        rows,
+        items,
+        item,
+        memory,
+        totals: FxHashMap::default(),
+    };
+    sharer.fill(function, body, ops);
+    Builder::at_body(function).ret(&[]);
+    function.replace_operands(&sharer.totals);
+    local
+}
+
+struct Sharer<'r> {
+    rows: &'r Rows,
+    items: Items,
+    item: Value,
+    /// The local memory, if there is any.
+    memory: Option<Value>,
+    /// What becomes of the results of shared loops.
+    totals: FxHashMap<Value, Value>,
+}
+
+impl Sharer<'_> {
+    /// Appends operations to a region.
+    fn fill(&mut self, function: &mut Function, region: Region, ops: Vec<Op>) {
+        for op in ops {
+            let opcode = function.ops[op].opcode;
+            if self.rows.shared.contains_key(&op) {
+                self.share(&mut Builder::new(function, region), op);
+            } else if matches!(
+                opcode,
+                Opcode::Store | Opcode::AtomicAdd | Opcode::Copy | Opcode::Move | Opcode::Fill
+            ) {
+                self.by_first_item(&mut Builder::new(function, region), op);
+            } else {
+                for inner in function.ops[op].regions.clone() {
+                    let ops = std::mem::take(&mut function.regions[inner].ops);
+                    self.fill(function, inner, ops);
+                }
+                Builder::new(function, region).insert(op);
+            }
+        }
+    }
+
+    fn wait_if_reread(&self, b: &mut Builder<'_>) {
+        if self.rows.rereads {
+            self.items.barrier(b);
+        }
+    }
+
+    fn by_first_item(&mut self, b: &mut Builder<'_>, op: Op) {
+        self.wait_if_reread(b);
+        let zero = b.i64(0);
+        let is_first = b.icmp(IntPredicate::Eq, self.item, zero);
+        let (_, then, otherwise) = b.if_else(is_first, &[]);
+        b.inside(then, |b| {
+            b.insert(op);
+            b.yields(&[]);
+        });
+        b.inside(otherwise, |b| b.yields(&[]));
+        self.wait_if_reread(b);
+    }
+
+    fn share(&mut self, b: &mut Builder<'_>, op: Op) {
+        let (combined, dealt) = &self.rows.shared[&op];
+        self.wait_if_reread(b);
+        let step = b.i64(i64::from(self.rows.items));
+        let operands = &mut b.function.ops[*dealt].operands;
+        (operands[0], operands[2]) = (self.item, step);
+        let mut data = b.function.ops[op].clone();
+        let results = std::mem::take(&mut data.results);
+        let initial = data.operands[3..].to_vec();
+        let types: Vec<Type> = results.iter().map(|&value| b.ty(value)).collect();
+        for ((operand, &opcode), &ty) in data.operands[3..].iter_mut().zip(combined).zip(&types) {
+            *operand = identity(b.function, opcode, ty);
+        }
+        let part = b.function.new_op(data, &types);
+        b.insert(part);
+        let parts = b.function.ops[part].results.to_vec();
+        self.wait_if_reread(b);
+        if let (Some(memory), false) = (self.memory, parts.is_empty()) {
+            let sums = self.add_up(b, memory, &parts, combined);
+            for (((&result, &first), sum), &opcode) in
+                results.iter().zip(&initial).zip(sums).zip(combined)
+            {
+                let total = b.binary(opcode, first, sum);
+                self.totals.insert(result, total);
+            }
+        }
+    }
+
+    /// Combines what each item has; all items get the results.
+    fn add_up(
+        &self,
+        b: &mut Builder<'_>,
+        memory: Value,
+        parts: &[Value],
+        combined: &[Opcode],
+    ) -> Vec<Value> {
+        let count = self.rows.items as usize;
+        let place = |b: &mut Builder<'_>, position: usize, item: Value| {
+            let base = b.offset_bytes(memory, (position * PLACE * count) as i64);
+            b.offset(base, item, PLACE as i64)
+        };
+        for (position, &part) in parts.iter().enumerate() {
+            let at = place(b, position, self.item);
+            let align = Alignment::natural(b.ty(part));
+            b.store(part, at, align);
+        }
+        self.items.barrier(b);
+        let mut half = count / 2;
+        while half > 0 {
+            let limit = b.i64(half as i64);
+            let adds = b.icmp(IntPredicate::Ult, self.item, limit);
+            let (_, then, otherwise) = b.if_else(adds, &[]);
+            b.inside(then, |b| {
+                for (position, (&part, &opcode)) in parts.iter().zip(combined).enumerate() {
+                    let ty = b.ty(part);
+                    let align = Alignment::natural(ty);
+                    let at = place(b, position, self.item);
+                    let other = b.offset_bytes(at, (half * PLACE) as i64);
+                    let (own, other) = (b.load(ty, at, align), b.load(ty, other, align));
+                    let sum = b.binary(opcode, own, other);
+                    b.store(sum, at, align);
+                }
+                b.yields(&[]);
+            });
+            b.inside(otherwise, |b| b.yields(&[]));
+            self.items.barrier(b);
+            half /= 2;
+        }
+        let zero = b.i64(0);
+        let mut sums = Vec::new();
+        for (position, &part) in parts.iter().enumerate() {
+            let at = place(b, position, zero);
+            let ty = b.ty(part);
+            sums.push(b.load(ty, at, Alignment::natural(ty)));
+        }
+        // The memory serves the next loop.
+        self.items.barrier(b);
+        sums
+    }
+}

@@ -1,0 +1,220 @@
+//! Splits kernels where their parts need not run in one launch.
+//!
+//! Each operation of a kernel's body that is not pure is a stage, with the pure operations that it needs; those that use values of each other are one stage. Between two launches all memory is up to date, so a
+//! later stage may read what an earlier one wrote anywhere.
+
+use crate::accumulate::accumulate;
+use crate::index_space::over_index_space;
+use crate::items::Items;
+use crate::parallel::{independent_loops, is_pure};
+use crate::schedule::Step;
+use crate::tiles::{constant_contraction, over_tiles};
+use crate::traps::report_traps;
+use crate::{Abilities, Kernel};
+use ferrozyme_backend::Error;
+use ferrozyme_ir::{Function, FunctionId, Module, Op, Opcode, Param, Type, Value, all_ops};
+use ferrozyme_opt::{expand_contractions, merge_common_subexpressions, remove_dead_code};
+use rustc_hash::FxHashMap;
+
+/// How many groups and items a kernel has, and how much local memory.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Extent {
+    pub(crate) groups: u32,
+    pub(crate) items: u32,
+    pub(crate) local: usize,
+}
+
+/// Makes the kernels of all launches, in a module of their own, and the schedule that launches them.
+pub(crate) fn make_kernels(
+    mut module: Module,
+    steps: Vec<Step<FunctionId>>,
+    abilities: &Abilities,
+) -> Result<(Module, Vec<Kernel>, Vec<Step>), Error> {
+    let mut into = Module::new();
+    into.globals = module.globals.clone();
+    let mut maker = Maker {
+        items: Items::declare(&mut into),
+        into,
+        abilities,
+        kernels: Vec::new(),
+        stages: FxHashMap::default(),
+    };
+    let steps = maker.steps(&mut module, steps)?;
+    Ok((maker.into, maker.kernels, steps))
+}
+
+struct Maker<'a> {
+    /// The module of the new kernels.
+    into: Module,
+    items: Items,
+    abilities: &'a Abilities,
+    kernels: Vec<Kernel>,
+    /// The kernels that each function has become, by number.
+    stages: FxHashMap<FunctionId, Vec<usize>>,
+}
+
+impl Maker<'_> {
+    fn steps(
+        &mut self,
+        module: &mut Module,
+        steps: Vec<Step<FunctionId>>,
+    ) -> Result<Vec<Step>, Error> {
+        let mut all = Vec::new();
+        for step in steps {
+            all.push(match step {
+                Step::Launch { kernel, places } => {
+                    for kernel in self.stages_of(module, kernel)? {
+                        let places = places.clone();
+                        all.push(Step::Launch { kernel, places });
+                    }
+                    continue;
+                }
+                Step::For { count, body } => Step::For {
+                    count,
+                    body: self.steps(module, body)?,
+                },
+                Step::Again { condition, body } => Step::Again {
+                    condition,
+                    body: self.steps(module, body)?,
+                },
+                Step::If {
+                    condition,
+                    then,
+                    otherwise,
+                } => Step::If {
+                    condition,
+                    then: self.steps(module, then)?,
+                    otherwise: self.steps(module, otherwise)?,
+                },
+                Step::Copy { to, from, bytes } => Step::Copy { to, from, bytes },
+                Step::Feed { number, to } => Step::Feed { number, to },
+                Step::Receive {
+                    number,
+                    position,
+                    from,
+                } => Step::Receive {
+                    number,
+                    position,
+                    from,
+                },
+                Step::Count { to } => Step::Count { to },
+            });
+        }
+        Ok(all)
+    }
+
+    fn stages_of(&mut self, module: &mut Module, id: FunctionId) -> Result<Vec<usize>, Error> {
+        if let Some(known) = self.stages.get(&id) {
+            return Ok(known.clone());
+        }
+        let function = &module.functions[id];
+        let has_others = all_ops(function)
+            .into_iter()
+            .any(|op| function.ops[op].opcode == Opcode::Contract && !is_stage(function, op));
+        if has_others {
+            expand_contractions(module, id);
+        }
+        // Equal addresses become one value.
+        merge_common_subexpressions(module, id);
+        accumulate(&mut module.functions[id], self.abilities);
+        let function = &module.functions[id];
+        let independent = independent_loops(module, function);
+        let mut numbers = Vec::new();
+        for (number, ops) in split(function).into_iter().enumerate() {
+            let mut kernel = function.clone();
+            kernel.name = format!("{}_{number}", function.name);
+            let status = add_status(&mut kernel);
+            let contraction = ops.iter().copied().find(|&op| is_stage(&kernel, op));
+            let body = kernel.body();
+            kernel.regions[body].ops.clear();
+            let extent = match contraction {
+                Some(op) => over_tiles(&mut kernel, &ops, op, self.items, self.abilities),
+                None => {
+                    over_index_space(&mut kernel, ops, &independent, self.items, self.abilities)
+                }
+            };
+            report_traps(&mut kernel, status)?;
+            let name = kernel.name.clone();
+            let function = self.into.functions.push(kernel);
+            remove_dead_code(&mut self.into, function);
+            numbers.push(self.kernels.len());
+            self.kernels.push(Kernel {
+                name,
+                function,
+                groups: extent.groups,
+                items: extent.items,
+                local: extent.local,
+            });
+        }
+        self.stages.insert(id, numbers.clone());
+        Ok(numbers)
+    }
+}
+
+/// Whether an operation is a contraction of known extent in the kernel's body.
+fn is_stage(function: &Function, op: Op) -> bool {
+    function.ops[op].opcode == Opcode::Contract
+        && function.regions[function.body()].ops.contains(&op)
+        && constant_contraction(function, op).is_some()
+}
+
+/// One more parameter: the address of the status.
+fn add_status(function: &mut Function) -> Value {
+    let mut param = Param::from(Type::PTR);
+    param.facts.noalias = true;
+    param.facts.nocapture = true;
+    function.params.push(param);
+    let body = function.body();
+    let status = function.add_argument(body, Type::PTR);
+    function.set_name(status, "status");
+    status
+}
+
+/// The operations of each stage, in order; pure ones are in all of them.
+fn split(function: &Function) -> Vec<Vec<Op>> {
+    let mut top = function.regions[function.body()].ops.clone();
+    top.pop();
+    // For each value, the first stage that it comes from; each stage, the first one that it is joined with.
+    let mut origins: FxHashMap<Value, usize> = FxHashMap::default();
+    let mut joined: Vec<(Op, usize)> = Vec::new();
+    for &op in &top {
+        let mut first: Option<usize> = None;
+        crate::parallel::visit_all(function, &[op], &mut |inner| {
+            for operand in &function.ops[inner].operands {
+                let origin = origins.get(operand).copied();
+                first = match (first, origin) {
+                    (Some(a), Some(b)) => Some(a.min(b)),
+                    (a, b) => a.or(b),
+                };
+            }
+        });
+        if !is_pure(function, op) {
+            let number = joined.len();
+            let first = *first.get_or_insert(number);
+            // What stands between is joined too.
+            for (_, other) in &mut joined[first..] {
+                *other = (*other).min(first);
+            }
+            let start = joined.get(first).map_or(first, |&(_, start)| start);
+            joined.push((op, start));
+        }
+        if let Some(first) = first {
+            for &result in &function.ops[op].results {
+                origins.insert(result, first);
+            }
+        }
+    }
+    let mut stages: Vec<Vec<Op>> = Vec::new();
+    let mut number = 0;
+    while number < joined.len() {
+        let start = joined[number].1;
+        let end = (number + 1..joined.len())
+            .find(|&other| joined[other].1 > start)
+            .unwrap_or(joined.len());
+        let own: Vec<Op> = joined[number..end].iter().map(|&(op, _)| op).collect();
+        let is_of_stage = |op: &Op| is_pure(function, *op) || own.contains(op);
+        stages.push(top.iter().copied().filter(is_of_stage).collect());
+        number = end;
+    }
+    stages
+}

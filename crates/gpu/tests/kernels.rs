@@ -1,0 +1,291 @@
+//! What becomes of kernels, as text.
+
+use expect_test::{Expect, expect};
+use ferrozyme_gpu::{Abilities, GpuProgram, prepare};
+use ferrozyme_ir::{parse_module, print_function};
+
+const ABILITIES: Abilities = Abilities {
+    group: 256,
+    atomic_f32: true,
+    atomic_f64: false,
+};
+
+/// The program of a kernel `@kernel(%to, %from)` of which one pointer is written.
+fn program_of(kernel: &str) -> GpuProgram {
+    let text = format!(
+        "{kernel}\nfunc @main(%p: ptr noalias, %arena: ptr) {{\n  call @kernel(%arena, %p)\n  return\n}}\n"
+    );
+    let module = parse_module(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let main = module.function_named("main").unwrap();
+    prepare(module, main, &ABILITIES).unwrap()
+}
+
+fn check(kernel: &str, expected: Expect) {
+    let program = program_of(kernel);
+    let mut text = String::new();
+    for kernel in &program.kernels {
+        let (groups, items, local) = (kernel.groups, kernel.items, kernel.local);
+        let name = &kernel.name;
+        text += &format!("; {name}: {groups} groups of {items} items, {local} bytes\n");
+    }
+    for kernel in &program.kernels {
+        text += &print_function(&program.module, kernel.function);
+    }
+    expected.assert_eq(&text);
+}
+
+/// Groups, items and local memory of each kernel.
+fn extents(kernel: &str) -> Vec<(u32, u32, usize)> {
+    let program = program_of(kernel);
+    let kernels = program.kernels.iter();
+    kernels.map(|k| (k.groups, k.items, k.local)).collect()
+}
+
+#[test]
+fn independent_loops_become_the_index_space() {
+    check(
+        "func @kernel(%to: ptr noalias, %from: ptr noalias readonly) {
+  for %i: i64 = 0 to 100 step 1 {
+    for %j: i64 = 0 to 7 step 1 {
+      %row = mul i64 %i, 7
+      %at = add i64 %row, %j
+      %p = offset %from, %at * 4
+      %x = load f32 %p align 4
+      %y = exp f32 %x
+      %q = offset %to, %at * 4
+      store f32 %y, %q align 4
+      yield
+    }
+    yield
+  }
+  return
+}",
+        expect![[r#"
+            ; kernel_0: 3 groups of 256 items, 0 bytes
+            func @kernel_0(%to: ptr noalias, %from: ptr noalias readonly, %status: ptr noalias nocapture) {
+              %0 = call @__ferrozyme_group()
+              %1 = call @__ferrozyme_item()
+              %2 = mul i64 %0, 256
+              %3 = add i64 %2, %1
+              %4 = icmp ult i64 %3, 700
+              if %4 {
+                %5 = urem i64 %3, 7
+                %6 = udiv i64 %3, 7
+                %row = mul i64 %6, 7
+                %at = add i64 %row, %5
+                %p = offset %from, %at * 4
+                %x = load f32 %p align 4
+                %y = exp f32 %x
+                %q = offset %to, %at * 4
+                store f32 %y, %q align 4
+                yield
+              }
+              return
+            }
+        "#]],
+    );
+}
+
+#[test]
+fn a_sum_is_shared_by_a_group() {
+    check(
+        "func @kernel(%to: ptr noalias, %from: ptr noalias readonly) {
+  for %i: i64 = 0 to 3 step 1 {
+    %row = mul i64 %i, 50
+    %sum = for %j: i64 = 0 to 50 step 1 with (%s: f32 = 0.0) {
+      %at = add i64 %row, %j
+      %p = offset %from, %at * 4
+      %x = load f32 %p align 4
+      %t = fadd reassoc f32 %s, %x
+      yield %t
+    }
+    %q = offset %to, %i * 4
+    store f32 %sum, %q align 4
+    yield
+  }
+  return
+}",
+        expect![[r#"
+            ; kernel_0: 3 groups of 64 items, 512 bytes
+            func @kernel_0(%to: ptr noalias, %from: ptr noalias readonly, %status: ptr noalias nocapture) {
+              %0 = call @__ferrozyme_group()
+              %1 = call @__ferrozyme_item()
+              %2 = call @__ferrozyme_local(512)
+              %row = mul i64 %0, 50
+              %3 = for %j: i64 = %1 to 50 step 64 with (%s: f32 = 0.0) {
+                %at = add i64 %row, %j
+                %p = offset %from, %at * 4
+                %x = load f32 %p align 4
+                %t = fadd reassoc f32 %s, %x
+                yield %t
+              }
+              %4 = offset %2, 0
+              %5 = offset %4, %1 * 8
+              store f32 %3, %5 align 4
+              call @__ferrozyme_barrier()
+              %6 = icmp ult i64 %1, 32
+              if %6 {
+                %7 = offset %2, 0
+                %8 = offset %7, %1 * 8
+                %9 = offset %8, 256
+                %10 = load f32 %8 align 4
+                %11 = load f32 %9 align 4
+                %12 = fadd f32 %10, %11
+                store f32 %12, %8 align 4
+                yield
+              }
+              call @__ferrozyme_barrier()
+              %13 = icmp ult i64 %1, 16
+              if %13 {
+                %14 = offset %2, 0
+                %15 = offset %14, %1 * 8
+                %16 = offset %15, 128
+                %17 = load f32 %15 align 4
+                %18 = load f32 %16 align 4
+                %19 = fadd f32 %17, %18
+                store f32 %19, %15 align 4
+                yield
+              }
+              call @__ferrozyme_barrier()
+              %20 = icmp ult i64 %1, 8
+              if %20 {
+                %21 = offset %2, 0
+                %22 = offset %21, %1 * 8
+                %23 = offset %22, 64
+                %24 = load f32 %22 align 4
+                %25 = load f32 %23 align 4
+                %26 = fadd f32 %24, %25
+                store f32 %26, %22 align 4
+                yield
+              }
+              call @__ferrozyme_barrier()
+              %27 = icmp ult i64 %1, 4
+              if %27 {
+                %28 = offset %2, 0
+                %29 = offset %28, %1 * 8
+                %30 = offset %29, 32
+                %31 = load f32 %29 align 4
+                %32 = load f32 %30 align 4
+                %33 = fadd f32 %31, %32
+                store f32 %33, %29 align 4
+                yield
+              }
+              call @__ferrozyme_barrier()
+              %34 = icmp ult i64 %1, 2
+              if %34 {
+                %35 = offset %2, 0
+                %36 = offset %35, %1 * 8
+                %37 = offset %36, 16
+                %38 = load f32 %36 align 4
+                %39 = load f32 %37 align 4
+                %40 = fadd f32 %38, %39
+                store f32 %40, %36 align 4
+                yield
+              }
+              call @__ferrozyme_barrier()
+              %41 = icmp ult i64 %1, 1
+              if %41 {
+                %42 = offset %2, 0
+                %43 = offset %42, %1 * 8
+                %44 = offset %43, 8
+                %45 = load f32 %43 align 4
+                %46 = load f32 %44 align 4
+                %47 = fadd f32 %45, %46
+                store f32 %47, %43 align 4
+                yield
+              }
+              call @__ferrozyme_barrier()
+              %48 = offset %2, 0
+              %49 = offset %48, 0 * 8
+              %50 = load f32 %49 align 4
+              call @__ferrozyme_barrier()
+              %51 = fadd f32 0.0, %50
+              %q = offset %to, %0 * 4
+              %52 = icmp eq i64 %1, 0
+              if %52 {
+                store f32 %51, %q align 4
+                yield
+              }
+              return
+            }
+        "#]],
+    );
+}
+
+/// Each element is made of the one before.
+#[test]
+fn a_loop_with_dependences_runs_in_one_item() {
+    let kernel = "func @kernel(%to: ptr noalias, %from: ptr noalias readonly) {
+  for %i: i64 = 1 to 100 step 1 {
+    %p = offset %to, %i * 4
+    %before = offset %p, -1 * 4
+    %x = load f32 %before align 4
+    store f32 %x, %p align 4
+    yield
+  }
+  return
+}";
+    assert_eq!(extents(kernel), [(1, 1, 0)]);
+    let from_zero = kernel.replace("= 1 to 100", "= 0 to 100");
+    assert_eq!(extents(&from_zero), [(1, 1, 0)]);
+}
+
+/// The sum of floats in the order of the program: nobody may add it up otherwise.
+#[test]
+fn a_sum_in_order_is_not_shared() {
+    let kernel = "func @kernel(%to: ptr noalias, %from: ptr noalias readonly) {
+  %sum = for %j: i64 = 0 to 500 step 1 with (%s: f32 = 0.0) {
+    %p = offset %from, %j * 4
+    %x = load f32 %p align 4
+    %t = fadd f32 %s, %x
+    yield %t
+  }
+  store f32 %sum, %to align 4
+  return
+}";
+    assert_eq!(extents(kernel), [(1, 1, 0)]);
+    let in_any_order = kernel.replace("fadd f32", "fadd reassoc f32");
+    assert_eq!(extents(&in_any_order), [(1, 256, 256 * 8)]);
+}
+
+/// What the second nest reads anywhere must have been written by the first, so they are two launches.
+#[test]
+fn nests_that_follow_each_other_are_launches_of_their_own() {
+    let nest = "for %i: i64 = 0 to 300 step 1 {
+    %p = offset %from, %i * 4
+    %x = load f32 %p align 4
+    %q = offset %to, %i * 4
+    store f32 %x, %q align 4
+    yield
+  }";
+    let mut again = nest.to_owned();
+    for name in ["%i", "%p", "%x", "%q"] {
+        again = again.replace(name, &format!("{name}_2"));
+    }
+    let kernel = format!(
+        "func @kernel(%to: ptr noalias, %from: ptr noalias readonly) {{\n  {nest}\n  {again}\n  return\n}}"
+    );
+    assert_eq!(extents(&kernel), [(2, 256, 0), (2, 256, 0)]);
+}
+
+/// Where an index from memory says is added to: by atomic additions if the device has them for the type.
+#[test]
+fn sums_into_memory_are_atomic() {
+    let kernel = "func @kernel(%to: ptr noalias, %from: ptr noalias readonly) {
+  for %i: i64 = 0 to 300 step 1 {
+    %p = offset %from, %i * 8
+    %index = load i64 %p align 8
+    %q = offset %to, %index * 8
+    %old = load f32 %q align 4
+    %new = fadd f32 %old, 1.0
+    store f32 %new, %q align 4
+    yield
+  }
+  return
+}";
+    assert_eq!(extents(kernel), [(2, 256, 0)]);
+    let double = kernel
+        .replace("f32", "f64")
+        .replace("%q align 4", "%q align 8");
+    assert_eq!(extents(&double), [(1, 1, 0)]);
+}
