@@ -36,11 +36,11 @@ pub struct Blas<T> {
 }
 
 impl<T: Element> Blas<T> {
-    /// Loads a library and has it use one thread.
+    /// Loads a library and has it use this many threads.
     ///
     /// # Errors
     /// If it is not there, or has no such functions.
-    pub fn load(file: &str) -> Result<Blas<T>> {
+    pub fn load(file: &str, threads: usize) -> Result<Blas<T>> {
         let name = match size_of::<T>() {
             4 => "cblas_sgemm",
             _ => "cblas_dgemm",
@@ -50,7 +50,7 @@ impl<T: Element> Blas<T> {
             let library = Library::new(file).with_context(|| format!("cannot load {file}"))?;
             for set_threads in ["openblas_set_num_threads", "MKL_Set_Num_Threads"] {
                 if let Ok(set) = library.get::<unsafe extern "C" fn(c_int)>(set_threads) {
-                    set(1);
+                    set(threads as c_int);
                 }
             }
             let gemm = *library.get::<Gemm<T>>(name)?;

@@ -6,6 +6,7 @@ use crate::blas::Blas;
 use crate::native::{Element, Function, Native, View};
 use crate::plain;
 use anyhow::Result;
+use ferrozyme_export::Team;
 use ferrozyme_ir::{FunctionId, Module};
 use ferrozyme_kernels::contraction;
 
@@ -100,18 +101,22 @@ multiplied!(f32, matrixmultiply::sgemm);
 multiplied!(f64, matrixmultiply::dgemm);
 
 impl<T: Multiplied> Contestant<T> {
-    /// The kernels, with the level of the processor limited to 0 (the baseline), 3 or 4.
+    /// The kernels, with the level of the processor limited to 0 (the baseline), 3 or 4, on one thread or those of a team.
     ///
     /// # Errors
     /// If LLVM is not there or refuses.
-    pub fn kernels(highest_level: Option<u32>) -> Result<Contestant<T>> {
+    pub fn kernels(highest_level: Option<u32>, team: Team) -> Result<Contestant<T>> {
         let mut module = Module::new();
         let function = contraction(&mut module, T::SCALAR);
         let name = module.functions[function].name.clone();
-        let native = Native::new(&module, &[function], "x86-64", highest_level)?;
+        let native = Native::new(&module, &[function], "x86-64", highest_level, team)?;
         let level = highest_level.map_or_else(String::new, |level| format!(" v{}", level.max(1)));
+        let threads = match team {
+            Team::Caller => "",
+            Team::OpenMp | Team::OfProgram => " threads",
+        };
         Ok(Contestant {
-            name: format!("ours{level}"),
+            name: format!("ours{level}{threads}"),
             kind: Kind::Kernels(native.function(&name)?, native),
         })
     }
@@ -123,7 +128,7 @@ impl<T: Multiplied> Contestant<T> {
     pub fn loops() -> Result<Contestant<T>> {
         let module = plain::loops::<T>()?;
         let functions: Vec<FunctionId> = module.functions.keys().collect();
-        let native = Native::new(&module, &functions, "native", None)?;
+        let native = Native::new(&module, &functions, "native", None, Team::Caller)?;
         let [rows, dots] = plain::NAMES;
         Ok(Contestant {
             name: "loops".to_owned(),
@@ -145,10 +150,10 @@ impl<T: Multiplied> Contestant<T> {
     ///
     /// # Errors
     /// If it is not there.
-    pub fn library(name: &str, file: &str) -> Result<Contestant<T>> {
+    pub fn library(name: &str, file: &str, threads: usize) -> Result<Contestant<T>> {
         Ok(Contestant {
             name: name.to_owned(),
-            kind: Kind::Blas(Blas::load(file)?),
+            kind: Kind::Blas(Blas::load(file, threads)?),
         })
     }
 

@@ -5,11 +5,13 @@ use clap::{Parser, ValueEnum};
 use ferrozyme_contractions::cases::{Case, Group};
 use ferrozyme_contractions::contestants::{Contestant, Multiplied};
 use ferrozyme_contractions::measure::{Measurement, measure};
+use ferrozyme_contractions::openmp::OpenMp;
 use ferrozyme_contractions::report::{chart, head, line};
+use ferrozyme_export::Team;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Compares the kernels of Ferrozyme with plain loops and libraries, on one thread. Speeds are in GFLOP/s, the best of several runs, in which all take turns.
+/// Compares the kernels of Ferrozyme with plain loops and libraries, on one thread unless there is an option. Speeds are in GFLOP/s, the best of several runs, in which all take turns.
 #[derive(Parser)]
 struct Arguments {
     /// Which sizes.
@@ -33,6 +35,9 @@ struct Arguments {
     /// For how many milliseconds each product is repeated.
     #[arg(long, default_value_t = 300)]
     patience: u64,
+    /// Shows our kernels on this many threads as well, with OpenMP, and gives libraries as many. Crates and loops have one in any case.
+    #[arg(long, default_value_t = 1)]
+    threads: usize,
     /// Writes a chart of the squares.
     #[arg(long)]
     plot: Option<PathBuf>,
@@ -77,7 +82,7 @@ fn run<T: Multiplied>(arguments: &Arguments) -> Result<()> {
         .into_iter()
         .flat_map(Case::transpositions)
         .filter(wanted)
-        .map(|case| measure(case, &contestants, patience))
+        .map(|case| measure(case, &contestants, patience, arguments.threads))
         .inspect(|measurement| println!("{}", line(measurement)))
         .collect();
     if let Some(file) = &arguments.plot {
@@ -95,12 +100,17 @@ fn run<T: Multiplied>(arguments: &Arguments) -> Result<()> {
 fn contestants<T: Multiplied>(arguments: &Arguments) -> Result<Vec<Contestant<T>>> {
     let mut all = Vec::new();
     match arguments.levels.as_slice() {
-        [] => all.push(Contestant::kernels(None)?),
+        [] => all.push(Contestant::kernels(None, Team::Caller)?),
         levels => {
             for &level in levels {
-                all.push(Contestant::kernels(Some(level))?);
+                all.push(Contestant::kernels(Some(level), Team::Caller)?);
             }
         }
+    }
+    if arguments.threads > 1 {
+        OpenMp::load()?.set_threads(arguments.threads);
+        let level = arguments.levels.last().copied();
+        all.push(Contestant::kernels(level, Team::OpenMp)?);
     }
     let ours = all.len();
     all.push(Contestant::loops()?);
@@ -112,7 +122,7 @@ fn contestants<T: Multiplied>(arguments: &Arguments) -> Result<Vec<Contestant<T>
     ];
     for (name, file) in libraries {
         let Some(file) = file else { continue };
-        match Contestant::library(name, &file) {
+        match Contestant::library(name, &file, arguments.threads) {
             Ok(library) => all.push(library),
             Err(error) => eprintln!("without {name}: {error:#}"),
         }

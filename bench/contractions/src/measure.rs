@@ -1,4 +1,4 @@
-//! Timing: contestants take turns, in processor time, and the fastest time of each counts.
+//! Timing: contestants take turns, in processor time (with several threads: in the time that passes), and the fastest time of each counts.
 //!
 //! Turns are short, so that a time without disturbance is likely among them, and what slows the machine down meets all contestants.
 
@@ -28,7 +28,12 @@ pub fn measure<T: Multiplied>(
     case: Case,
     contestants: &[Contestant<T>],
     patience: Duration,
+    threads: usize,
 ) -> Measurement {
+    let now = || match threads {
+        1 => time_of(libc::CLOCK_THREAD_CPUTIME_ID),
+        _ => time_of(libc::CLOCK_MONOTONIC),
+    };
     let mut matrices = Matrices::<T>::new(case);
     let views = matrices.views();
     let one = T::from_f64(1.0);
@@ -50,9 +55,9 @@ pub fn measure<T: Multiplied>(
                 contestant.name
             );
         }
-        let start = processor_time();
+        let start = now();
         run(contestant);
-        let once = (processor_time() - start).max(1e-9);
+        let once = (now() - start).max(1e-9);
         turns.push(can.then_some(((TURN / once) as usize).max(1)));
         best.push(once);
     }
@@ -66,11 +71,11 @@ pub fn measure<T: Multiplied>(
             if *best > patience.as_secs_f64() {
                 continue;
             }
-            let start = processor_time();
+            let start = now();
             for _ in 0..count {
                 run(contestant);
             }
-            *best = best.min((processor_time() - start) / count as f64);
+            *best = best.min((now() - start) / count as f64);
         }
     }
     let speed =
@@ -81,13 +86,13 @@ pub fn measure<T: Multiplied>(
     }
 }
 
-/// Seconds that this thread has spent on a processor.
-fn processor_time() -> f64 {
+/// Seconds, as a clock counts them.
+fn time_of(clock: libc::clockid_t) -> f64 {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
     // SAFETY: the time is written to memory that is there.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    unsafe { libc::clock_gettime(clock, &mut time) };
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }

@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "compiled code is called by its address")]
 
 use anyhow::{Result, anyhow};
-use ferrozyme_export::{ExportOptions, export};
+use ferrozyme_export::{ExportOptions, Team, export};
 use ferrozyme_ir::{FunctionId, Module, Scalar};
 use ferrozyme_llvm::compile::{OptimisationLevel, optimise};
 use ferrozyme_llvm::jit::Jit;
@@ -82,7 +82,7 @@ pub struct Function<T> {
 }
 
 impl<T: Element> Native<T> {
-    /// Compiles functions of a module for a processor, as LLVM names it. Functions that ask for the processor's level hear at most the given one.
+    /// Compiles functions of a module for a processor, as LLVM names it. Functions that ask for the processor's level hear at most the given one; those that ask for threads get them from `team`.
     ///
     /// # Errors
     /// If LLVM is not there or refuses.
@@ -91,11 +91,13 @@ impl<T: Element> Native<T> {
         functions: &[FunctionId],
         processor: &str,
         highest_level: Option<u32>,
+        team: Team,
     ) -> Result<Native<T>> {
         let context = Context::new()?;
         let into = context.create_module("kernels");
         let options = ExportOptions {
             highest_level,
+            team,
             ..ExportOptions::default()
         };
         let exported = export(module, functions, into, &options)?;

@@ -4,6 +4,8 @@
 
 use ferrozyme_contractions::contestants::{Contestant, Multiplied};
 use ferrozyme_contractions::native::View;
+use ferrozyme_contractions::openmp::OpenMp;
+use ferrozyme_export::Team;
 
 /// Values without a pattern.
 struct Random(u64);
@@ -138,7 +140,8 @@ fn check<T: Multiplied>(contestant: &Contestant<T>, sizes: [usize; 3], random: &
 
 fn check_all<T: Multiplied>() {
     for level in [0, 3, 4] {
-        let contestant = Contestant::<T>::kernels(Some(level)).expect("LLVM compiles the kernels");
+        let contestant =
+            Contestant::<T>::kernels(Some(level), Team::Caller).expect("LLVM compiles the kernels");
         let mut random = Random(0x9e37_79b9_7f4a_7c15 + u64::from(level));
         for _ in 0..1500 {
             let sizes = [60, 120, 60].map(|limit| random.below(limit));
@@ -158,6 +161,48 @@ fn check_all<T: Multiplied>() {
         ] {
             check(&contestant, sizes, &mut random);
         }
+    }
+}
+
+/// Products that are worth several threads have the same bits with any number of them, in all layouts and at all levels.
+fn check_threads<T: Multiplied>(openmp: &OpenMp) {
+    for level in [0, 3, 4] {
+        let compiled = Contestant::<T>::kernels(Some(level), Team::OpenMp);
+        let contestant = compiled.expect("LLVM compiles the kernels");
+        let mut random = Random(0x2545_f491_4f6c_dd1d + u64::from(level));
+        let fixed = [[300, 301, 302], [3, 4000, 900], [5000, 2, 900]];
+        let others = (0..20).map(|_| [400, 500, 700].map(|limit| random.below(limit)));
+        for sizes in fixed.into_iter().chain(others.collect::<Vec<_>>()) {
+            let [m, n, k] = sizes;
+            let mut c = Matrix::<T>::new([m, n], &mut random);
+            let mut a = Matrix::<T>::new([m, k], &mut random);
+            let mut b = Matrix::<T>::new([k, n], &mut random);
+            let (alpha, add) = (T::from_f64(random.float()), random.below(2) == 0);
+            let before = c.values.clone();
+            let mut expected: Option<Vec<T>> = None;
+            for threads in [1, 2, 3, 8] {
+                openmp.set_threads(threads);
+                c.values.copy_from_slice(&before);
+                let views = [c.view(), a.view(), b.view()];
+                // SAFETY: the views are of matrices of these sizes.
+                unsafe { contestant.run(views, sizes, alpha, add) };
+                let expected = expected.get_or_insert_with(|| c.values.clone());
+                assert!(c.values == *expected, "{sizes:?} with {threads} threads");
+            }
+            openmp.set_threads(3);
+            check(&contestant, sizes, &mut random);
+        }
+    }
+}
+
+#[test]
+fn threads_change_nothing() {
+    match OpenMp::load() {
+        Ok(openmp) => {
+            check_threads::<f32>(&openmp);
+            check_threads::<f64>(&openmp);
+        }
+        Err(error) => println!("skipped: {error:#}"),
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::emit::{Code, parameters};
 use crate::packed::define_packed;
 use crate::shape::Shape;
+use crate::share::define_sharing;
 use crate::strip::{define_scatter, define_strip};
 use ferrozyme_ir::{FunctionId, IntPredicate, Module, Opcode, Type};
 
@@ -37,6 +38,7 @@ pub(crate) fn define_contract(module: &mut Module, shape: &Shape) -> FunctionId 
         .map(|vectors| define_strip(module, shape, vectors, shape.lanes, scatter))
         .collect();
     let packed = define_packed(module, shape, &strips);
+    let sharing = define_sharing(module, shape, packed);
     ContractOperands::define(module, head, |code, given| {
         let rows = code.compare(IntPredicate::Sgt, given.m, 0);
         let columns = code.compare(IntPredicate::Sgt, given.n, 0);
@@ -47,7 +49,7 @@ pub(crate) fn define_contract(module: &mut Module, shape: &Shape) -> FunctionId 
                 terms,
                 |code| {
                     let given = turned(code, shape, given);
-                    code.run(packed, &given.arguments());
+                    sharing.run(code, shape, &given);
                 },
                 |code| clear(code, shape, given),
             );

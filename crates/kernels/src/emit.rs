@@ -63,6 +63,16 @@ macro_rules! parameters {
                 })
             }
 
+            /// Values that are made one after the other, from their types.
+            #[allow(dead_code, reason = "not all operands are made this way")]
+            pub(crate) fn each(
+                element: ferrozyme_ir::Scalar,
+                mut make: impl FnMut(ferrozyme_ir::Type) -> ferrozyme_ir::Value,
+            ) -> $name {
+                $(let $field = make($crate::emit::$ty(element));)+
+                $name { $($field),+ }
+            }
+
             /// The arguments of a call, in order.
             pub(crate) fn arguments(&self) -> Vec<ferrozyme_ir::Value> {
                 vec![$(self.$field),+]

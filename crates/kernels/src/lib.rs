@@ -10,13 +10,14 @@
 //! either direction or in none. Sizes may be zero.
 //!
 //! *Assumes* that C overlaps neither A nor B, that no two indices lead to the same element of C, and that elements are aligned as their type is. *Guarantees* that nothing else is read or written.
-//! The terms are added in another order than a loop would.
+//! The terms are added in another order than a loop would. Large products are computed on as many threads as the program has ([`ferrozyme_ir::TEAM`]), with the same bits for any number of them.
 
 mod contract;
 mod emit;
 mod pack;
 mod packed;
 mod shape;
+mod share;
 mod strip;
 #[cfg(test)]
 mod tests;

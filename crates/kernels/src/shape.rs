@@ -28,7 +28,12 @@ pub(crate) struct Shape {
     pub(crate) row_block: u64,
     /// How many columns of the second operand stay packed while several blocks of the first pass by.
     pub(crate) column_block: u64,
+    /// How many multiplications are worth a thread: those of [`CYCLES`].
+    pub(crate) grain: u64,
 }
+
+/// For how many cycles a thread has work, at least, if it computes as fast as the processor can: about twenty microseconds, a few times what it takes to wake it.
+const CYCLES: u64 = 50_000;
 
 impl Shape {
     pub(crate) fn new(element: Scalar, level: Option<ProcessorLevel>) -> Shape {
@@ -45,6 +50,10 @@ impl Shape {
         };
         let lanes = vector / bytes;
         let width = lanes * u64::from(vectors);
+        let per_cycle = match level {
+            None | Some(ProcessorLevel::V2) => lanes,
+            Some(ProcessorLevel::V3 | ProcessorLevel::V4) => 2 * lanes,
+        };
         let in_units =
             |bytes_of_block: u64, unit: u64| bytes_of_block / bytes / depth / unit * unit;
         Shape {
@@ -56,6 +65,7 @@ impl Shape {
             depth,
             row_block: in_units(row_bytes, u64::from(rows)),
             column_block: in_units(2 << 20, width),
+            grain: per_cycle * CYCLES,
         }
     }
 

@@ -33,8 +33,21 @@ fn check(
     level: Option<ProcessorLevel>,
     product: &Product,
 ) {
+    check_on(1, module, function, element, level, product);
+}
+
+/// The same with some number of threads.
+fn check_on(
+    threads: usize,
+    module: &Module,
+    function: FunctionId,
+    element: Scalar,
+    level: Option<ProcessorLevel>,
+    product: &Product,
+) {
     let mut machine = Machine::new(module);
     machine.set_processor_level(level);
+    machine.set_threads(threads);
     let pointers: Vec<_> = [&product.c, &product.a, &product.b]
         .into_iter()
         .map(|matrix| {
@@ -203,6 +216,36 @@ fn several_blocks() {
             for layouts in [[Layout::Rows; 3], [Layout::Columns; 3], [Layout::Spread; 3]] {
                 let product = Product::new(sizes, layouts, seed);
                 check(&module, function, Scalar::F32, level, &product);
+            }
+        }
+    }
+}
+
+#[test]
+fn several_threads() {
+    // A product that takes the interpreter little time is worth a thread for every 50 multiplications.
+    for level in LEVELS {
+        let shape = Shape {
+            grain: 50,
+            ..Shape::new(Scalar::F64, level)
+        };
+        let mut module = Module::new();
+        let function = define_contract(&mut module, &shape);
+        verified(&module);
+        let sizes = [
+            [1, 1, 300],
+            [3, 70, 2],
+            [70, 3, 2],
+            [33, 49, 5],
+            [8, 24, 9],
+            [97, 50, 3],
+        ];
+        for (seed, sizes) in sizes.into_iter().enumerate() {
+            for threads in [1, 2, 3, 8] {
+                for layouts in [[Layout::Rows; 3], [Layout::Columns; 3], [Layout::Spread; 3]] {
+                    let product = Product::new(sizes, layouts, seed);
+                    check_on(threads, &module, function, Scalar::F64, level, &product);
+                }
             }
         }
     }
