@@ -479,9 +479,9 @@ refusals! { w:
         "derivatives would flow through memory that a global variable pointed to before the derivative was called, and which has no shadow",
         "pass the memory as an argument with a shadow, or allocate and free it inside the function";
 
-    /// A pointer in a place that may also hold a float leads to memory without a shadow.
+    /// A pointer beside an active value leads to memory without a shadow.
     702 NoShadowBehindUnion =>
-        "a pointer in a place that may also hold a float leads to memory without a shadow, which was allocated by code without derivatives (a formatted string?)",
+        "a pointer beside an active value leads to memory without a shadow, which was allocated by code without derivatives (a formatted string?)",
         "keep active values in a vector of their own, and only their indices beside the pointer";
 
     /// An active value is stored to constant memory.

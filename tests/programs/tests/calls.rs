@@ -159,6 +159,72 @@ fn vector_of_boxed_trait_objects() {
         .check(&[1.5, -2.0, 0.5, 3.0]);
 }
 
+/// Layers with names: one is a constant, the other was formatted, and is memory without a shadow beside an active value.
+trait Named {
+    fn apply(&self, x: f64) -> f64;
+    fn name(&self) -> String;
+}
+
+struct Scale {
+    by: f64,
+}
+
+struct Power {
+    label: String,
+    exponent: f64,
+}
+
+impl Named for Scale {
+    fn apply(&self, x: f64) -> f64 {
+        self.by * x
+    }
+    fn name(&self) -> String {
+        "scale".to_string()
+    }
+}
+
+impl Named for Power {
+    fn apply(&self, x: f64) -> f64 {
+        x.powf(self.exponent)
+    }
+    fn name(&self) -> String {
+        self.label.clone()
+    }
+}
+
+#[inline(never)]
+fn named_layers(numbers: &[f64]) -> Vec<Box<dyn Named>> {
+    let layer = |(index, &number): (usize, &f64)| -> Box<dyn Named> {
+        match index % 2 {
+            0 => Box::new(Scale { by: number }),
+            _ => Box::new(Power {
+                label: format!("power{index}"),
+                exponent: number,
+            }),
+        }
+    };
+    numbers.iter().enumerate().map(layer).collect()
+}
+
+#[autodiff_reverse(dnamed, Duplicated, Active)]
+#[autodiff_forward(bnamed, Dual, Dual)]
+fn named(numbers: &[f64]) -> f64 {
+    let (mut value, mut letters) = (1.3, 0);
+    for layer in &named_layers(numbers) {
+        value = layer.apply(value);
+        letters += layer.name().len();
+    }
+    value * letters as f64
+}
+
+#[test]
+fn formatted_names_beside_active_values() {
+    Field::new("formatted names", named)
+        .reverse(dnamed)
+        .forward(bnamed)
+        .check(&[1.1, 2.2, 0.7, 1.9]);
+}
+
 /// A trait object with state that changes.
 trait Filter {
     fn step(&mut self, input: f64) -> f64;

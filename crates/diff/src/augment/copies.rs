@@ -8,6 +8,7 @@ use crate::step::{Copied, Step};
 use crate::unions;
 use ferrozyme_ir::{Constant, Op, OpView, Opcode, Value};
 use ferrozyme_refusal::Refusal;
+use smallvec::smallvec;
 
 impl Sweep<'_, Reversible<'_>> {
     pub(super) fn visit_copy(&mut self, op: Op) -> Result<(), Error> {
@@ -19,6 +20,7 @@ impl Sweep<'_, Reversible<'_>> {
         }
         let to_shadow = self.shadow(op, to)?;
         let from_shadow = self.shadow(op, from)?;
+        let from_shadow = self.shadows_of_source(op, from, smallvec![from_shadow])?[0];
         let bytes = self.bytes_to_write(op, (to, to_shadow), Some((from, from_shadow)), bytes);
         let overlapping = data.opcode == Opcode::Move;
         let active = self.mode.works.contains(op);

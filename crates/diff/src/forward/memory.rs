@@ -131,6 +131,7 @@ impl Sweep<'_, Tangents<'_, '_>> {
         let to_shadows = self.shadows_to_follow(op, to)?;
         if self.has_shadow(from) {
             let from_shadows = self.shadows_to_follow(op, from)?;
+            let from_shadows = self.shadows_of_source(op, from, from_shadows)?;
             let cells = match self.may_be_constant(from) {
                 true => Some(self.cells(op, to, Some(from))?),
                 false => None,

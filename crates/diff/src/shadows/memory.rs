@@ -3,10 +3,10 @@
 use super::{Lanes, Mode, Sweep};
 use crate::activity::reachable_from;
 use crate::error::Error;
-use crate::memory::Cells;
+use crate::memory::{Cells, stop_if};
 use crate::objects::{Bytes, Kind};
 use crate::statics::stop_without_shadow;
-use ferrozyme_ir::{Op, Opcode, Payload, Type, Value};
+use ferrozyme_ir::{IntPredicate, Op, OpView, Opcode, Payload, Type, Value};
 use ferrozyme_refusal::{Refusal, UnknownBytes};
 use smallvec::SmallVec;
 
@@ -67,6 +67,62 @@ impl<M: Mode> Sweep<'_, M> {
         }
         self.set_companions(result, &lanes);
         Ok(shadows)
+    }
+
+    /// The shadows of what a copy reads, where code without derivatives may have made the memory, as formatting makes text: it puts a pointer there and nothing into the shadow.
+    /// Integers are then their own shadow. What may be anything stops the program.
+    pub(crate) fn shadows_of_source(
+        &mut self,
+        op: Op,
+        from: Value,
+        shadows: Lanes,
+    ) -> Result<Lanes, Error> {
+        let root = self.root_of(from);
+        let made = self
+            .function
+            .def_op(root)
+            .map(|(op, _)| self.function.ops[op].opcode);
+        let is_known =
+            self.function.is_constant(root) || matches!(made, Some(Opcode::Alloc | Opcode::Stack));
+        let Some(class) = self.class(from).filter(|_| !is_known) else {
+            return Ok(shadows);
+        };
+        let kinds: Vec<Kind> = (self.objects.fields(class))
+            .map(|field| field.kind)
+            .collect();
+        let is_number = |kind: &Kind| matches!(kind, Kind::Integer | Kind::Padding);
+        let is_unknown = kinds
+            .iter()
+            .all(|kind| is_number(kind) || *kind == Kind::Unknown);
+        if !is_unknown || self.objects.is_union(class) {
+            return Ok(shadows);
+        }
+        let are_numbers = !kinds.is_empty() && kinds.iter().all(is_number);
+        let roots = self.companions_of(op, root, &[])?;
+        let bytes = self.function.ops[op].size();
+        self.may_stop |= !are_numbers;
+        let mut b = self.builder(op);
+        let (null, zero) = (b.zero(Type::PTR), b.i64(0));
+        let mut source = |(&root, &shadow): (&Value, &Value)| {
+            let is_missing = b.icmp(IntPredicate::Eq, root, null);
+            if are_numbers {
+                return b.select(is_missing, from, shadow);
+            }
+            let is_read = b.icmp(IntPredicate::Ne, bytes, zero);
+            let is_lost = b.binary(Opcode::And, is_missing, is_read);
+            stop_if(&mut b, is_lost, &Refusal::NoShadowBehindUnion);
+            shadow
+        };
+        Ok(roots.iter().zip(&shadows).map(&mut source).collect())
+    }
+
+    /// The pointer that an address is counted from.
+    fn root_of(&self, address: Value) -> Value {
+        let mut root = address;
+        while let Some(OpView::Offset { base, .. }) = self.function.definition(root) {
+            root = base;
+        }
+        root
     }
 
     /// What the bytes of an integer are where it is stored.
