@@ -3,12 +3,14 @@
 //! ```sh
 //! gpu prepare FOLDER        # makes all kernels for the H200's processor, on a machine with a Rust toolchain
 //! gpu run FOLDER cuda       # runs all tests and measures, on the machine with the GPU
+//! gpu time FOLDER cuda      # measures only
 //! ```
 //! `bench/gpu/pack` does the first and puts everything that the second needs into one folder. The device may be any that `ferrozyme-device` knows.
 
 mod workloads;
 
 use ferrozyme_backend::{Backend, Error, Executable, Planned, compile_with};
+use ferrozyme_conformance::Test;
 use ferrozyme_cuda::{ABILITIES, stored_ptx};
 use ferrozyme_device::{KERNELS, backend_named};
 use ferrozyme_gpu::prepare;
@@ -25,9 +27,12 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["prepare", folder] => prepare_all(folder.into()),
-        ["run", _, device] => run_all(device),
+        ["run", _, device] => run_all(device, ferrozyme_conformance::ALL),
+        ["time", _, device] => run_all(device, &[]),
         _ => {
-            eprintln!("usage: gpu prepare FOLDER | {KERNELS}=FOLDER gpu run FOLDER DEVICE");
+            eprintln!(
+                "usage: gpu prepare FOLDER | {KERNELS}=FOLDER gpu run FOLDER DEVICE | … time FOLDER DEVICE"
+            );
             ExitCode::FAILURE
         }
     }
@@ -77,7 +82,7 @@ fn prepare_all(folder: PathBuf) -> ExitCode {
     }
 }
 
-fn run_all(device: &str) -> ExitCode {
+fn run_all(device: &str, tests: &[(&str, Test)]) -> ExitCode {
     let backend = match backend_named(device) {
         Ok(backend) => backend,
         Err(error) => {
@@ -86,8 +91,8 @@ fn run_all(device: &str) -> ExitCode {
         }
     };
     let mut failures = 0;
-    println!("tests on {device}");
-    for (name, test) in ferrozyme_conformance::ALL {
+    println!("{} tests on {device}", tests.len());
+    for (name, test) in tests {
         let passed = catch_unwind(AssertUnwindSafe(|| test(&*backend))).is_ok();
         failures += usize::from(!passed);
         println!("  {name}: {}", if passed { "ok" } else { "FAILED" });

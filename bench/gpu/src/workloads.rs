@@ -138,7 +138,7 @@ fn product(m: usize, n: usize, k: usize) -> Workload {
 }
 
 fn elementwise() -> Workload {
-    let count = 1 << 28;
+    let count = 1 << 26;
     let mut g = Graph::new();
     let p = g.parameter_of("p", TensorType::new(Scalar::F32, [count]), 1.0);
     let steps = 20;

@@ -2,10 +2,11 @@
 
 #![allow(unsafe_code, reason = "calls of the driver")]
 
+use crate::blas::{Blas, WORKSPACE, worth_a_library};
 use crate::library::{Address, CudaLibrary, Handle};
 use crate::ptx::{INCREMENT, kernel_name};
 use ferrozyme_backend::Error;
-use ferrozyme_gpu::{Abilities, Device, GpuProgram, Place, Step};
+use ferrozyme_gpu::{Abilities, Device, Gemm, GpuProgram, Place, Product, Step};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -31,9 +32,10 @@ const OLDEST: (i32, i32) = (8, 0);
 /// The newest processor that this LLVM is known to make kernels for; newer ones take them, too.
 const NEWEST: (i32, i32) = (9, 0);
 
-/// What all GPUs can do that kernels are made for.
+/// What kernels are made for, whatever GPU there is: kernels are the same then, wherever they are made.
 pub const ABILITIES: Abilities = Abilities {
     group: 1024,
+    units: 128,
     atomic_f32: true,
     atomic_f64: true,
 };
@@ -128,6 +130,8 @@ impl Driver {
             module: null_mut(),
             increment: null_mut(),
             kernels: Vec::new(),
+            products: Vec::new(),
+            blas: None,
             buffers: Vec::new(),
             pool: Rc::default(),
             writes: VecDeque::new(),
@@ -144,6 +148,9 @@ impl Driver {
                 items: kernel.items,
                 local: kernel.local as u32,
             });
+            let product = kernel.product.as_ref();
+            let worth = product.and_then(|p| Some((p.clone(), worth_a_library(p)?)));
+            stream.products.push(worth);
         }
         let library = stream.library();
         let mut handle = null_mut();
@@ -158,6 +165,7 @@ impl Driver {
             stream.check("cuMemAlloc", status)?;
             stream.buffers.push(address);
         }
+        stream.load_blas()?;
         Ok(stream)
     }
 }
@@ -189,6 +197,9 @@ struct Launchable {
     local: u32,
 }
 
+/// The product of matrices that a library computes in place of a kernel.
+type LibraryProduct = Option<(Product, Gemm)>;
+
 /// Memory of the host that the device copies from and to while both go on working.
 struct Pinned {
     address: *mut c_void,
@@ -203,6 +214,10 @@ pub(crate) struct Stream {
     /// The kernel that adds one to a counter.
     increment: Handle,
     kernels: Vec<Launchable>,
+    /// For each kernel, what a library computes instead if it is there.
+    products: Vec<LibraryProduct>,
+    /// The library, if it is there and has something to do.
+    blas: Option<Blas>,
     buffers: Vec<Address>,
     /// Pinned memory that nobody uses.
     pool: Rc<RefCell<Vec<Pinned>>>,
@@ -233,6 +248,20 @@ impl Stream {
         // SAFETY: the context is retained.
         let status = unsafe { (self.library().set_context)(self.driver.context) };
         self.check("cuCtxSetCurrent", status)
+    }
+
+    /// Loads the library of matrix products if there are any for it. Its memory is the last buffer.
+    fn load_blas(&mut self) -> Result<(), Error> {
+        if self.products.iter().all(Option::is_none) {
+            return Ok(());
+        }
+        let mut workspace = 0;
+        // SAFETY: a context is current.
+        let status = unsafe { (self.library().allocate)(&mut workspace, WORKSPACE) };
+        self.check("cuMemAlloc", status)?;
+        self.buffers.push(workspace);
+        self.blas = Blas::load(self.stream, workspace);
+        Ok(())
     }
 
     fn load(&mut self, ptx: &str) -> Result<(), Error> {
@@ -462,6 +491,9 @@ impl Device for Stream {
 
     fn launch(&mut self, kernel: usize, places: &[Place]) -> Result<(), Error> {
         let mut addresses: Vec<Address> = places.iter().map(|&place| self.address(place)).collect();
+        if let (Some(blas), Some((product, gemm))) = (&self.blas, &self.products[kernel]) {
+            return blas.multiply(product, gemm, &addresses);
+        }
         self.launch_function(self.kernels[kernel], &mut addresses)
     }
 
@@ -489,8 +521,14 @@ impl Device for Stream {
 
     fn report(&self) -> String {
         let (name, count) = (&self.driver.name, self.kernels.len());
+        let products = self.products.iter().flatten().count();
+        let blas = match (products, &self.blas) {
+            (0, _) => String::new(),
+            (_, Some(_)) => format!(", {products} products by cuBLAS"),
+            (_, None) => ", no cuBLAS for large products".to_owned(),
+        };
         format!(
-            "{count} kernels on {name}, made for {}\n",
+            "{count} kernels on {name}, made for {}{blas}\n",
             self.driver.processor()
         )
     }
@@ -515,6 +553,8 @@ impl Drop for Stream {
             for &executable in self.captured.values() {
                 (library.destroy_executable)(executable);
             }
+            // The library's state goes before its stream and memory.
+            self.blas = None;
             for &buffer in &self.buffers {
                 (library.free)(buffer);
             }

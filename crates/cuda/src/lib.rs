@@ -1,10 +1,11 @@
 //! Runs tensor graphs on NVIDIA's GPUs.
 //!
 //! Kernels are PTX that rustc's own LLVM makes of Loop IR when the graph is compiled (`ptx.rs`); the driver makes machine code of it. The driver is loaded when a graph asks for it (`library.rs`): without one everything else works, and
-//! the error says what was looked for. Neither CUDA's compiler nor its libraries are needed.
+//! the error says what was looked for. CUDA's compiler is not needed, nor are its libraries; large products of matrices are computed by cuBLAS where it is there (`blas.rs`).
 //!
 //! The launches of a loop's body are captured once as a CUDA graph and replayed, so that a step of training costs the host one launch (`device.rs`).
 
+mod blas;
 mod device;
 mod library;
 mod ptx;

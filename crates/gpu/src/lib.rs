@@ -22,6 +22,7 @@
 //! | `index_space.rs` | the parallel loops of a stage become an index space |
 //! | `rows.rs` | a group for each row: its items share the loops inside, and add up sums in local memory |
 //! | `tiles.rs` | contractions: a group for each tile of the result, operands in local memory |
+//! | `product.rs` | contractions as products that a library of BLAS takes |
 //! | `accumulate.rs` | sums into memory become atomic additions |
 //! | `traps.rs` | what would stop the program sets a status that the host looks at |
 //! | `items.rs` | the functions that kernels call for their place in the index space, and for local memory |
@@ -31,6 +32,7 @@ mod accumulate;
 mod index_space;
 mod items;
 mod parallel;
+mod product;
 mod rows;
 mod run;
 mod schedule;
@@ -39,6 +41,7 @@ mod tiles;
 mod traps;
 
 pub use items::{BARRIER, GROUP, ITEM, LOCAL};
+pub use product::{Gemm, Operand, Product};
 pub use run::{Device, Runner};
 pub use schedule::{Buffer, Place, Step};
 
@@ -52,6 +55,8 @@ use stages::make_kernels;
 pub struct Abilities {
     /// The most items that a group may have.
     pub group: u32,
+    /// How many groups it runs at a time at least: its multiprocessors.
+    pub units: u32,
     /// Whether it can add to an `f32` and to an `f64` in memory in one step.
     pub atomic_f32: bool,
     /// As `atomic_f32`.
@@ -71,6 +76,8 @@ pub struct Kernel {
     pub items: u32,
     /// The bytes of local memory that a group has.
     pub local: usize,
+    /// The product of matrices that it computes, if it is one: a library may do that instead.
+    pub product: Option<Product>,
 }
 
 /// A graph for a GPU.

@@ -23,10 +23,15 @@ pub(crate) fn constant_count(function: &Function, op: Op) -> Option<u64> {
     (known == (0, 1)).then_some(count)
 }
 
-/// The independent loops of a kernel among those with a constant trip count.
+/// The independent loops of a kernel among those with a constant trip count. None if its buffers may overlap.
 pub(crate) fn independent_loops(module: &Module, function: &Function) -> FxHashSet<Op> {
-    let aliases = Aliases::new(module, function);
     let mut found = FxHashSet::default();
+    // Everything here tells memory apart by the parameter that leads to it.
+    let mut pointers = function.params.iter().filter(|param| param.ty.is_ptr());
+    if !pointers.all(|param| param.facts.noalias) {
+        return found;
+    }
+    let aliases = Aliases::new(module, function);
     for_each_op(function, function.body(), &mut |_, op| {
         if constant_count(function, op).is_some() && is_independent(&aliases, op) {
             found.insert(op);

@@ -8,7 +8,7 @@ use crate::index_space::over_index_space;
 use crate::items::Items;
 use crate::parallel::{independent_loops, is_pure};
 use crate::schedule::Step;
-use crate::tiles::{constant_contraction, over_tiles};
+use crate::tiles::{TILE_ITEMS, constant_contraction, over_tiles};
 use crate::traps::report_traps;
 use crate::{Abilities, Kernel};
 use ferrozyme_backend::Error;
@@ -108,9 +108,9 @@ impl Maker<'_> {
             return Ok(known.clone());
         }
         let function = &module.functions[id];
-        let has_others = all_ops(function)
-            .into_iter()
-            .any(|op| function.ops[op].opcode == Opcode::Contract && !is_stage(function, op));
+        let has_others = all_ops(function).into_iter().any(|op| {
+            function.ops[op].opcode == Opcode::Contract && !is_stage(function, op, self.abilities)
+        });
         if has_others {
             expand_contractions(module, id);
         }
@@ -124,13 +124,24 @@ impl Maker<'_> {
             let mut kernel = function.clone();
             kernel.name = format!("{}_{number}", function.name);
             let status = add_status(&mut kernel);
-            let contraction = ops.iter().copied().find(|&op| is_stage(&kernel, op));
+            let contraction = ops
+                .iter()
+                .copied()
+                .find(|&op| is_stage(&kernel, op, self.abilities));
+            if contraction.is_some() && ops.iter().any(|&op| !stands_beside(&kernel, op)) {
+                return Err(Error::Compile(format!(
+                    "a contraction of @{} is one stage with something else (a bug in Ferrozyme)",
+                    function.name
+                )));
+            }
             let body = kernel.body();
             kernel.regions[body].ops.clear();
-            let extent = match contraction {
-                Some(op) => over_tiles(&mut kernel, &ops, op, self.items, self.abilities),
+            let (items, abilities) = (self.items, self.abilities);
+            let (extent, product) = match contraction {
+                Some(op) => over_tiles(&mut kernel, &ops, op, items, abilities),
                 None => {
-                    over_index_space(&mut kernel, ops, &independent, self.items, self.abilities)
+                    let extent = over_index_space(&mut kernel, ops, &independent, items, abilities);
+                    (extent, None)
                 }
             };
             report_traps(&mut kernel, status)?;
@@ -144,6 +155,7 @@ impl Maker<'_> {
                 groups: extent.groups,
                 items: extent.items,
                 local: extent.local,
+                product,
             });
         }
         self.stages.insert(id, numbers.clone());
@@ -151,11 +163,17 @@ impl Maker<'_> {
     }
 }
 
-/// Whether an operation is a contraction of known extent in the kernel's body.
-fn is_stage(function: &Function, op: Op) -> bool {
+/// Whether an operation is a contraction of known extent in the kernel's body, and a group has enough items for a tile.
+fn is_stage(function: &Function, op: Op, abilities: &Abilities) -> bool {
     function.ops[op].opcode == Opcode::Contract
+        && abilities.group >= TILE_ITEMS
         && function.regions[function.body()].ops.contains(&op)
         && constant_contraction(function, op).is_some()
+}
+
+/// Whether an operation may stand before a contraction in its stage.
+fn stands_beside(function: &Function, op: Op) -> bool {
+    is_pure(function, op) || matches!(function.ops[op].opcode, Opcode::Load | Opcode::Contract)
 }
 
 /// One more parameter: the address of the status.

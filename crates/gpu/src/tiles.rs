@@ -15,6 +15,7 @@
 
 use crate::Abilities;
 use crate::items::Items;
+use crate::product::{self, Product, parameter_of};
 use crate::stages::Extent;
 use ferrozyme_ir::{
     Alignment, Builder, Contraction, ContractionIndex, Function, IndexClass, IntPredicate, Op,
@@ -25,12 +26,13 @@ use ferrozyme_ir::{
 const STEP: usize = 16;
 /// Items of a group, along rows and along columns.
 const SIDE: usize = 16;
+/// Items of a group.
+pub(crate) const TILE_ITEMS: u32 = (SIDE * SIDE) as u32;
 /// What a row of a tile in local memory has more than it needs, so that items do not wait for the same bank.
 const PADDING: usize = 1;
 
-/// Rows and columns that an item computes, for results that fill such tiles and for those that do not.
-const LARGE: usize = 4;
-const SMALL: usize = 1;
+/// Rows and columns that an item may compute. The more, the fewer loads from local memory there are for each product.
+const BLOCKS: [usize; 4] = [8, 4, 2, 1];
 
 /// The contraction that an operation is, if trip counts and strides are constant and nothing is empty.
 pub(crate) fn constant_contraction(function: &Function, op: Op) -> Option<Contraction<Value>> {
@@ -129,7 +131,7 @@ pub(crate) fn over_tiles(
     op: Op,
     items: Items,
     abilities: &Abilities,
-) -> Extent {
+) -> (Extent, Option<Product>) {
     let contraction = constant_contraction(function, op);
     let contraction = contraction.expect("the stage is one because its extent is known");
     let [batch, rows, columns, terms] = [
@@ -141,38 +143,70 @@ pub(crate) fn over_tiles(
     .map(|class| axes(function, &contraction, class));
     let element = function.ty(contraction.factor);
     let is_narrow = matches!(element.scalar(), Scalar::F16 | Scalar::Bf16);
-    let fills = |axes: &[Axis]| count(axes) >= SIDE * LARGE / 2;
-    let mut tiles = Tiles {
+    let tiles = Tiles {
         arrays: contraction.arrays,
         factor: contraction.factor,
         add: contraction.add,
         element,
         sum: if is_narrow { Type::F32 } else { element },
-        block: if fills(&rows) && fills(&columns) {
-            LARGE
-        } else {
-            SMALL
-        },
+        block: block_for([&batch, &rows, &columns].map(|axes| count(axes)), abilities),
         batch,
         rows,
         columns,
         terms,
         items,
     };
+    let product = tiles.product(function);
     let mut b = Builder::at_body(function);
     for &before in ops.iter().filter(|&&other| other != op) {
         b.insert(before);
     }
-    if abilities.group < (SIDE * SIDE) as u32 {
-        // Without room for a tile, a group computes one element.
-        tiles.block = SMALL;
-    }
     let extent = tiles.build(&mut b);
     b.ret(&[]);
-    extent
+    (extent, product)
+}
+
+/// The largest block whose tiles the result fills at least by half, and of which there are enough for all units of the device.
+fn block_for([batches, rows, columns]: [usize; 3], abilities: &Abilities) -> usize {
+    let fits = |&block: &usize| {
+        let side = SIDE * block;
+        let groups = batches * rows.div_ceil(side) * columns.div_ceil(side);
+        rows.min(columns) >= side / 2 && groups >= abilities.units as usize
+    };
+    let block = BLOCKS.into_iter().find(fits);
+    // Few tiles: those that are filled, but no more than that.
+    let filled = |&block: &usize| rows.min(columns) >= SIDE * block;
+    block.unwrap_or_else(|| BLOCKS[2..].iter().copied().find(filled).unwrap_or(1))
 }
 
 impl Tiles {
+    /// The product of matrices that it is, if each class has one index at most.
+    fn product(&self, function: &Function) -> Option<Product> {
+        let bytes = self.element.bytes() as i64;
+        let one = |axes: &[Axis]| match *axes {
+            [] => Some(product::Extent {
+                count: 1,
+                strides: [0; 3],
+            }),
+            [Axis { count, strides }] if strides.iter().all(|stride| stride % bytes == 0) => {
+                let strides = strides.map(|stride| stride / bytes);
+                Some(product::Extent { count, strides })
+            }
+            _ => None,
+        };
+        let [to, left, right] = self.arrays.map(|array| parameter_of(function, array));
+        Some(Product {
+            arrays: [to?, left?, right?],
+            element: self.element.scalar(),
+            factor: function.float_of(self.factor)?,
+            add: self.add,
+            batch: one(&self.batch)?,
+            row: one(&self.rows)?,
+            column: one(&self.columns)?,
+            term: one(&self.terms)?,
+        })
+    }
+
     /// Rows or columns of a tile.
     fn side(&self) -> usize {
         SIDE * self.block
@@ -229,7 +263,7 @@ impl Tiles {
         }
         Extent {
             groups: (count(&self.batch) * down * across) as u32,
-            items: (SIDE * SIDE) as u32,
+            items: TILE_ITEMS,
             local: 2 * half,
         }
     }

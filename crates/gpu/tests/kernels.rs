@@ -6,6 +6,7 @@ use ferrozyme_ir::{parse_module, print_function};
 
 const ABILITIES: Abilities = Abilities {
     group: 256,
+    units: 8,
     atomic_f32: true,
     atomic_f64: false,
 };
@@ -230,6 +231,23 @@ fn a_loop_with_dependences_runs_in_one_item() {
     assert_eq!(extents(&from_zero), [(1, 1, 0)]);
 }
 
+/// Buffers that may overlap: what one iteration writes, another may read.
+#[test]
+fn loops_over_buffers_that_may_overlap_run_in_one_item() {
+    let kernel = "func @kernel(%to: ptr noalias, %from: ptr noalias readonly) {
+  for %i: i64 = 0 to 300 step 1 {
+    %p = offset %from, %i * 4
+    %x = load f32 %p align 4
+    %q = offset %to, %i * 4
+    store f32 %x, %q align 4
+    yield
+  }
+  return
+}";
+    assert_eq!(extents(kernel), [(2, 256, 0)]);
+    assert_eq!(extents(&kernel.replace(" noalias", "")), [(1, 1, 0)]);
+}
+
 /// The sum of floats in the order of the program: nobody may add it up otherwise.
 #[test]
 fn a_sum_in_order_is_not_shared() {
@@ -288,4 +306,24 @@ fn sums_into_memory_are_atomic() {
         .replace("f32", "f64")
         .replace("%q align 4", "%q align 8");
     assert_eq!(extents(&double), [(1, 1, 0)]);
+}
+
+/// Tiles are as large as the result fills them, and there are enough of them for all units of the device.
+#[test]
+fn a_contraction_has_a_group_for_each_tile() {
+    let extent_of = |m: usize, n: usize, k: usize| {
+        let (row, column) = (4 * k, 4 * n);
+        extents(&format!(
+            "func @kernel(%to: ptr noalias, %from: ptr noalias readonly) {{
+  contract set f32 %to, %from, %from, 1.0 over left {m} ({column}, {row}), right {n} (4, 4), sum {k} (4, {column}) align 4
+  return
+}}"
+        ))
+    };
+    let bytes = |side: usize| 2 * 16 * (side + 1) * 4;
+    assert_eq!(extent_of(1024, 512, 64), [(32, 256, bytes(128))]);
+    assert_eq!(extent_of(256, 128, 64), [(8, 256, bytes(64))]);
+    assert_eq!(extent_of(70, 130, 64), [(15, 256, bytes(32))]);
+    assert_eq!(extent_of(3, 1000, 64), [(63, 256, bytes(16))]);
+    assert_eq!(extent_of(1, 1, 5), [(1, 256, bytes(16))]);
 }

@@ -17,6 +17,7 @@ mod number {
     pub(super) const DEVICE_TYPE_GPU: u64 = 1 << 2;
     pub(super) const DEVICE_TYPE_ALL: u64 = 0xffff_ffff;
     pub(super) const DEVICE_TYPE: u32 = 0x1000;
+    pub(super) const DEVICE_MAX_COMPUTE_UNITS: u32 = 0x1002;
     pub(super) const DEVICE_MAX_WORK_GROUP_SIZE: u32 = 0x1004;
     pub(super) const DEVICE_LOCAL_MEM_SIZE: u32 = 0x1023;
     pub(super) const DEVICE_NAME: u32 = 0x102b;
@@ -88,8 +89,10 @@ impl Driver {
             self.device,
             number::DEVICE_MAX_WORK_GROUP_SIZE,
         );
+        let units = info(&self.library, self.device, number::DEVICE_MAX_COMPUTE_UNITS);
         Abilities {
             group: word(&group).min(1024) as u32,
+            units: word(&units).min(1024) as u32,
             // Since OpenCL 1.1 every device compares and exchanges 32 bits.
             atomic_f32: true,
             atomic_f64: self.has("cl_khr_int64_base_atomics"),
