@@ -22,6 +22,7 @@
 //! | `index_space.rs` | the parallel loops of a stage become an index space |
 //! | `rows.rs` | a group for each row: its items share the loops inside, and add up sums in local memory |
 //! | `tiles.rs` | contractions: a group for each tile of the result, operands in local memory |
+//! | `columns.rs` | sums that go through rows go through columns |
 //! | `product.rs` | contractions as products that a library of BLAS takes |
 //! | `accumulate.rs` | sums into memory become atomic additions |
 //! | `traps.rs` | what would stop the program sets a status that the host looks at |
@@ -29,6 +30,7 @@
 //! | `run.rs` | carries out the schedule |
 
 mod accumulate;
+mod columns;
 mod index_space;
 mod items;
 mod parallel;

@@ -4,6 +4,7 @@
 //! later stage may read what an earlier one wrote anywhere.
 
 use crate::accumulate::accumulate;
+use crate::columns::columns_first;
 use crate::index_space::over_index_space;
 use crate::items::Items;
 use crate::parallel::{independent_loops, is_pure};
@@ -116,6 +117,7 @@ impl Maker<'_> {
         }
         // Equal addresses become one value.
         merge_common_subexpressions(module, id);
+        columns_first(module, id);
         accumulate(&mut module.functions[id], self.abilities);
         let function = &module.functions[id];
         let independent = independent_loops(module, function);

@@ -327,3 +327,61 @@ fn a_contraction_has_a_group_for_each_tile() {
     assert_eq!(extent_of(3, 1000, 64), [(63, 256, bytes(16))]);
     assert_eq!(extent_of(1, 1, 5), [(1, 256, bytes(16))]);
 }
+
+/// Row by row is no order for a device: each column is a sum of its own, which a group shares.
+#[test]
+fn sums_of_columns_go_through_columns() {
+    let kernel = "func @kernel(%to: ptr noalias, %from: ptr noalias readonly) {
+  for %r: i64 = 0 to 16 step 1 {
+    %row = mul i64 %r, 700
+    for %c: i64 = 0 to 700 step 1 {
+      %at = add i64 %row, %c
+      %p = offset %from, %at * 4
+      %x = load f32 %p align 4
+      %q = offset %to, %c * 4
+      %old = load f32 %q align 4
+      %new = fadd reassoc f32 %old, %x
+      store f32 %new, %q align 4
+      yield
+    }
+    yield
+  }
+  return
+}";
+    check(
+        kernel,
+        expect![[r#"
+        ; kernel_0: 3 groups of 256 items, 0 bytes
+        func @kernel_0(%to: ptr noalias, %from: ptr noalias readonly, %status: ptr noalias nocapture) {
+          %0 = call @__ferrozyme_group()
+          %1 = call @__ferrozyme_item()
+          %2 = mul i64 %0, 256
+          %3 = add i64 %2, %1
+          %4 = icmp ult i64 %3, 700
+          if %4 {
+            %q = offset %to, %3 * 4
+            %5 = load f32 %q align 4
+            %6 = for %c: i64 = 0 to 16 step 1 with (%7: f32 = %5) {
+              %row = mul i64 %c, 700
+              %at = add i64 %row, %3
+              %p = offset %from, %at * 4
+              %x = load f32 %p align 4
+              %new = fadd reassoc f32 %7, %x
+              yield %new
+            }
+            store f32 %6, %q align 4
+            yield
+          }
+          return
+        }
+    "#]],
+    );
+    let tall = kernel.replace("0 to 16", "0 to 5000");
+    assert_eq!(extents(&tall), [(700, 256, 256 * 8)]);
+    // What a row adds to the next column is not a column's own.
+    let skewed = kernel.replace(
+        "%q = offset %to, %c * 4",
+        "%place = add i64 %r, %c\n      %q = offset %to, %place * 4",
+    );
+    assert_eq!(extents(&skewed), [(1, 256, 0)]);
+}
