@@ -68,6 +68,11 @@ impl Gradients {
     pub fn of_parameter(&self, parameter: Parameter) -> Option<Tensor> {
         self.parameters.get(&parameter).copied()
     }
+
+    /// Has another tensor stand for the gradient by a parameter: a clipped one, for instance.
+    pub fn set_parameter(&mut self, parameter: Parameter, gradient: Tensor) {
+        self.parameters.insert(parameter, gradient);
+    }
 }
 
 impl Graph {
@@ -164,6 +169,7 @@ impl Sweep {
         while let Some(&top) = waiting.last() {
             let operands: &[Tensor] = match g.tensors[top].def {
                 Def::Argument(..) => &[],
+                Def::Result(op, _) if g.ops[op].opcode == Opcode::Detach => &[],
                 Def::Result(op, _) => &g.ops[op].operands,
             };
             let is_source = match g.tensors[top].def {

@@ -24,6 +24,7 @@ use crate::payload::{Literal, Padding, Payload, Stretch};
 use crate::types::{Shape, TensorType};
 use ferrozyme_ir::Scalar;
 use smallvec::SmallVec;
+use std::ops::Range;
 use std::panic::Location;
 
 const NOT_VISIBLE: &str = "a tensor of a region that has ended cannot be used: yield it from there";
@@ -270,6 +271,29 @@ impl Graph {
     #[track_caller]
     pub fn gather(&mut self, tensor: Tensor, indices: Tensor, axis: usize) -> Tensor {
         self.tensor(Opcode::Gather, &[tensor, indices], Payload::Axis(axis))
+    }
+
+    /// The same elements, which gradients do not go through: in derivatives they are constants.
+    #[track_caller]
+    pub fn detach(&mut self, tensor: Tensor) -> Tensor {
+        self.tensor(Opcode::Detach, &[tensor], Payload::None)
+    }
+
+    /// A part of one axis.
+    ///
+    /// # Panics
+    /// If the tensor has no such axis, or the axis no such part.
+    #[track_caller]
+    pub fn part(&mut self, tensor: Tensor, axis: usize, range: Range<usize>) -> Tensor {
+        let shape = self.ty(tensor).shape.clone();
+        assert!(axis < shape.len(), "{} has no axis {axis}", self.ty(tensor));
+        let mut stretches: Vec<Stretch> = shape.iter().map(|&size| Stretch::all(size)).collect();
+        stretches[axis] = Stretch {
+            start: range.start,
+            end: range.end,
+            step: 1,
+        };
+        self.slice(tensor, &stretches)
     }
 
     /// A tensor with values added along an axis where indices say.

@@ -201,7 +201,10 @@ fn cost(graph: &Graph, data: &OpData) -> u32 {
     match (data.opcode, &data.payload) {
         (Opcode::Constant, Payload::Constant(Literal::Splat(_), _)) | (Opcode::Iota, _) => 0,
         (Opcode::Constant, _) => 1,
-        (Opcode::Permute | Opcode::Broadcast | Opcode::Slice | Opcode::Cast, _) => 1,
+        (
+            Opcode::Permute | Opcode::Broadcast | Opcode::Slice | Opcode::Cast | Opcode::Detach,
+            _,
+        ) => 1,
         (Opcode::Elementwise, Payload::Function(function)) => {
             match function.opcode().math().map(|row| row.cost) {
                 Some(MathCost::Slow | MathCost::Call) => 2,

@@ -313,6 +313,10 @@ fn signature(function: Function, types: &[&TensorType]) -> (&'static [Kind], Sca
     }
 }
 
+pub(crate) fn detach(graph: &Graph, data: &OpData) -> Result {
+    one(operand(graph, data, 0).clone())
+}
+
 pub(crate) fn cast(graph: &Graph, data: &OpData) -> Result {
     let Payload::Type(to) = &data.payload else {
         return Err(OTHER_PAYLOAD.into());

@@ -156,6 +156,9 @@ operations! {
     /// An index out of range is an error.
     ScatterAdd "scatter_add" ("tensor", "indices", "values") Axis Partial { infer: infer::scatter_add, evaluate: interpret::view::scatter_add, vjp: rules::scatter_add, whole: view::scatter_add };
 
+    /// `%b = detach %a : f32[2, 3]`: the same elements, which gradients do not go through: in derivatives it is a constant.
+    Detach "detach" ("tensor") None Pure { infer: infer::detach, evaluate: interpret::view::detach, element: view::detach };
+
     // ---- arithmetic
 
     /// `%c = fadd %a, %b : f32[2, 3]`: a function of the Loop IR, element by element, on tensors of one shape: mathematical functions, operations

@@ -1,10 +1,11 @@
-//! The attribute and derive macros of Ferrozyme. Use them through the crate `ferrozyme`, which documents them.
+//! The attribute and derive macros of Ferrozyme. Use them through the crates `ferrozyme` and `ferrozyme-nn`, which document them.
 
 mod accelerate;
 mod autodiff;
 mod custom;
 mod differentiable;
 mod inactive;
+mod module;
 
 use autodiff::{Mode, expand};
 use proc_macro::TokenStream;
@@ -43,4 +44,10 @@ pub fn accelerate(attribute: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn inactive(attribute: TokenStream, item: TokenStream) -> TokenStream {
     inactive::expand(attribute.into(), item.into()).into()
+}
+
+/// See the documentation of `ferrozyme_nn::Module`.
+#[proc_macro_derive(Module, attributes(module))]
+pub fn derive_module(input: TokenStream) -> TokenStream {
+    module::expand(input.into()).into()
 }

@@ -4,7 +4,7 @@
 
 use ferrozyme_device::{compile, take_device};
 use ferrozyme_graph::Graph;
-use ferrozyme_nn::{Layer, Linear, Sequential, Sgd, Sigmoid};
+use ferrozyme_nn::{Layer, Linear, Module, Sequential, Sgd, Sigmoid};
 use std::time::Instant;
 
 const STEPS: u32 = 1000;
@@ -12,11 +12,11 @@ const STEPS: u32 = 1000;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let device = take_device(&mut std::env::args().collect())?;
     let mut g = Graph::new();
-    let net = Sequential::new(vec![
-        Box::new(Linear::new(&mut g, "first", 255, 255)),
-        Box::new(Sigmoid),
-        Box::new(Linear::new(&mut g, "second", 255, 255)),
-    ]);
+    let net = Sequential::new((
+        Linear::new(&mut g, "first", 255, 255),
+        Sigmoid,
+        Linear::new(&mut g, "second", 255, 255),
+    ));
     let sgd = Sgd::new(0.01);
     g.repeat(STEPS, |g, _step| {
         let x = g.feed("x", [2, 255]);

@@ -4,7 +4,7 @@
 
 use ferrozyme_device::{compile, take_device};
 use ferrozyme_graph::{Graph, Scalar, TensorType};
-use ferrozyme_nn::{Layer, Sgd, TransformerEncoder};
+use ferrozyme_nn::{Layer, Module, Sgd, TransformerEncoder};
 use std::time::Instant;
 
 const STEPS: u32 = 500;

@@ -1,10 +1,11 @@
-//! The linear layer.
+//! The linear layer, and vectors for words.
 
-use crate::Layer;
-use crate::initial::uniform;
+use crate::initial::{normal, uniform};
+use crate::{Layer, Mode, Module};
 use ferrozyme_graph::{Graph, Parameter, Tensor};
 
 /// `x·W + b` over the last axis, with weights of shape `[inputs, outputs]`.
+#[derive(Module)]
 pub struct Linear {
     weight: Parameter,
     bias: Option<Parameter>,
@@ -33,13 +34,14 @@ impl Linear {
     }
 }
 
-fn limit(inputs: usize) -> f64 {
+/// Up to where the weights of a layer with so many inputs begin.
+pub(crate) fn limit(inputs: usize) -> f64 {
     1.0 / (inputs as f64).sqrt()
 }
 
 impl Layer for Linear {
     #[track_caller]
-    fn forward(&self, g: &mut Graph, x: Tensor) -> Tensor {
+    fn apply(&self, g: &mut Graph, x: Tensor, _: Mode) -> Tensor {
         let shape = g.ty(x).shape.clone();
         let weight = g.read(self.weight);
         let sizes = g.ty(weight).shape.clone();
@@ -65,8 +67,35 @@ impl Layer for Linear {
             None => product,
         }
     }
+}
 
-    fn parameters(&self) -> Vec<Parameter> {
-        [self.weight].into_iter().chain(self.bias).collect()
+/// A vector for each index (`i32`): the rows of a matrix. An index out of range stops the program.
+#[derive(Module)]
+pub struct Embedding {
+    weight: Parameter,
+}
+
+impl Embedding {
+    /// For indices below `count`, with vectors of this size. The parameter is called `name.weight`, and begins normally distributed with variance 1.
+    #[track_caller]
+    pub fn new(g: &mut Graph, name: &str, count: usize, size: usize) -> Embedding {
+        let weight = format!("{name}.weight");
+        let initial = normal(&weight, [count, size], 1.0);
+        Embedding {
+            weight: g.parameter(&weight, [count, size], initial),
+        }
+    }
+
+    /// The matrix, for layers that share it.
+    pub fn weight(&self) -> Parameter {
+        self.weight
+    }
+}
+
+impl Layer for Embedding {
+    #[track_caller]
+    fn apply(&self, g: &mut Graph, indices: Tensor, _: Mode) -> Tensor {
+        let weight = g.read(self.weight);
+        g.gather(weight, indices, 0)
     }
 }

@@ -3,10 +3,11 @@
 use ferrozyme_cpu::compile;
 use ferrozyme_filetest::graph::gradcheck;
 use ferrozyme_graph::interpret::{Array, Machine};
-use ferrozyme_graph::{Graph, Scalar, Tensor, TensorType, parse, print};
+use ferrozyme_graph::{Graph, INDEX, Scalar, Tensor, TensorType, parse, print};
+use ferrozyme_nn::loss::cross_entropy;
 use ferrozyme_nn::{
-    Adam, Gelu, Layer, LayerNorm, Linear, Relu, Sequential, Sgd, Sigmoid, Tanh, TransformerEncoder,
-    softmax,
+    Adam, Dropout, Gelu, Layer, LayerNorm, Linear, Module, Relu, Sequential, Sgd, Sigmoid, Tanh,
+    TransformerEncoder, softmax,
 };
 
 fn f32s(shape: &[usize], elements: &[f64]) -> Array {
@@ -109,13 +110,13 @@ fn check_gradients(build: impl FnOnce(&mut Graph) -> Tensor) {
 #[test]
 fn gradients_agree_with_finite_differences() {
     check_gradients(|g| {
-        let net = Sequential::new(vec![
-            Box::new(Linear::new(g, "first", 3, 4)),
-            Box::new(Gelu),
-            Box::new(LayerNorm::new(g, "norm", 4)),
-            Box::new(Linear::new(g, "second", 4, 2)),
-            Box::new(Sigmoid),
-        ]);
+        let net = Sequential::new((
+            Linear::new(g, "first", 3, 4),
+            Gelu,
+            LayerNorm::new(g, "norm", 4),
+            Linear::new(g, "second", 4, 2),
+            Sigmoid,
+        ));
         let x = f32s(&[2, 3], &[0.1, -0.4, 0.8, 0.3, 0.9, -0.7]);
         let x = g.constant(x.ty.clone(), x.elements.to_vec());
         net.forward(g, x)
@@ -128,14 +129,76 @@ fn gradients_agree_with_finite_differences() {
     });
 }
 
+#[test]
+fn dropout_drops_other_elements_each_time_and_none_in_evaluation() {
+    let mut g = Graph::new();
+    let layer = Dropout::new(&mut g, "dropout", 0.25);
+    g.repeat(2, |g, _| {
+        let x = g.constant(TensorType::new(Scalar::F32, [1000]), 3.0);
+        let y = layer.forward(g, x);
+        g.receive("y", &[y]);
+    });
+    let x = g.constant(TensorType::new(Scalar::F32, [2]), 3.0);
+    let y = layer.evaluate(&mut g, x);
+    g.receive("same", &[y]);
+    let mut machine = Machine::new(&g);
+    machine.run().unwrap();
+    let received = machine.all_received();
+    assert_ne!(received[0], received[1]);
+    for (_, y) in &received[..2] {
+        let dropped = y[0].elements.iter().filter(|&&y| y == 0.0).count();
+        assert!((200..300).contains(&dropped), "{dropped}");
+        assert!(y[0].elements.iter().all(|&y| y == 0.0 || y == 4.0));
+    }
+    assert_eq!(received[2].1[0].elements[..], [3.0, 3.0]);
+    let [entry] = &layer.entries()[..] else {
+        panic!("dropout has one state");
+    };
+    assert!(!entry.trained);
+    assert_eq!(machine.parameter(entry.parameter).scalar(), 2.0);
+}
+
+#[test]
+fn a_class_that_does_not_exist_makes_loss_and_gradient_nan() {
+    for (class, is_known) in [(2.0, true), (3.0, false), (-1.0, false)] {
+        let mut g = Graph::new();
+        let x = g.parameter("x", [1, 3], vec![0.5, 0.1, -0.3]);
+        let logits = g.read(x);
+        let classes = g.constant(TensorType::new(INDEX, [1]), class);
+        let loss = cross_entropy(&mut g, logits, classes);
+        let gradients = g.backward(loss);
+        g.receive("y", &[loss, gradients.of_parameter(x).unwrap()]);
+        let mut machine = Machine::new(&g);
+        machine.run().unwrap();
+        for tensor in machine.received("y").unwrap() {
+            assert_eq!(tensor.scalar().is_nan(), !is_known, "{class}: {tensor}");
+        }
+    }
+}
+
+#[test]
+fn a_sigmoid_has_a_derivative_far_from_zero() {
+    let mut g = Graph::new();
+    let x = g.parameter("x", [2], vec![-200.0, 200.0]);
+    let value = g.read(x);
+    let y = Sigmoid.forward(&mut g, value);
+    let gradients = g.backward(y);
+    g.receive("y", &[y, gradients.of_parameter(x).unwrap()]);
+    let mut machine = Machine::new(&g);
+    machine.run().unwrap();
+    let received = machine.received("y").unwrap();
+    assert_eq!(received[0].elements[..], [0.0, 1.0]);
+    assert_eq!(received[1].elements[..], [0.0, 0.0]);
+}
+
 /// A loop that fits a network to a line, and receives the loss of each step.
 fn fit(step: impl FnOnce(&mut Graph, &[ferrozyme_graph::Parameter]) -> Step) -> Graph {
     let mut g = Graph::new();
-    let net = Sequential::new(vec![
-        Box::new(Linear::new(&mut g, "first", 1, 8)),
-        Box::new(Tanh),
-        Box::new(Linear::new(&mut g, "second", 8, 1)),
-    ]);
+    let net = Sequential::new((
+        Linear::new(&mut g, "first", 1, 8),
+        Tanh,
+        Linear::new(&mut g, "second", 8, 1),
+    ));
     let parameters = net.parameters();
     let optimiser = step(&mut g, &parameters);
     g.repeat(200, |g, _| {

@@ -36,6 +36,8 @@ functions! {
     erf Erf (a) "The error function.";
     abs Fabs (a) "The absolute values.";
     select Select (condition, a, b) "`a` where the condition holds, else `b`.";
+    and And (a, b) "Where both conditions hold; of integers, the bits that both have.";
+    or Or (a, b) "Where one of two conditions holds; of integers, the bits that one has.";
 }
 
 /// Methods for functions that floats and integers have.

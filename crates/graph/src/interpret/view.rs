@@ -15,6 +15,10 @@ pub(crate) fn reshape(_: &OpData, operands: &[&Array], _: &TensorType) -> Elemen
     Ok(operands[0].elements.to_vec())
 }
 
+pub(crate) fn detach(_: &OpData, operands: &[&Array], _: &TensorType) -> Elements {
+    Ok(operands[0].elements.to_vec())
+}
+
 /// Each element of the result is the one at `source` of its index.
 fn pick(from: &Array, shape: &Shape, source: impl Fn(&[usize]) -> Index) -> Elements {
     Ok(shape

@@ -173,6 +173,10 @@ fn concat_parts(kernel: &mut Kernel<'_>, parts: &[Tensor], axis: usize, index: &
     )
 }
 
+pub(crate) fn detach(kernel: &mut Kernel<'_>, data: &OpData, index: &[Value]) -> Value {
+    kernel.element(data.operands[0], index)
+}
+
 /// For an index of what is gathered, the index of the element, which is checked.
 fn gathered_from(
     kernel: &mut Kernel<'_>,

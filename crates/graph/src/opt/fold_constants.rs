@@ -40,7 +40,7 @@ fn fold_uniform(graph: &Graph, data: &OpData, ty: &TensorType) -> Option<Literal
         .map(|&operand| graph.splat_of(operand))
         .collect::<Option<_>>()?;
     match data.opcode {
-        Opcode::Reshape | Opcode::Permute | Opcode::Broadcast | Opcode::Slice => {
+        Opcode::Reshape | Opcode::Permute | Opcode::Broadcast | Opcode::Slice | Opcode::Detach => {
             Some(Literal::Splat(values[0]))
         }
         Opcode::Elementwise | Opcode::Cast => {
