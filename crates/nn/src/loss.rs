@@ -128,13 +128,17 @@ impl CrossEntropy {
         let shape = g.ty(logarithms).shape.clone();
         let last = shape.len() - 1;
         let count = shape[last];
-        // Of each row, the element of its class: compared and summed up, so that both directions stay element by element.
+        let ignored = self.ignored(g, classes);
+        let is_unknown = self.is_unknown(g, classes, count);
+        // Of each row, the element of its class: compared and summed up, so that both directions stay element by element. Of a row with an unknown class all of them, so that the whole gradient is NaN.
         let number = g.ty(logarithms).with_element(INDEX);
         let numbers = g.iota(number, last);
         let class = along_last(g, classes, logarithms);
         let is_class = g.compare_integers(IntPredicate::Eq, numbers, class);
+        let is_all = along_last(g, is_unknown, logarithms);
+        let is_picked = g.or(is_class, is_all);
         let zeros = g.constant_like(logarithms, 0.0);
-        let of_class = g.select(is_class, logarithms, zeros);
+        let of_class = g.select(is_picked, logarithms, zeros);
         let picked = g.sum(of_class, &[last]);
         let mut rows = g.scale(picked, self.smoothing - 1.0);
         if self.smoothing != 0.0 {
@@ -143,18 +147,7 @@ impl CrossEntropy {
             rows = g.add(rows, share);
         }
         let (one, nan) = (g.constant_like(rows, 1.0), g.constant_like(rows, f64::NAN));
-        let (first, end) = (
-            g.constant_like(classes, 0.0),
-            g.constant_like(classes, count as f64),
-        );
-        let not_below = g.compare_integers(IntPredicate::Sge, classes, first);
-        let below_end = g.compare_integers(IntPredicate::Slt, classes, end);
-        let mut is_known = g.and(not_below, below_end);
-        let ignored = self.ignored(g, classes);
-        if let Some(ignored) = ignored {
-            is_known = g.or(is_known, ignored);
-        }
-        let factor = g.select(is_known, one, nan);
+        let factor = g.select(is_unknown, nan, one);
         let rows = g.mul(rows, factor);
         match ignored {
             Some(ignored) => {
@@ -162,6 +155,22 @@ impl CrossEntropy {
                 g.select(ignored, zeros, rows)
             }
             None => rows,
+        }
+    }
+
+    /// Where an index is no class, and is not ignored.
+    fn is_unknown(&self, g: &mut Graph, classes: Tensor, count: usize) -> Tensor {
+        let first = g.constant_like(classes, 0.0);
+        let end = g.constant_like(classes, count as f64);
+        let is_below = g.compare_integers(IntPredicate::Slt, classes, first);
+        let is_beyond = g.compare_integers(IntPredicate::Sge, classes, end);
+        let is_outside = g.or(is_below, is_beyond);
+        match self.ignored(g, classes) {
+            Some(ignored) => {
+                let no = g.constant_like(is_outside, 0.0);
+                g.select(ignored, no, is_outside)
+            }
+            None => is_outside,
         }
     }
 
