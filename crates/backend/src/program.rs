@@ -109,6 +109,27 @@ impl Program {
         outcome.unwrap_or_else(|error| panic!("{error}"));
     }
 
+    /// The bytes of a parameter: its elements in row-major order, as they are in memory.
+    pub fn parameter_bytes(&self, parameter: Parameter) -> Result<Vec<u8>, Error> {
+        self.executable.parameter(parameter.index())
+    }
+
+    /// Gives a parameter these bytes.
+    ///
+    /// # Panics
+    /// If they are more or fewer than the parameter has.
+    pub fn set_parameter_bytes(&mut self, parameter: Parameter, bytes: &[u8]) -> Result<(), Error> {
+        let data = &self.graph.parameters[parameter];
+        assert_eq!(
+            bytes.len(),
+            data.ty.bytes(),
+            "bytes of \"{}\", which is {}",
+            data.name,
+            data.ty
+        );
+        self.executable.set_parameter(parameter.index(), bytes)
+    }
+
     /// The graph as it was compiled, after all passes.
     pub fn graph(&self) -> &Graph {
         &self.graph

@@ -65,6 +65,19 @@ activations! {
     LogSoftmax = log_softmax;
 }
 
+/// All axes but the first as one: between convolutions and linear layers.
+#[derive(Clone, Copy, Debug, Default, Module)]
+pub struct Flatten;
+
+impl Layer for Flatten {
+    #[track_caller]
+    fn apply(&self, g: &mut Graph, x: Tensor, _: Mode) -> Tensor {
+        let shape = g.ty(x).shape.clone();
+        let (&rows, rest) = shape.split_first().expect("flattening needs an axis");
+        g.reshape(x, [rows, rest.iter().product()])
+    }
+}
+
 /// `1 / (1 + e^−x)` as `(1 + tanh(x/2)) / 2`, whose derivative overflows nowhere.
 pub(crate) fn sigmoid(g: &mut Graph, x: Tensor) -> Tensor {
     let half = g.scale(x, 0.5);

@@ -42,7 +42,7 @@ mod transformer;
 mod window;
 
 pub use activation::{
-    Gelu, GeluTanh, LogSoftmax, Relu, Sigmoid, Silu, Softmax, Tanh, log_softmax, softmax,
+    Flatten, Gelu, GeluTanh, LogSoftmax, Relu, Sigmoid, Silu, Softmax, Tanh, log_softmax, softmax,
 };
 pub use attention::{Mask, MultiHeadAttention};
 pub use batch_norm::BatchNorm;
@@ -89,8 +89,3 @@ pub enum Mode {
     /// Parameters stay: nothing is random, no state changes.
     Evaluation,
 }
-
-/// The guide's examples are tests.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/tensor-graphs.md")]
-struct Guide;
