@@ -189,10 +189,12 @@ impl Trainer {
             *lock(&seen) = None;
             let (next, seen) = (next.clone(), seen.clone());
             program.feeder(&name, move || {
-                *lock(&seen) = Some(step);
+                // The first step that fails stays: feeders work ahead.
+                lock(&seen).get_or_insert(step);
                 let tensor = (*lock(&next))(step);
-                if tensor.len() == count {
-                    *lock(&seen) = None;
+                let mut working = lock(&seen);
+                if tensor.len() == count && *working == Some(step) {
+                    *working = None;
                 }
                 step += 1;
                 tensor
