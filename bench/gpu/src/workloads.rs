@@ -1,7 +1,7 @@
 //! What is timed: the seed's programs, an encoder of GPT-2's size, and single kernels, each many times in a loop of the graph.
 
 use ferrozyme_graph::{Graph, INDEX, Reduction, Scalar, Shape, Tensor, TensorType};
-use ferrozyme_nn::{Layer, Linear, Sequential, Sgd, Sigmoid, TransformerEncoder};
+use ferrozyme_nn::{Layer, Linear, Module, Sequential, Sgd, Sigmoid, TransformerEncoder};
 
 /// A graph that runs a number of equal steps.
 pub(crate) struct Workload {
@@ -48,11 +48,11 @@ pub(crate) fn all_workloads() -> Vec<Workload> {
 
 fn linear() -> Workload {
     let mut g = Graph::new();
-    let net = Sequential::new(vec![
-        Box::new(Linear::new(&mut g, "first", 255, 255)),
-        Box::new(Sigmoid),
-        Box::new(Linear::new(&mut g, "second", 255, 255)),
-    ]);
+    let net = Sequential::new((
+        Linear::new(&mut g, "first", 255, 255),
+        Sigmoid,
+        Linear::new(&mut g, "second", 255, 255),
+    ));
     let sgd = Sgd::new(0.01);
     let steps = 1000;
     g.repeat(steps, |g, _step| {
