@@ -4,6 +4,7 @@ use crate::dispatch::{Choice, stop_with};
 use crate::explain::{describe_loops, describe_products, show_locations, summarise};
 use crate::frontend::FRONT_ENDS;
 use crate::itself::copy_itself;
+use crate::late_passes::{call_kernels, parallelise, raise};
 use crate::options::{Explain, Options, Stage};
 use crate::perturbation::{Perturbation, REFUSED};
 use crate::refusal::{Reasons, describe_refusal, say, shown_place};
@@ -17,15 +18,15 @@ use ferrozyme_diff::{
     refuse_given_code,
 };
 use ferrozyme_ir::{
-    Constant, FunctionId, GlobalId, Module, Opcode, Payload, Scalar, Symbol, all_ops, print,
+    Constant, FunctionId, GlobalId, Module, Opcode, Payload, Symbol, all_ops, print,
 };
 use ferrozyme_opt::{
-    OptimiseOptions, distribute_tangents, forward_stores, hand_out_values, hoist_invariants,
-    keep_order, lower_contractions, merge_common_subexpressions, optimise_with, raise_contractions,
-    remove_dead_code, remove_dead_stores, separate_pointers, simplify,
+    OptimiseOptions, distribute_tangents, hand_out_values, keep_order, merge_common_subexpressions,
+    optimise_with, remove_dead_code, separate_pointers, simplify,
 };
 use ferrozyme_refusal::{Refusal, STOP};
 use std::collections::{HashMap, HashSet};
+use std::fmt::Write;
 use std::path::Path;
 
 /// What differentiation leaves behind in the module.
@@ -341,14 +342,38 @@ impl Derivation<'_> {
                 raise(self.module, id);
             }
         }
-        for (report, derivative) in std::mem::take(&mut self.shown) {
+        let products: Vec<String> = (self.shown.iter())
+            .map(|&(_, derivative)| {
+                let functions = reached_from(self.module, derivative);
+                describe_products(self.module, &functions, &left)
+            })
+            .collect();
+        let mut threads: HashMap<FunctionId, Vec<String>> = HashMap::new();
+        for id in reached.clone() {
+            let first = self.module.functions.len();
+            threads.insert(id, parallelise(self.module, id, self.strict));
+            reached.extend(self.module.functions.keys().skip(first));
+        }
+        for ((report, derivative), products) in
+            std::mem::take(&mut self.shown).into_iter().zip(products)
+        {
             let functions = reached_from(self.module, derivative);
-            let products = describe_products(self.module, &functions, &left);
+            let threads: Vec<&str> = (functions.iter())
+                .filter_map(|id| threads.get(id))
+                .flatten()
+                .map(String::as_str)
+                .collect();
             let text = self.print_reached(derivative);
             let report = &mut self.reports[report].1;
             let wanted = self.explain.map(|explain| &explain.stages[..]);
             match wanted {
-                Some([]) => report.summary.push_str(&products),
+                Some([]) => {
+                    report.summary.push_str(&products);
+                    if !threads.is_empty() {
+                        let threads = threads.join("\n");
+                        let _ = writeln!(report.summary, "loops of parallel regions:\n{threads}");
+                    }
+                }
                 Some(stages) if stages.contains(&Stage::Derivative) => {
                     report.stages.push((Stage::Derivative, text));
                 }
@@ -637,37 +662,6 @@ impl Derivation<'_> {
             .map(|id| print::print_function(self.module, id));
         functions.collect::<Vec<_>>().join("\n")
     }
-}
-
-/// Raises loops of a function to contractions, and removes what is left of them.
-fn raise(module: &mut Module, id: FunctionId) {
-    if raise_contractions(module, id) == 0 {
-        return;
-    }
-    for pass in [
-        simplify,
-        merge_common_subexpressions,
-        hoist_invariants,
-        forward_stores,
-        remove_dead_stores,
-        remove_dead_code,
-    ] {
-        pass(module, id);
-    }
-}
-
-/// Replaces the contractions of a function by calls of kernels, which are added to the module.
-fn call_kernels(module: &mut Module, id: FunctionId) {
-    let function = &module.functions[id];
-    let contractions = all_ops(function).into_iter();
-    let elements: HashSet<Scalar> = contractions
-        .filter_map(|op| function.ops[op].contraction())
-        .map(|contraction| function.ty(contraction.factor).scalar())
-        .collect();
-    for element in elements {
-        ferrozyme_kernels::contraction(module, element);
-    }
-    lower_contractions(module, id);
 }
 
 /// Adds to the messages with which a derivative stops the program where that is in the source.

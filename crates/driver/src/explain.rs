@@ -4,7 +4,7 @@ use crate::refusal::is_of_toolchain;
 use crate::requests::{FoundRequest, Mode};
 use ferrozyme_diff::{self as diff, explain_activity, explain_plan};
 use ferrozyme_ir::{FunctionId, Module, Op, Opcode, all_ops, print_op};
-use ferrozyme_opt::{Obstacle, explain_contractions};
+use ferrozyme_opt::{Obstacle, Outcome, ParallelObstacle, Strategy, explain_contractions};
 use std::collections::HashMap;
 use std::fmt::Write;
 
@@ -83,6 +83,56 @@ fn describe_obstacle(module: &Module, id: FunctionId, store: Op, obstacle: Obsta
     }
     let _ = write!(line, "\n    in      {}", print_op(module, function, store));
     line
+}
+
+/// What has become of a loop that is meant for several threads.
+pub(crate) fn describe_threads(module: &Module, id: FunctionId, outcome: &Outcome) -> String {
+    let function = &module.functions[id];
+    let mut others = Vec::new();
+    let text = match &outcome.choice {
+        Ok(choice) => {
+            let mut parts = vec!["several threads".to_owned()];
+            if choice.tests > 0 {
+                parts.push("if memory does not overlap".to_owned());
+            }
+            for (store, strategy) in &choice.shared {
+                others.push(*store);
+                parts.push(match strategy {
+                    Strategy::Neighbours(_) => {
+                        "every second block first, since neighbours add to the same places"
+                            .to_owned()
+                    }
+                    Strategy::Copies => "a copy for each block of what all add to".to_owned(),
+                    Strategy::Atomic => "atomic additions".to_owned(),
+                });
+            }
+            parts.join(", ")
+        }
+        Err(obstacle) => {
+            let reason = match *obstacle {
+                ParallelObstacle::Carried => "an iteration needs what the one before it computed",
+                ParallelObstacle::AnyMemory(op) => {
+                    others.push(op);
+                    "an operation may touch any memory"
+                }
+                ParallelObstacle::Conflict(a, b) => {
+                    others.extend([a, b]);
+                    "iterations may touch the same memory"
+                }
+                ParallelObstacle::TooManyAccesses => "it touches memory at too many places",
+            };
+            format!("one thread: {reason}")
+        }
+    };
+    let mut lines = format!(
+        "  {text}\n    in      {}",
+        print_op(module, function, outcome.op)
+    );
+    others.dedup();
+    for op in others {
+        let _ = write!(lines, "\n    at      {}", print_op(module, function, op));
+    }
+    lines
 }
 
 /// What memory there is and what is active in it.

@@ -221,6 +221,9 @@ pub(crate) fn new_machine(module: &Module) -> Machine<'_> {
     machine.set_depth_limit(DEPTH_LIMIT);
     machine.set_memory_limit(1 << 26);
     machine.check_promises();
+    // Only programs that were made parallel ask for threads.
+    machine.set_threads(3);
+    machine.run_last_bodies_first();
     machine
 }
 

@@ -54,6 +54,8 @@ laws! {
     Passes "passes",
     /// All passes together do so too.
     Optimise "optimise",
+    /// It computes the same if every loop that qualifies runs on several threads, whichever comes first.
+    Threads "threads",
     /// The forward derivative verifies, runs without fault or leak, and returns the primal's results.
     Forward "forward",
     /// The reverse derivative verifies, runs without fault or leak, and returns the primal's results.
@@ -80,6 +82,8 @@ laws! {
     OptimisedForward "optimised-forward",
     /// The optimised reverse derivative is the reverse derivative.
     OptimisedReverse "optimised-reverse",
+    /// Nor does it change when every loop that qualifies runs on several threads.
+    ReverseOnThreads "reverse-on-threads",
     /// Nor does it change when the program's memory is discarded.
     Discarded "discarded",
     /// Forward over reverse yields a symmetric second derivative that agrees with differences of the gradient.
@@ -297,6 +301,10 @@ fn check_unguarded(subject: &Subject, laws: &[Law], tally: &mut Tally) -> Result
     if laws.contains(&Law::Optimise) {
         start(Law::Optimise, tally);
         passes::all_keep_meaning(subject, &inputs, &outputs)?;
+    }
+    if laws.contains(&Law::Threads) {
+        start(Law::Threads, tally);
+        passes::threads_keep_meaning(subject, &inputs, &outputs)?;
     }
     derivatives::check(subject, &inputs, &outputs, laws, tally)
 }

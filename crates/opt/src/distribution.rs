@@ -140,7 +140,12 @@ impl<'a, 'm> Distribution<'a, 'm> {
 
 /// The load of `store f64 (fadd (load %p), %x), %p`, if nothing else uses it or the sum, and both are aligned: then two such sums
 /// either have the same place or nothing in common.
-fn sum_in_memory(aliases: &Aliases<'_>, uses: &Uses, store: Op, any_order: bool) -> Option<Op> {
+pub(crate) fn sum_in_memory(
+    aliases: &Aliases<'_>,
+    uses: &Uses,
+    store: Op,
+    any_order: bool,
+) -> Option<Op> {
     let function = aliases.function();
     let OpView::Store { value, align, .. } = function.view(store) else {
         return None;

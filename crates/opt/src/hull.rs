@@ -30,6 +30,16 @@ pub struct Hull {
     pub guards: Vec<Symbolic>,
 }
 
+/// A range of bytes behind a root that is touched in one iteration of a loop.
+pub(crate) struct IterationRange {
+    /// Where it starts.
+    pub start: Symbolic,
+    /// Where it ends.
+    pub end: Symbolic,
+    /// How often inner loops run, where it matters: nothing is touched unless they run.
+    pub counts: Vec<Symbolic>,
+}
+
 impl Hull {
     /// Builds the number of bytes, 0 if the loops do not run.
     pub fn emit_bytes(&self, b: &mut Builder) -> Option<Value> {
@@ -63,7 +73,7 @@ impl Aliases<'_> {
     /// There is one only if `op` runs in every iteration of `loop_op` and of the loops in between, all of them counted,
     /// and if the extreme counters are known to be reached.
     pub fn hull(&self, access: &Access, op: Op, loop_op: Op) -> Option<Hull> {
-        let nest = self.nest(op, loop_op)?;
+        let nest = self.nest(op, loop_op, true)?;
         let indices = self.indices();
         let size = access.size.as_ref()?;
         if !indices.is_defined_outside(access.root, loop_op) || !indices.is_invariant(size, loop_op)
@@ -106,8 +116,41 @@ impl Aliases<'_> {
         })
     }
 
-    /// The counted loops from `loop_op` inwards to `op`, innermost first, if `op` runs in all their iterations.
-    fn nest(&self, op: Op, loop_op: Op) -> Option<Vec<Counted>> {
+    /// A range around all that an access of `op` touches in one iteration of `loop_op`, in terms of that loop's counter and of values that do not vary in it.
+    pub(crate) fn range_in_iteration(
+        &self,
+        access: &Access,
+        op: Op,
+        loop_op: Op,
+    ) -> Option<IterationRange> {
+        let indices = self.indices();
+        let mut nest = self.nest(op, loop_op, false)?;
+        let around = nest.pop()?;
+        let size = access.size.as_ref()?;
+        if !indices.is_defined_outside(access.root, loop_op) || !indices.is_invariant(size, loop_op)
+        {
+            return None;
+        }
+        let mut known = Inequalities::at(indices, loop_op);
+        known.assume_within(&around);
+        for counted in &nest {
+            known.assume_within(counted);
+        }
+        let mut counts = Vec::new();
+        let mut end_of =
+            |rising| extreme(indices, &known, &nest, &access.offset, rising, &mut counts);
+        let (start, last) = (end_of(Sign::NotPositive)?, end_of(Sign::NotNegative)?);
+        let end = last.add(size)?;
+        let is_known = |expression: &Symbolic| {
+            expression
+                .variables()
+                .all(|value| value == around.counter || indices.is_defined_outside(value, loop_op))
+        };
+        (is_known(&start) && is_known(&end)).then_some(IterationRange { start, end, counts })
+    }
+
+    /// The counted loops from `loop_op` inwards to `op`, innermost first. With `always` only if `op` runs in all their iterations.
+    fn nest(&self, op: Op, loop_op: Op, always: bool) -> Option<Vec<Counted>> {
         let (function, structure) = (self.function(), self.structure());
         let mut nest = Vec::new();
         let mut region = structure.region_of(op)?;
@@ -122,8 +165,8 @@ impl Aliases<'_> {
             } else {
                 // A branch is always taken if all others stop the program.
                 let mut branches = data.regions.iter();
-                let is_taken =
-                    branches.all(|&branch| branch == region || function.ends_in_trap(branch));
+                let is_taken = !always
+                    || branches.all(|&branch| branch == region || function.ends_in_trap(branch));
                 if !matches!(data.opcode, Opcode::If | Opcode::Switch) || !is_taken {
                     return None;
                 }

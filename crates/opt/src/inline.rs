@@ -283,13 +283,37 @@ impl Inliner<'_> {
                 location,
                 locations: FxHashMap::default(),
                 values: FxHashMap::default(),
+                copies: FxHashMap::default(),
                 stacks: in_loop.then_some(&mut self.stacks),
             };
             let parameters = copier.source.regions[body].args.clone();
             copier.values.extend(parameters.into_iter().zip(arguments));
-            copier.copy_ops(function, body, false)
+            copier.copy_ops(function, &source.regions[body].ops, false)
         })
     }
+}
+
+/// Copies operations of one function for another, with their regions; `values` says what values from outside of them are there, and then what their results are. Gives the
+/// copies, which belong to no region yet, and what has become of each operation.
+pub(crate) fn copy_between(
+    module: &mut Module,
+    source: &Function,
+    target: &mut Function,
+    ops: &[Op],
+    values: &mut FxHashMap<Value, Value>,
+) -> (Vec<Op>, FxHashMap<Op, Op>) {
+    let mut copier = Copier {
+        module,
+        source,
+        location: None,
+        locations: FxHashMap::default(),
+        values: std::mem::take(values),
+        copies: FxHashMap::default(),
+        stacks: None,
+    };
+    let copied = copier.copy_ops(target, ops, false);
+    *values = copier.values;
+    (copied, copier.copies)
 }
 
 /// Copies operations of one function into another.
@@ -300,14 +324,14 @@ struct Copier<'a> {
     location: Option<Location>,
     locations: FxHashMap<Location, Location>,
     values: FxHashMap<Value, Value>,
+    copies: FxHashMap<Op, Op>,
     /// Where `stack`s of constant size outside loops go instead of their place.
     stacks: Option<&'a mut Vec<Op>>,
 }
 
 impl Copier<'_> {
-    fn copy_ops(&mut self, target: &mut Function, region: Region, in_loop: bool) -> Vec<Op> {
+    fn copy_ops(&mut self, target: &mut Function, ops: &[Op], in_loop: bool) -> Vec<Op> {
         let source = self.source;
-        let ops = &source.regions[region].ops;
         let mut copies = Vec::with_capacity(ops.len());
         for &op in ops {
             let data = &source.ops[op];
@@ -325,6 +349,7 @@ impl Copier<'_> {
                 flags: data.flags,
                 location: self.location_of(data.location),
             });
+            self.copies.insert(op, copy);
             for (index, &result) in data.results.iter().enumerate() {
                 let def = ValueDef::Result {
                     op: copy,
@@ -344,6 +369,7 @@ impl Copier<'_> {
                     let value = self.new_value(target, arg, def);
                     target.regions[region].args.push(value);
                 }
+                let inner = &source.regions[inner].ops;
                 target.regions[region].ops = self.copy_ops(target, inner, in_loop || loops);
                 target.ops[copy].regions.push(region);
             }
@@ -356,9 +382,9 @@ impl Copier<'_> {
     }
 
     fn value(&mut self, target: &mut Function, value: Value) -> Value {
-        match self.source.constant_of(value) {
-            Some(constant) => target.constant(self.source.ty(value), constant.clone()),
-            None => self.values[&value],
+        match (self.values.get(&value), self.source.constant_of(value)) {
+            (None, Some(constant)) => target.constant(self.source.ty(value), constant.clone()),
+            _ => self.values[&value],
         }
     }
 

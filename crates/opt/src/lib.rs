@@ -29,6 +29,7 @@ mod memory_order;
 mod merge_partial_sums;
 mod move_words;
 mod multiversion;
+mod parallelise_loops;
 mod pipeline;
 mod place_words;
 mod private_memory;
@@ -36,6 +37,7 @@ mod promote_stack;
 mod raise_contractions;
 mod ranges;
 mod recurrence;
+mod reload_carried;
 mod reorder_sums;
 mod reroll_loops;
 mod select_branches;
@@ -81,11 +83,16 @@ pub use lower_contractions::{KERNELS, expand_contractions, lower_contractions};
 pub use merge_partial_sums::merge_partial_sums;
 pub use move_words::move_words;
 pub use multiversion::multiversion;
+pub use parallelise_loops::{
+    Choice, Obstacle as ParallelObstacle, Outcome, ParallelOptions, Strategy, parallelise_loops,
+    parallelise_loops_with,
+};
 pub use pipeline::{OptimiseOptions, PASSES, Pass, REORDERING, optimise, optimise_with};
 pub use place_words::place_words;
 pub use promote_stack::promote_stack;
 pub use raise_contractions::{Obstacle, explain_contractions, raise_contractions};
 pub use recurrence::{build_iteration_number, build_trip_count};
+pub use reload_carried::reload_carried;
 pub use reorder_sums::reorder_sums;
 pub use reroll_loops::reroll_loops;
 pub use select_branches::select_branches;

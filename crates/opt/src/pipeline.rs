@@ -4,9 +4,9 @@ use crate::{
     InlinePolicy, count_loops, distribute_tangents, expand_contractions, forward_stores,
     hand_out_values, hoist_checks, hoist_invariants, infer_facts, inline_calls, join_loops,
     join_words, keep_order, lower_contractions, merge_common_subexpressions, merge_partial_sums,
-    move_words, place_words, promote_stack, raise_contractions, remove_dead_code,
-    remove_dead_stores, reorder_sums, reroll_loops, rewrite_induction, select_branches,
-    separate_pointers, simplify, unguard_loops,
+    move_words, parallelise_loops, place_words, promote_stack, raise_contractions, reload_carried,
+    remove_dead_code, remove_dead_stores, reorder_sums, reroll_loops, rewrite_induction,
+    select_branches, separate_pointers, simplify, unguard_loops,
 };
 use ferrozyme_ir::{FunctionId, Module, verify_function};
 
@@ -27,12 +27,14 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("raise_contractions", raise_contractions),
     ("lower_contractions", lower_contractions),
     ("expand_contractions", expand_contractions),
+    ("parallelise_loops", parallelise_loops),
     ("keep_order", keep_order),
     ("distribute_tangents", distribute_tangents),
     ("merge_partial_sums", merge_partial_sums),
     ("reroll_loops", reroll_loops),
     ("join_loops", join_loops),
     ("unguard_loops", unguard_loops),
+    ("reload_carried", reload_carried),
     ("count_loops", count_loops),
     ("induction", rewrite_induction),
     ("inline", inline_by_default),
@@ -47,7 +49,12 @@ pub const PASSES: &[(&str, Pass)] = &[
 ];
 
 /// The passes that reorder sums whether or not they are marked: [`OptimiseOptions::reorder`] permits them.
-pub const REORDERING: &[&str] = &["merge_partial_sums", "join_loops", "raise_contractions"];
+pub const REORDERING: &[&str] = &[
+    "merge_partial_sums",
+    "join_loops",
+    "raise_contractions",
+    "parallelise_loops",
+];
 
 /// Options of the pipeline.
 #[derive(Clone, Debug)]
@@ -109,6 +116,7 @@ pub fn optimise_with(module: &mut Module, id: FunctionId, options: &OptimiseOpti
         round += run("count_loops", count_loops);
         round += run("induction", rewrite_induction);
         round += run("unguard_loops", unguard_loops);
+        round += run("reload_carried", reload_carried);
         round += run("hoist", hoist_invariants);
         round += run("forward_stores", forward_stores);
         round += run("dead_stores", remove_dead_stores);

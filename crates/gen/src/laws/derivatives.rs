@@ -8,7 +8,7 @@ mod differences;
 mod second_order;
 mod sweeps;
 
-use super::passes::{finish_module, optimise_module, separate_module};
+use super::passes::{finish_module, optimise_module, parallelise_module, separate_module};
 use super::{Kind, Law, Subject, Tally, Violation, is_exact, start};
 use crate::inputs::{Inputs, Outputs};
 use crate::random::Random;
@@ -51,6 +51,7 @@ const REVERSE: &[Law] = &[
     Law::Inlining,
     Law::ReverseOfOptimised,
     Law::OptimisedReverse,
+    Law::ReverseOnThreads,
     Law::Discarded,
     Law::ForwardOverReverse,
     Law::ReverseOverForward,
@@ -171,6 +172,10 @@ pub fn check(
         if wants(Law::OptimisedReverse) {
             start(Law::OptimisedReverse, tally);
             experiment.optimised_reverse(reverse)?;
+        }
+        if wants(Law::ReverseOnThreads) {
+            start(Law::ReverseOnThreads, tally);
+            experiment.reverse_on_threads(reverse)?;
         }
         if wants(Law::Discarded) {
             start(Law::Discarded, tally);
@@ -460,6 +465,24 @@ impl Experiment<'_> {
         verified(law, self.module, &module, reverse.derivative)?;
         let what = "the optimised reverse derivative";
         let gradient = self.gradient(law, what, &module, reverse.derivative)?;
+        self.close(law, "the gradient", &reverse.gradient, &gradient)
+    }
+
+    fn reverse_on_threads(&self, reverse: &Reverse) -> Result<(), Violation> {
+        let law = Law::ReverseOnThreads;
+        let mut module = reverse.module.clone();
+        finish_module(&mut module);
+        if parallelise_module(&mut module) == 0 {
+            return Ok(());
+        }
+        verify_module(&module)
+            .map_err(|errors| Violation::invalid(law, "the parallel derivative", &errors))?;
+        let point = &self.inputs.state;
+        let (primal, gradient) =
+            reverse_sweep(&module, reverse.derivative, self.inputs, point, &self.u)
+                .map_err(|fault| Violation::fault(law, "the parallel derivative fails", &fault))?;
+        // Sums in memory of the program's own are added up in another order, too.
+        self.close(law, "what the program computes", self.outputs, &primal)?;
         self.close(law, "the gradient", &reverse.gradient, &gradient)
     }
 

@@ -4,10 +4,12 @@ use super::{Kind, Law, Subject, Violation, is_exact};
 use crate::inputs::{Inputs, Outputs};
 use crate::shrink::sections::sections;
 use ferrozyme_filetest::gradcheck::Precision;
-use ferrozyme_ir::{FunctionId, Module, parse_module, print_module, verify_module};
+use ferrozyme_ir::{
+    Flags, FunctionId, Module, Opcode, all_ops, parse_module, print_module, verify_module,
+};
 use ferrozyme_opt::{
     OptimiseOptions, PASSES, REORDERING, hand_out_values, optimise, optimise_with,
-    remove_dead_code, separate_pointers,
+    parallelise_loops, remove_dead_code, separate_pointers,
 };
 
 /// Each pass alone keeps the program's meaning.
@@ -46,6 +48,39 @@ pub fn all_keep_meaning(
     let mut module = subject.module.clone();
     optimise_module(&mut module);
     keeps_meaning(Law::Optimise, "optimise", subject, &module, inputs, outputs)
+}
+
+/// The program computes the same on several threads, as it is and optimised.
+pub fn threads_keep_meaning(
+    subject: &Subject,
+    inputs: &Inputs,
+    outputs: &Outputs,
+) -> Result<(), Violation> {
+    let mut optimised = subject.module.clone();
+    optimise_module(&mut optimised);
+    for mut module in [subject.module.clone(), optimised] {
+        if parallelise_module(&mut module) > 0 {
+            let pass = "parallelise_loops";
+            keeps_meaning(Law::Threads, pass, subject, &module, inputs, outputs)?;
+        }
+    }
+    Ok(())
+}
+
+/// Runs every loop that qualifies on several threads, as if the program had asked for that; returns how many.
+pub(crate) fn parallelise_module(module: &mut Module) -> usize {
+    let mut changes = 0;
+    for id in defined_functions(module) {
+        let function = &mut module.functions[id];
+        for op in all_ops(function) {
+            let data = &mut function.ops[op];
+            if data.opcode == Opcode::For {
+                data.flags = data.flags.union(Flags::PARALLEL);
+            }
+        }
+        changes += parallelise_loops(module, id);
+    }
+    changes
 }
 
 /// Runs all passes on all functions.

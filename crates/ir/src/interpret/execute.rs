@@ -543,7 +543,7 @@ impl<'m> Machine<'m> {
         Ok(Next::Frame)
     }
 
-    /// Makes a frame for each body of a team; the first is carried out first.
+    /// Makes a frame for each body of a team; the one that is made last is carried out first.
     fn start_team(&mut self, args: &[Datum]) -> Result<Next, FaultKind> {
         let [count, body, context] = args else {
             return Err(FaultKind::ArgumentCount {
@@ -565,7 +565,12 @@ impl<'m> Machine<'m> {
                 function: code.name.as_str().into(),
             });
         }
-        for number in (0..count).rev() {
+        for place in (0..count).rev() {
+            let number = if self.last_first {
+                count - 1 - place
+            } else {
+                place
+            };
             self.enter(body, Caller::Team)?;
             let base = self.frames.last().map_or(0, |frame| frame.base);
             let given = [context.bits.clone(), Datum::i64(number).bits];

@@ -104,6 +104,8 @@ pub struct Machine<'m> {
     processor_level: Option<ProcessorLevel>,
     /// How many threads it says that there are.
     threads: usize,
+    /// Whether the last body of a team runs first.
+    last_first: bool,
 }
 
 /// Data about a function, prepared before it runs.
@@ -136,6 +138,7 @@ impl<'m> Machine<'m> {
             checks_promises: false,
             processor_level: None,
             threads: 1,
+            last_first: false,
         };
         machine.unusable = machine.make_globals().err();
         machine
@@ -164,6 +167,11 @@ impl<'m> Machine<'m> {
     /// Sets how many threads it says that there are; one by default. Bodies of a team run one after the other in any case.
     pub fn set_threads(&mut self, threads: usize) {
         self.threads = threads;
+    }
+
+    /// Has the bodies of teams run in the opposite order, the last one first: a program to which that makes a difference is wrong.
+    pub fn run_last_bodies_first(&mut self) {
+        self.last_first = true;
     }
 
     /// Implements a function that the module only declares by one of the host. Names that the module does not declare are ignored.

@@ -14,7 +14,7 @@ const MAX_INDICES: usize = 3;
 
 /// How an index moves in an array.
 #[derive(Clone, PartialEq)]
-pub(super) struct Moves {
+pub(crate) struct Moves {
     /// By how many bytes.
     pub stride: Symbolic,
     /// The trip counts of the loops that it stands for.
@@ -25,7 +25,7 @@ pub(super) struct Moves {
 
 /// What the elements of an array being distinct rests on.
 #[derive(Clone, PartialEq)]
-pub(super) enum Distinct {
+pub(crate) enum Distinct {
     /// They are.
     Always,
     /// They are if the conditions of one of these orders hold, or if there are none since one of these loops does not run.
@@ -34,7 +34,7 @@ pub(super) enum Distinct {
 
 /// The condition that an index moves at least as far as the indices before it in an order, and an element.
 #[derive(Clone, PartialEq)]
-pub(super) struct Farther {
+pub(crate) struct Farther {
     stride: Symbolic,
     /// The indices before it.
     before: Vec<Moves>,

@@ -18,7 +18,7 @@ use rustc_hash::FxHashSet;
 
 /// The numbers between which an index fits into the bits that it is computed in.
 #[derive(Clone, PartialEq)]
-pub(super) struct Fits {
+pub(crate) struct Fits {
     index: Symbolic,
     least: f64,
     most: f64,

@@ -12,7 +12,7 @@ use ferrozyme_ir::{Builder, FloatPredicate, Op, Opcode, Value};
 
 /// A condition under which two accesses do not meet, or under which their places are known.
 #[derive(Clone, PartialEq)]
-pub(super) enum Test {
+pub(crate) enum Test {
     /// All that they touch over the nest lies apart.
     Apart(Box<[Stretch; 2]>),
     /// They are one place, which is another one in each iteration of the nest.
@@ -35,7 +35,7 @@ pub(super) fn test_for(
 }
 
 /// What to test so that two accesses are known not to meet in different iterations of a nest, before which the test is made; none if no test is of use.
-pub(super) fn test_for_iterations(
+pub(crate) fn test_for_iterations(
     aliases: &Aliases<'_>,
     place: &Place,
     one: (Op, &Access),
@@ -47,17 +47,30 @@ pub(super) fn test_for_iterations(
     if one.1.root == other.1.root {
         return None;
     }
-    let stretches = [one, other].map(|(_, access)| {
-        let size = access.size.as_ref()?;
-        let stretch = Stretch::new(access.root, access.offset.clone(), size)?;
-        place
-            .is_bounded(aliases.function(), &stretch)
-            .then_some(stretch)
-    });
+    test_apart(aliases, place, one.1, other.1)
+}
+
+/// The test whether all that two accesses touch lies apart.
+pub(crate) fn test_apart(
+    aliases: &Aliases<'_>,
+    place: &Place,
+    one: &Access,
+    other: &Access,
+) -> Option<Test> {
+    let stretches = [one, other].map(|access| stretch_of(aliases, place, access));
     let [Some(one), Some(other)] = stretches else {
         return None;
     };
     Some(Test::Apart(Box::new([one, other])))
+}
+
+/// The bytes of an access, if it can be told before a nest between which addresses they lie.
+pub(crate) fn stretch_of(aliases: &Aliases<'_>, place: &Place, access: &Access) -> Option<Stretch> {
+    let size = access.size.as_ref()?;
+    let stretch = Stretch::new(access.root, access.offset.clone(), size)?;
+    place
+        .is_bounded(aliases.function(), &stretch)
+        .then_some(stretch)
 }
 
 /// Whether a place is another one in each iteration of the loops around two operations.
@@ -106,7 +119,7 @@ pub(super) fn loops_within(aliases: &Aliases<'_>, nest: Op, op: Op) -> Option<Ve
 
 impl Test {
     /// Builds the test; none if it always holds.
-    pub(super) fn build(
+    pub(crate) fn build(
         &self,
         b: &mut Builder<'_>,
         ranges: &mut RangeBuilder<'_>,

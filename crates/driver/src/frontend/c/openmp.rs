@@ -10,6 +10,7 @@
 //! call, in a form in which atomic operations are plain ones. The primal keeps its threads. If the number of threads matters, the threads of the team run one after the other
 //! (`team.rs`); if that is impossible, the region is refused.
 
+mod marks;
 mod team;
 mod threads;
 
@@ -44,6 +45,7 @@ pub(crate) fn call_parallel_regions<'c>(
     let calls = fork.users().into_iter().filter(forks_region);
     let regions = calls.filter_map(|call| call.arguments().get(2).copied());
     inline_divided_work(context, module, regions.collect())?;
+    marks::mark_divided_loops(context, module);
     let calls = fork.users().into_iter().filter(forks_region);
     let calls: Vec<Value<'c>> = calls.collect();
     let mut forks = Vec::new();

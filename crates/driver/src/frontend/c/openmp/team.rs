@@ -71,7 +71,7 @@ pub(super) fn carries_values(region: Value<'_>) -> bool {
     })
 }
 
-fn calls_of<'c>(function: Value<'c>, is_meant: impl Fn(&str) -> bool) -> Vec<Value<'c>> {
+pub(super) fn calls_of<'c>(function: Value<'c>, is_meant: impl Fn(&str) -> bool) -> Vec<Value<'c>> {
     let calls = function.instructions().filter(|one| one.is_call());
     calls
         .filter(|call| {
@@ -82,7 +82,7 @@ fn calls_of<'c>(function: Value<'c>, is_meant: impl Fn(&str) -> bool) -> Vec<Val
 }
 
 /// What is reached behind a block without going through others.
-fn reached<'c>(from: Block<'c>, without: &HashSet<Block<'c>>) -> HashSet<Block<'c>> {
+pub(super) fn reached<'c>(from: Block<'c>, without: &HashSet<Block<'c>>) -> HashSet<Block<'c>> {
     let mut seen = HashSet::new();
     let mut work = from.successors();
     while let Some(block) = work.pop() {
@@ -94,7 +94,10 @@ fn reached<'c>(from: Block<'c>, without: &HashSet<Block<'c>>) -> HashSet<Block<'
 }
 
 /// The blocks of each loop whose iterations are divided: those between the calls that begin and end it, or around the call that asks for more iterations.
-fn divided_loops<'c>(region: Value<'c>, starts: &[Value<'c>]) -> Vec<HashSet<Block<'c>>> {
+pub(super) fn divided_loops<'c>(
+    region: Value<'c>,
+    starts: &[Value<'c>],
+) -> Vec<HashSet<Block<'c>>> {
     let blocks_of = |calls: Vec<Value<'c>>| -> HashSet<Block<'c>> {
         calls.iter().filter_map(|call| call.block()).collect()
     };
