@@ -73,3 +73,45 @@ fn is_skipped(field: &Field) -> Result<bool> {
     }
     Ok(skipped)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_named_after_fields() {
+        let expanded = expand(quote! {
+            struct Model<L> { r#in: Linear, #[module(skip)] rate: f64, layers: Vec<L> }
+        });
+        let text = expanded.to_string();
+        assert!(
+            text.contains("visitor . part (\"in\" , & self . r#in)"),
+            "{text}"
+        );
+        assert!(
+            text.contains("visitor . part (\"layers\" , & self . layers)"),
+            "{text}"
+        );
+        assert!(!text.contains("rate"), "{text}");
+        assert!(text.contains("L : :: ferrozyme_nn :: Module"), "{text}");
+    }
+
+    #[test]
+    fn what_cannot_be_derived_says_why() {
+        let text = expand(quote!(
+            enum Choice {
+                A(Linear),
+            }
+        ))
+        .to_string();
+        assert!(text.contains("only be derived for structs"), "{text}");
+        let text = expand(quote!(
+            struct S {
+                #[module(skipped)]
+                rate: f64,
+            }
+        ))
+        .to_string();
+        assert!(text.contains("unknown option of Module"), "{text}");
+    }
+}

@@ -5,7 +5,9 @@
 use ferrozyme_cpu::compile;
 use ferrozyme_filetest::graph::gradcheck;
 use ferrozyme_graph::interpret::{Array, Machine};
-use ferrozyme_graph::{Graph, INDEX, Literal, Parameter, Scalar, Tensor, TensorType, parse, print};
+use ferrozyme_graph::{
+    Gradients, Graph, INDEX, Literal, Parameter, Scalar, Tensor, TensorType, parse, print,
+};
 use ferrozyme_nn::loss::{self, CrossEntropy};
 use ferrozyme_nn::{
     Adam, AdamW, AvgPool1d, AvgPool2d, BatchNorm, Conv1d, Conv2d, Embedding, Gelu, GeluTanh, Gru,
@@ -296,6 +298,8 @@ fn gradients_agree_with_finite_differences() {
     }
 }
 
+type Step = Box<dyn Fn(&mut Graph, &mut Gradients)>;
+
 #[test]
 fn optimisers_take_pytorchs_steps() {
     let mut g = Graph::new();
@@ -306,7 +310,7 @@ fn optimisers_take_pytorchs_steps() {
         let start = array(&line["start"]);
         let w = g.parameter_of(name, start.ty, start.elements.to_vec());
         let own = [w];
-        let step: Box<dyn Fn(&mut Graph, &mut ferrozyme_graph::Gradients)> = match name {
+        let step: Step = match name {
             "adam" => {
                 let adam = Adam::new(&mut g, 0.1, &own);
                 Box::new(move |g, gradients| adam.step(g, gradients))

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 const SIDE: usize = 28;
 const BATCH: usize = 32;
-const STEPS: u64 = 300;
+const STEPS: u64 = 1500;
 
 fn network(g: &mut Graph) -> Sequential {
     let strided = |size: usize| Window::of(size).with_stride(2).with_padding(size / 2);
@@ -160,7 +160,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let data = Arc::new(match &arguments[..] {
         [images, labels] => read(Path::new(images), Path::new(labels))?,
-        _ => draw(4000),
+        _ => draw(8000),
     });
     let folder = Path::new("target/images");
 
