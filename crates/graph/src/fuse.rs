@@ -8,16 +8,25 @@
 //! receive "y" %y
 //! ```
 //!
-//! A tensor is inlined where that is legal: its operation is computed element by element, everyone who uses it computes elements too (the host, parameters, loops and contractions read memory), and stands in the same
+//! A tensor is inlined where that is legal: its operation is computed element by element, everyone who uses it computes elements too (the host, parameters and loops read memory), and stands in the same
 //! region, since the bodies of loops run more often. And where it pays: each element is computed once, or costs hardly more than a load. Every tensor that keeps its buffer has a [`Reason`].
+//!
+//! Contractions read memory, but with any strides: views that have strides are inlined into them (`lower/strided.rs`). A contraction itself is inlined into a sum that alone uses it: it adds to the sum's buffer (`lower/sum.rs`).
+//!
+//! Then kernels are joined that read the same tensors, or one what the other computes, row by row (`fuse/join.rs`): a softmax or a layer norm is one kernel, as are all updates of an optimiser's state.
+
+mod join;
 
 use crate::graph::{Graph, Op, OpData, Region, Tensor};
 use crate::lower::Fusion;
+use crate::lower::arithmetic::sums_columns;
+use crate::lower::strided::strided;
+use crate::lower::sum::is_sum;
 use crate::opcode::Opcode;
 use crate::payload::{Literal, Payload};
 use crate::print::{Names, describe};
 use cranelift_entity::SecondaryMap;
-use ferrozyme_ir::MathCost;
+use ferrozyme_ir::{MathCost, Scalar};
 use std::fmt;
 use std::fmt::Write;
 
@@ -36,6 +45,8 @@ pub enum Reason {
     ComputedAgain(usize),
     /// The kernel would have too many operations.
     TooLong,
+    /// It is a reduction over rows, which goes through them one after the other.
+    Columns,
     /// Nobody uses it.
     Unused,
 }
@@ -51,6 +62,7 @@ impl fmt::Display for Reason {
                 write!(f, "each element would be computed {times} times")
             }
             Reason::TooLong => f.write_str("the kernel would have too many operations"),
+            Reason::Columns => f.write_str("it is reduced row by row"),
             Reason::Unused => f.write_str("nobody uses it"),
         }
     }
@@ -68,14 +80,22 @@ pub struct FusionReport {
     pub kept: Vec<(Tensor, Reason)>,
 }
 
-/// Chooses the tensors that are inlined.
+/// Chooses the tensors that are inlined, and the kernels that are joined.
 pub fn fuse(graph: &Graph) -> (Fusion, FusionReport) {
+    let (mut fusion, report) = choose_inlined(graph);
+    join::join_kernels(graph, &mut fusion);
+    (fusion, report)
+}
+
+/// Chooses the tensors that are inlined, which does not depend on the order of operations.
+pub(crate) fn choose_inlined(graph: &Graph) -> (Fusion, FusionReport) {
     let mut fuser = Fuser {
         graph,
         uses: find_uses(graph),
         fusion: Fusion::default(),
         times: SecondaryMap::new(),
         length: SecondaryMap::new(),
+        contracted: SecondaryMap::new(),
         report: FusionReport::default(),
     };
     fuser.region(graph.body());
@@ -113,6 +133,8 @@ struct Fuser<'g> {
     times: SecondaryMap<Tensor, usize>,
     /// How many operations lead from an inlined tensor to the one that its kernel stores.
     length: SecondaryMap<Tensor, usize>,
+    /// The operands of contractions that an inlined view is part of.
+    contracted: SecondaryMap<Tensor, Vec<Tensor>>,
     report: FusionReport,
 }
 
@@ -140,6 +162,9 @@ impl Fuser<'_> {
     }
 
     fn reason_to_keep(&mut self, data: &OpData, result: Tensor, region: Region) -> Option<Reason> {
+        if data.opcode == Opcode::Contract && self.is_term_of_sum(data, result) {
+            return None;
+        }
         if data.opcode.row().element.is_none() {
             return Some(Reason::Whole);
         }
@@ -152,21 +177,36 @@ impl Fuser<'_> {
         }
         let graph = self.graph;
         let (mut times, mut length) = (0, 0);
+        let mut contracted: Vec<Tensor> = Vec::new();
         for &(user, home) in &uses.ops {
             let user = &graph.ops[user];
-            let row = user.opcode.row();
-            let reads_memory = row.evaluate.is_none() || user.opcode == Opcode::Contract;
-            if reads_memory {
-                return Some(Reason::ReadBy(user.opcode));
+            if home != region && (cost(graph, data) > 0 || user.opcode == Opcode::Contract) {
+                return Some(match user.opcode.row().evaluate {
+                    Some(_) if user.opcode != Opcode::Contract => Reason::OtherRegion,
+                    _ => Reason::ReadBy(user.opcode),
+                });
             }
-            if home != region && cost(graph, data) > 0 {
-                return Some(Reason::OtherRegion);
+            if user.opcode == Opcode::Contract {
+                contracted.push(result);
+                continue;
+            }
+            if user.opcode.row().evaluate.is_none() {
+                return Some(Reason::ReadBy(user.opcode));
             }
             let by = user.results[0];
             let inlined = self.fusion.inlined.contains(by);
             let outer = if inlined { self.times[by] } else { 1 };
+            contracted.extend(&self.contracted[by]);
             times += repetitions(graph, user) * outer;
             length = length.max(1 + if inlined { self.length[by] } else { 0 });
+        }
+        let is_inlined = |tensor| tensor == result || self.fusion.inlined.contains(tensor);
+        let has_strides = |&tensor: &Tensor| strided(graph, &is_inlined, tensor).is_some();
+        if !contracted.iter().all(has_strides) {
+            return Some(Reason::ReadBy(Opcode::Contract));
+        }
+        if sums_columns(graph, data) {
+            return Some(Reason::Columns);
         }
         let most = match cost(graph, data) {
             0 => usize::MAX,
@@ -181,7 +221,31 @@ impl Fuser<'_> {
         }
         self.times[result] = times;
         self.length[result] = length;
+        self.contracted[result] = contracted;
         None
+    }
+
+    /// Whether a contraction is used by nothing but a sum that has a buffer, maybe through other sums.
+    fn is_term_of_sum(&self, data: &OpData, result: Tensor) -> bool {
+        let graph = self.graph;
+        if !matches!(graph.ty(result).element, Scalar::F32 | Scalar::F64) {
+            return false;
+        }
+        let mut tensor = result;
+        loop {
+            let uses = &self.uses[tensor];
+            let &[(user, home)] = &uses.ops[..] else {
+                return false;
+            };
+            let user = &graph.ops[user];
+            if uses.yielded || home != data.region || !is_sum(user) {
+                return false;
+            }
+            tensor = user.results[0];
+            if !self.fusion.inlined.contains(tensor) {
+                return true;
+            }
+        }
     }
 }
 
@@ -226,16 +290,29 @@ fn cost(graph: &Graph, data: &OpData) -> u32 {
 
 /// The kernels with the operations that each computes, and why tensors that could be inlined are not.
 pub fn print_fusion(graph: &Graph, fusion: &Fusion, report: &FusionReport) -> String {
+    const INFALLIBLE: &str = "writing to a string does not fail";
     let names = Names::of(graph);
     let mut out = String::new();
+    let mut joined_with: SecondaryMap<Tensor, Option<Tensor>> = SecondaryMap::new();
+    graph.for_each_op(graph.body(), &mut |_, op| {
+        let members = fusion.members(graph, &op);
+        if members.len() > 1 {
+            for &member in members {
+                let last = graph.ops[op].results[0];
+                joined_with[graph.ops[member].results[0]] = Some(last);
+            }
+        }
+    });
     for &(tensor, reason) in &report.kept {
         let op = graph.def_op(tensor).expect("only results are reported");
-        let mut joined = Vec::new();
-        collect(graph, fusion, op, &mut joined);
-        let joined: Vec<String> = joined.into_iter().map(|op| describe(graph, op)).collect();
+        let mut parts = Vec::new();
+        collect(graph, fusion, op, &mut parts);
+        let parts: Vec<String> = parts.into_iter().map(|op| describe(graph, op)).collect();
         let name = names.get(tensor);
-        writeln!(out, "kernel {name}: {}; {reason}", joined.join(", "))
-            .expect("writing to a string does not fail");
+        let joined = joined_with[tensor].filter(|&last| last != tensor);
+        let joined = joined.map(|last| format!(" (in the kernel of {})", names.get(last)));
+        let joined = joined.unwrap_or_default();
+        writeln!(out, "kernel {name}{joined}: {}; {reason}", parts.join(", ")).expect(INFALLIBLE);
     }
     out
 }

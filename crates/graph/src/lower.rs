@@ -15,31 +15,28 @@
 //!
 //! Conditions take a byte in memory. An index out of range is a `trap`.
 
+pub(crate) mod access;
 pub(crate) mod arithmetic;
-mod kernel;
+mod fusion;
+pub(crate) mod kernel;
 mod program;
 pub(crate) mod source;
+pub(crate) mod strided;
+pub(crate) mod sum;
 pub(crate) mod view;
 
+pub use fusion::{Fusion, Joint};
 pub use kernel::{ElementRule, Kernel, WholeRule};
 
-use crate::graph::{Graph, Tensor};
+use crate::graph::Graph;
 use crate::memory::MemoryPlan;
 use crate::types::TensorType;
-use cranelift_entity::EntitySet;
 use ferrozyme_ir::{FunctionId, Module};
 
 /// The function that feeds: `@feed(number, to)` writes the tensor of the exchange of this number.
 pub const FEED: &str = "__ferrozyme_feed";
 /// The function that receives: `@receive(number, position, from)` gets the tensor at a position of the exchange of this number.
 pub const RECEIVE: &str = "__ferrozyme_receive";
-
-/// Which tensors have no buffer: their elements are computed where they are used.
-#[derive(Clone, Debug, Default)]
-pub struct Fusion {
-    /// The tensors that are inlined.
-    pub inlined: EntitySet<Tensor>,
-}
 
 /// A `feed` or `receive` as the host knows it.
 #[derive(Clone, Debug)]

@@ -1,12 +1,14 @@
 //! Memory: where each tensor is while a graph runs.
 //!
 //! A buffer lives from the operation that writes it to the last one that reads it, in the order in which operations run; what a loop reads from outside lives until the loop ends. Buffers are placed in one arena by decreasing
-//! size, each in the smallest gap that it fits into (best fit). The value of a parameter needs no buffer if it is not updated as long as it is used.
+//! size, each in the smallest gap that it fits into (best fit). The value of a parameter needs no buffer if it is not updated as long as it is used, nor does the value that it is updated with if that can overwrite it. A kernel's result
+//! takes the place of an input that nobody needs afterwards, if each element is read before it is overwritten (`share.rs`).
 //!
 //! [`check_memory`] checks a plan without lifetimes: it follows the run and remembers who wrote each byte.
 
 mod check;
 mod lifetimes;
+mod share;
 
 pub use check::check_memory;
 
@@ -14,7 +16,8 @@ use crate::graph::{Graph, Parameter, Tensor};
 use crate::lower::Fusion;
 use crate::print::Names;
 use cranelift_entity::SecondaryMap;
-use lifetimes::{Buffer, find_buffers};
+use lifetimes::{Buffer, find_lifetimes};
+use share::{compute_in_place, update_in_place};
 use std::fmt;
 use std::fmt::Write;
 
@@ -41,18 +44,27 @@ pub struct MemoryPlan {
     pub arena: usize,
     /// What one buffer per tensor takes, without fusion.
     pub naive: usize,
-    /// What one buffer per tensor takes after fusion, without those that are parameters.
+    /// What one buffer per tensor takes after fusion.
+    pub fused: usize,
+    /// What that takes if tensors that are parameters are in their memory.
     pub separate: usize,
+    /// What that takes if kernels compute in place.
+    pub in_place: usize,
 }
 
-/// As in `arena: 1024 bytes, 12.5 % of the 8192 that one buffer per tensor takes (fusion leaves 4096)`.
+/// As in `arena: 1024 bytes, 12.5 % of the 8192 that one buffer per tensor takes (fusion leaves 50.0 %, …)`.
 impl fmt::Display for MemoryPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let percent = 100.0 * self.arena as f64 / self.naive.max(1) as f64;
+        let percent = |bytes: usize| 100.0 * bytes as f64 / self.naive.max(1) as f64;
         write!(
             f,
-            "arena: {} bytes, {percent:.1} % of the {} that one buffer per tensor takes (fusion and parameters leave {})",
-            self.arena, self.naive, self.separate
+            "arena: {} bytes, {:.1} % of the {} that one buffer per tensor takes (fusion leaves {:.1} %, memory of parameters {:.1} %, kernels in place {:.1} %, and the rest is packed)",
+            self.arena,
+            percent(self.arena),
+            self.naive,
+            percent(self.fused),
+            percent(self.separate),
+            percent(self.in_place)
         )
     }
 }
@@ -75,9 +87,16 @@ pub fn print_plan(graph: &Graph, plan: &MemoryPlan) -> String {
 /// Places all tensors that are not inlined.
 pub fn plan_memory(graph: &Graph, fusion: &Fusion) -> MemoryPlan {
     let mut plan = MemoryPlan::default();
-    let all = find_buffers(graph, &Fusion::default());
-    plan.naive = all.iter().map(|buffer| buffer.size).sum();
-    let mut buffers = find_buffers(graph, fusion);
+    let total = |buffers: &[Buffer]| buffers.iter().map(|buffer| buffer.size).sum();
+    plan.naive = total(&find_lifetimes(graph, &Fusion::default()).buffers);
+    let mut lifetimes = find_lifetimes(graph, fusion);
+    plan.fused = total(&lifetimes.buffers);
+    update_in_place(graph, fusion, &mut lifetimes);
+    let in_arena = lifetimes.buffers.iter();
+    let in_arena = in_arena.filter(|buffer| buffer.parameter.is_none());
+    plan.separate = in_arena.map(|buffer| buffer.size).sum();
+    compute_in_place(graph, fusion, &mut lifetimes);
+    let mut buffers = lifetimes.buffers;
     buffers.retain(|buffer| match buffer.parameter {
         Some(parameter) => {
             buffer.assign(&mut plan, Place::Parameter(parameter));
@@ -85,7 +104,7 @@ pub fn plan_memory(graph: &Graph, fusion: &Fusion) -> MemoryPlan {
         }
         None => true,
     });
-    plan.separate = buffers.iter().map(|buffer| buffer.size).sum();
+    plan.in_place = total(&buffers);
     buffers.sort_by_key(|buffer| (std::cmp::Reverse(buffer.size), buffer.birth));
     let mut placed: Vec<(usize, &Buffer)> = Vec::new();
     for buffer in &buffers {

@@ -7,11 +7,13 @@ mod cse;
 mod fold_constants;
 mod prune;
 mod rewrite;
+mod schedule;
 mod simplify;
 
 pub use cse::cse;
 pub use fold_constants::fold_constants;
 pub use prune::prune;
+pub use schedule::schedule;
 pub use simplify::simplify;
 
 use crate::graph::Graph;
@@ -19,12 +21,13 @@ use crate::graph::Graph;
 /// A pass: returns how many operations it changed or removed.
 pub type Pass = fn(&mut Graph) -> usize;
 
-/// All passes by name, in the order in which [`optimise`] runs them.
+/// All passes by name, in the order in which [`optimise`] runs them. The last one orders what the others leave.
 pub const PASSES: &[(&str, Pass)] = &[
     ("fold_constants", fold_constants),
     ("simplify", simplify),
     ("cse", cse),
     ("prune", prune),
+    ("schedule", schedule),
 ];
 
 /// The pass of this name.
@@ -35,14 +38,15 @@ pub fn pass_named(name: &str) -> Option<Pass> {
         .map(|&(_, pass)| pass)
 }
 
-/// Runs all passes until nothing changes. Returns how much each changed.
+/// Runs all passes until nothing changes, and orders what is left. Returns how much each changed.
 pub fn optimise(graph: &mut Graph) -> Vec<(&'static str, usize)> {
     // Each round makes the graph smaller or moves an operation towards its sources, so this ends; the limit is for what is not worth it.
     const ROUNDS: usize = 10;
     let mut statistics: Vec<(&str, usize)> = PASSES.iter().map(|&(name, _)| (name, 0)).collect();
     for _ in 0..ROUNDS {
         let mut changed = 0;
-        for (&(_, pass), (_, count)) in PASSES.iter().zip(&mut statistics) {
+        let simplifying = &PASSES[..PASSES.len() - 1];
+        for (&(_, pass), (_, count)) in simplifying.iter().zip(&mut statistics) {
             let own = pass(graph);
             *count += own;
             changed += own;
@@ -50,6 +54,9 @@ pub fn optimise(graph: &mut Graph) -> Vec<(&'static str, usize)> {
         if changed == 0 {
             break;
         }
+    }
+    if let Some((_, count)) = statistics.last_mut() {
+        *count = schedule(graph);
     }
     statistics
 }

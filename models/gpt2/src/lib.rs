@@ -33,6 +33,7 @@ pub mod random;
 pub mod real;
 pub mod sample;
 pub mod tensors;
+#[cfg(feature = "automatic")]
 pub mod train;
 
 pub use config::{Batch, Config};

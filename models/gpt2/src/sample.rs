@@ -37,7 +37,7 @@ pub fn continue_text<T: Real>(
 }
 
 /// Draws an index by the softmax of `logits`.
-fn draw<T: Real>(logits: &[T], temperature: f64, random: &mut Random) -> usize {
+pub fn draw<T: Real>(logits: &[T], temperature: f64, random: &mut Random) -> usize {
     let (mut best, mut largest) = (0, f64::NEG_INFINITY);
     for (i, logit) in logits.iter().enumerate() {
         if logit.wide() > largest {

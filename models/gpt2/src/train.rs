@@ -1,12 +1,10 @@
 //! Training: batch, gradient, step, and so on, from any state.
 
-use crate::adamw::{AdamW, Settings};
-use crate::config::{Batch, Config};
+use crate::adamw::Settings;
+use crate::config::Batch;
 use crate::data::{Data, Loader};
 use crate::engine::{Backward, Engine};
 use crate::files::state::State;
-use crate::initialise::random_parameters;
-use crate::random::Random;
 use crate::tensors::Parameters;
 use thiserror::Error;
 
@@ -40,26 +38,6 @@ pub struct Plan {
     pub threads: usize,
     /// Whether to repeat the first batch.
     pub overfit: bool,
-}
-
-impl State {
-    /// The start of a run with given parameters.
-    pub fn with_parameters(config: Config, parameters: Vec<f32>, seed: u64) -> State {
-        State {
-            config,
-            step: 0,
-            batch: 0,
-            random: Random::new(seed),
-            optimiser: AdamW::new(parameters.len()),
-            parameters,
-        }
-    }
-
-    /// The start of a run with random parameters.
-    pub fn random(config: Config, seed: u64) -> State {
-        let parameters = random_parameters(&config, &mut Random::new(seed));
-        State::with_parameters(config, parameters, seed)
-    }
 }
 
 /// A run.

@@ -2,14 +2,15 @@
 
 use super::kernel::{Index, Kernel, value_type};
 use super::source::number;
-use crate::graph::OpData;
+use super::sum::Sum;
+use crate::graph::{Graph, OpData};
 use crate::payload::{Payload, Reduction};
-use crate::types::{CONDITION, INDEX, Shape};
+use crate::types::{CONDITION, INDEX, Shape, TensorType};
 use ferrozyme_ir::{
     Contraction, ContractionIndex, Flags, FloatPredicate, IndexClass, IntPredicate, Opcode, Scalar,
     Type, Value,
 };
-use smallvec::smallvec;
+use smallvec::{SmallVec, smallvec};
 
 /// The function of the Loop IR.
 pub(crate) fn elementwise(kernel: &mut Kernel<'_>, data: &OpData, index: &[Value]) -> Value {
@@ -64,13 +65,7 @@ pub(crate) fn reduce(kernel: &mut Kernel<'_>, data: &OpData, index: &[Value]) ->
     let tensor = data.operands[0];
     let from = kernel.graph.ty(tensor).clone();
     let reduced: Shape = axes.iter().map(|&axis| from.shape[axis]).collect();
-    let first = match (reduction, from.element) {
-        (Reduction::Sum, _) => 0.0,
-        (Reduction::Min, INDEX) => f64::from(i32::MAX),
-        (Reduction::Min, _) => f64::INFINITY,
-        (_, INDEX) => f64::from(i32::MIN),
-        _ => f64::NEG_INFINITY,
-    };
+    let first = first_of(*reduction, from.element);
     let mut initial: Index = smallvec![number(kernel, from.element, first)];
     if *reduction == Reduction::Argmax {
         initial.push(kernel.b.zero(Type::I32));
@@ -134,19 +129,105 @@ fn combine(
     smallvec![combined]
 }
 
+/// Whether a reduction is computed row by row: it is over rows whose elements are neighbours in memory.
+pub(crate) fn sums_columns(graph: &Graph, data: &OpData) -> bool {
+    let Payload::Reduce(Reduction::Sum | Reduction::Max | Reduction::Min, axes) = &data.payload
+    else {
+        return false;
+    };
+    let shape = &graph.ty(data.operands[0]).shape;
+    // The last axis that has several elements stays.
+    let last = (0..shape.len()).rev().find(|&axis| shape[axis] > 1);
+    last.is_some_and(|axis| !axes.contains(&axis)) && axes.iter().any(|&axis| shape[axis] > 1)
+}
+
+/// A reduction over rows: the result is where values are combined, so that neighbours are computed side by side.
+pub(crate) fn reduce_columns(kernel: &mut Kernel<'_>, data: &OpData, to: Value) {
+    let Payload::Reduce(reduction, axes) = &data.payload else {
+        unreachable!("the graph verifies")
+    };
+    let tensor = data.operands[0];
+    let from = kernel.graph.ty(tensor).clone();
+    let ty = kernel.graph.ty(data.results[0]).clone();
+    let first = first_of(*reduction, from.element);
+    kernel.for_each(&ty.shape, &mut |kernel, index| {
+        let value = number(kernel, ty.element, first);
+        kernel.store(value, to, &ty, index);
+    });
+    kernel.for_each(&from.shape, &mut |kernel, index| {
+        let kept = (0..index.len()).filter(|axis| !axes.contains(axis));
+        let target: Index = kept.map(|axis| index[axis]).collect();
+        let value = kernel.element(tensor, index);
+        let old = kernel.load(to, &ty, &target);
+        let new = combine(kernel, *reduction, from.element, &[old], value, &[]);
+        kernel.store(new[0], to, &ty, &target);
+    });
+}
+
+/// The value that a reduction begins with.
+fn first_of(reduction: Reduction, element: Scalar) -> f64 {
+    match (reduction, element) {
+        (Reduction::Sum, _) => 0.0,
+        (Reduction::Min, INDEX) => f64::from(i32::MAX),
+        (Reduction::Min, _) => f64::INFINITY,
+        (_, INDEX) => f64::from(i32::MIN),
+        _ => f64::NEG_INFINITY,
+    }
+}
+
+/// A sum: terms that are computed element by element, to which contractions are added.
+pub(crate) fn sum(kernel: &mut Kernel<'_>, sum: &Sum, ty: &TensorType, to: Value) {
+    if !sum.elements.is_empty() {
+        kernel.for_each(&ty.shape, &mut |kernel, index| {
+            let mut total: Option<Value> = None;
+            for &term in &sum.elements {
+                let value = kernel.element(term, index);
+                total = Some(match total {
+                    Some(total) => kernel.b.binary(Opcode::Fadd, total, value),
+                    None => value,
+                });
+            }
+            let total = total.expect("there are terms");
+            kernel.store(total, to, ty, index);
+        });
+    }
+    let graph = kernel.graph;
+    for (position, &op) in sum.contractions.iter().enumerate() {
+        let add = position > 0 || !sum.elements.is_empty();
+        contract_into(kernel, &graph.ops[op], to, add);
+    }
+}
+
 /// `contract` of the Loop IR.
 pub(crate) fn contract(kernel: &mut Kernel<'_>, data: &OpData, to: Value) {
+    contract_into(kernel, data, to, false);
+}
+
+fn contract_into(kernel: &mut Kernel<'_>, data: &OpData, to: Value, add: bool) {
     let Payload::Contract(indices) = &data.payload else {
         unreachable!("the graph verifies")
     };
     let graph = kernel.graph;
-    let (left, right) = (data.operands[0], data.operands[1]);
-    let tensors = [data.results[0], left, right];
     let ty = graph.ty(data.results[0]);
+    let size = ty.element.bytes() as usize;
+    let operands = [data.operands[0], data.operands[1]].map(|operand| kernel.strided(operand));
+    let mut arrays = [to; 3];
+    for (array, operand) in arrays[1..].iter_mut().zip(&operands) {
+        let base = kernel.input(operand.base);
+        *array = match operand.offset {
+            0 => base,
+            offset => kernel.b.offset_bytes(base, (offset * size) as i64),
+        };
+    }
+    let strides_of: [SmallVec<[usize; 4]>; 3] = [
+        ty.shape.strides().into_iter().collect(),
+        operands[0].strides.clone(),
+        operands[1].strides.clone(),
+    ];
     let mut contraction = Contraction {
-        arrays: [to, kernel.input(left), kernel.input(right)],
+        arrays,
         factor: number(kernel, ty.element, 1.0),
-        add: false,
+        add,
         indices: Default::default(),
     };
     // Outermost first: batches, then indices of the result, then sums.
@@ -154,16 +235,15 @@ pub(crate) fn contract(kernel: &mut Kernel<'_>, data: &OpData, to: Value) {
         .filter_map(|index| Some((indices.class(index)?, index)))
         .collect();
     order.sort();
+    let tensors = [data.results[0], data.operands[0], data.operands[1]];
     for (class, index) in order {
         let mut count = 1;
         let mut strides = [None; 3];
-        for ((axes, tensor), stride) in indices.arrays().into_iter().zip(tensors).zip(&mut strides)
-        {
+        for (position, axes) in indices.arrays().into_iter().enumerate() {
             if let Some(axis) = axes.iter().position(|&other| other == index) {
-                let shape = &graph.ty(tensor).shape;
-                count = shape[axis];
-                let bytes = shape.strides()[axis] * ty.element.bytes() as usize;
-                *stride = Some(kernel.b.i64(bytes as i64));
+                count = graph.ty(tensors[position]).shape[axis];
+                let bytes = strides_of[position][axis] * size;
+                strides[position] = Some(kernel.b.i64(bytes as i64));
             }
         }
         contraction.indices.push(ContractionIndex {

@@ -1,11 +1,16 @@
 //! A kernel while it is being built.
 
-use super::Fusion;
+use super::access::{Coordinate, accesses};
+use super::arithmetic::{self, sums_columns};
+use super::strided::{Strided, strided};
+use super::sum::{Sum, split_sum};
+use super::{Fusion, view};
 use crate::graph::{Graph, Op, OpData, Tensor};
+use crate::opcode::Opcode;
 use crate::types::{CONDITION, Shape, TensorType};
 use ferrozyme_ir::{
-    Alignment, Builder, Function, FunctionId, Global, GlobalId, IntPredicate, Module, Opcode,
-    Param, Region, Scalar, Type, Value,
+    Alignment, Builder, Function, FunctionId, Global, GlobalId, IntPredicate, Module,
+    Opcode as Loop, Param, Region, Scalar, Type, Value,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -28,27 +33,87 @@ pub struct Kernel<'k> {
     pub graph: &'k Graph,
     /// Where operations are added.
     pub b: Builder<'k>,
+    fusion: &'k Fusion,
     /// The module's globals, for constants.
     module: &'k mut Module,
-    /// The addresses of operands that have a buffer.
+    /// The addresses of tensors that have a buffer and are there already.
     inputs: FxHashMap<Tensor, Value>,
     /// Elements that have been emitted, in each of the regions that are being built.
     emitted: Vec<FxHashMap<(Tensor, Index), Value>>,
 }
 
-/// Defines the kernel that computes the result of an operation. Its arguments are the addresses of the result and of its inputs.
+/// How a kernel goes through the elements of its result.
+enum Strategy {
+    /// It has a rule for all of them.
+    Whole(WholeRule),
+    /// It adds contractions to the other terms of a sum.
+    Sum(Sum),
+    /// It reduces row by row, into the result.
+    Columns,
+    /// It copies one part after the other.
+    Parts,
+    /// It computes each by itself.
+    Elements,
+}
+
+fn strategy(graph: &Graph, fusion: &Fusion, op: Op) -> Strategy {
+    let data = &graph.ops[op];
+    if let Some(rule) = data.opcode.row().whole {
+        return Strategy::Whole(rule);
+    }
+    if let Some(sum) = split_sum(graph, fusion, op) {
+        return Strategy::Sum(sum);
+    }
+    match data.opcode {
+        Opcode::Reduce if sums_columns(graph, data) => Strategy::Columns,
+        Opcode::Concat => Strategy::Parts,
+        _ => Strategy::Elements,
+    }
+}
+
+/// Whether a kernel has read all that it reads for an element before it writes to it.
+pub(super) fn reads_before_writing(graph: &Graph, fusion: &Fusion, op: Op) -> bool {
+    !matches!(
+        strategy(graph, fusion, op),
+        Strategy::Columns | Strategy::Parts
+    )
+}
+
+/// Whether a kernel computes each element by itself, so that it can be joined with others.
+pub(crate) fn is_elementary(graph: &Graph, fusion: &Fusion, op: Op) -> bool {
+    matches!(strategy(graph, fusion, op), Strategy::Elements)
+}
+
+/// Where a kernel reads and writes.
+pub(super) struct Interface<'i> {
+    /// The operations that it computes.
+    pub(super) members: &'i [Op],
+    /// The tensors that it reads.
+    pub(super) inputs: &'i [Tensor],
+    /// For each of these, the result that is in the same place, if one is.
+    pub(super) shared: &'i [Option<usize>],
+}
+
+/// Defines the kernel that computes the results of operations that are joined. Its arguments are the addresses of the results and of its inputs that are elsewhere.
 pub(super) fn define_kernel(
     graph: &Graph,
+    fusion: &Fusion,
     module: &mut Module,
-    op: Op,
-    inputs: &[Tensor],
+    interface: &Interface<'_>,
 ) -> FunctionId {
-    let data = &graph.ops[op];
-    let mut params: Vec<Param> = vec![Type::PTR.into(); inputs.len() + 1];
+    let Interface {
+        members,
+        inputs,
+        shared,
+    } = *interface;
+    let last = members[members.len() - 1];
+    let data = &graph.ops[last];
+    let own = shared.iter().filter(|shared| shared.is_none()).count();
+    let mut params: Vec<Param> = vec![Type::PTR.into(); members.len() + own];
     for (position, param) in params.iter_mut().enumerate() {
         param.facts.noalias = true;
         param.facts.nocapture = true;
-        param.facts.readonly = position > 0;
+        param.facts.readonly = position >= members.len();
     }
     let name = format!(
         "{}_{}",
@@ -57,36 +122,48 @@ pub(super) fn define_kernel(
     );
     let mut function = Function::define(name, params, Vec::new());
     let arguments = function.arguments().to_vec();
-    let result = data.results[0];
+    let (results, mut elsewhere) = (&arguments[..members.len()], &arguments[members.len()..]);
+    let mut addresses = FxHashMap::default();
+    for (&input, shared) in inputs.iter().zip(shared) {
+        let address = match shared {
+            Some(result) => results[*result],
+            None => {
+                let (&first, rest) = elsewhere.split_first().expect("there are as many");
+                elsewhere = rest;
+                first
+            }
+        };
+        addresses.insert(input, address);
+    }
     let mut kernel = Kernel {
         graph,
         b: Builder::at_body(&mut function),
+        fusion,
         module,
-        inputs: inputs
-            .iter()
-            .copied()
-            .zip(arguments[1..].iter().copied())
-            .collect(),
+        inputs: addresses,
         emitted: vec![FxHashMap::default()],
     };
-    match data.opcode.row().whole {
-        Some(rule) => rule(&mut kernel, data, arguments[0]),
-        None => {
-            let ty = graph.ty(result);
-            kernel.for_each(&ty.shape, &mut |kernel, index| {
-                let value = kernel.compute(result, index);
-                kernel.store(value, arguments[0], ty, index);
-            });
-        }
+    match fusion.joint(last) {
+        Some(joint) if members.len() > 1 => kernel.joint(members, joint.outer, results),
+        _ => kernel.single(last, results[0]),
     }
     kernel.b.ret(&[]);
     module.functions.push(function)
 }
 
 /// What a kernel computes, as text: operations with the same text have the same kernel, with the inputs in the same order.
-pub(super) fn kernel_key(graph: &Graph, fusion: &Fusion, op: Op) -> String {
-    let mut key = String::new();
-    write_key(graph, fusion, op, &mut Vec::new(), &mut key);
+pub(super) fn kernel_key(graph: &Graph, fusion: &Fusion, interface: &Interface<'_>) -> String {
+    let mut key = format!("{:?}", interface.shared);
+    let mut seen = Vec::new();
+    for &member in interface.members {
+        write_key(graph, fusion, member, &mut seen, &mut key);
+        seen.push(graph.ops[member].results[0]);
+    }
+    if let Some(&last) = interface.members.last()
+        && let Some(joint) = fusion.joint(last)
+    {
+        key += &joint.outer.to_string();
+    }
     key
 }
 
@@ -112,19 +189,6 @@ fn write_key(graph: &Graph, fusion: &Fusion, op: Op, seen: &mut Vec<Tensor>, key
     key.push(')');
 }
 
-/// The tensors with buffers that an operation reads, itself or through inlined ones, in the order in which they are met.
-pub(super) fn find_inputs(graph: &Graph, fusion: &Fusion, op: Op, inputs: &mut Vec<Tensor>) {
-    for &operand in &graph.ops[op].operands {
-        match graph.def_op(operand) {
-            Some(inner) if fusion.inlined.contains(operand) => {
-                find_inputs(graph, fusion, inner, inputs);
-            }
-            _ if inputs.contains(&operand) => {}
-            _ => inputs.push(operand),
-        }
-    }
-}
-
 /// The type of an element as a value.
 pub(super) fn value_type(element: Scalar) -> Type {
     Type::scalar_of(element)
@@ -139,8 +203,108 @@ pub(super) fn memory_type(element: Scalar) -> Type {
 }
 
 impl Kernel<'_> {
+    /// The result of one operation, into a buffer.
+    fn single(&mut self, op: Op, to: Value) {
+        let data = &self.graph.ops[op];
+        let result = data.results[0];
+        let ty = self.graph.ty(result).clone();
+        match strategy(self.graph, self.fusion, op) {
+            Strategy::Whole(rule) => rule(self, data, to),
+            Strategy::Sum(sum) => arithmetic::sum(self, &sum, &ty, to),
+            Strategy::Columns => arithmetic::reduce_columns(self, data, to),
+            Strategy::Parts => view::concat_all(self, data, to),
+            Strategy::Elements => self.for_each(&ty.shape, &mut |kernel, index| {
+                let value = kernel.compute(result, index);
+                kernel.store(value, to, &ty, index);
+            }),
+        }
+    }
+
+    /// The results of joined operations: for each index of the outer loops, elements that have no other coordinates as values, the others in loops of their own.
+    fn joint(&mut self, members: &[Op], outer: usize, to: &[Value]) {
+        let graph = self.graph;
+        let results: Vec<(Tensor, Value)> = members
+            .iter()
+            .map(|&op| graph.ops[op].results[0])
+            .zip(to.iter().copied())
+            .collect();
+        let shape: Shape = graph.ty(results[0].0).shape[..outer]
+            .iter()
+            .copied()
+            .collect();
+        let stages = self.stages(&results, outer);
+        self.for_each(&shape, &mut |kernel, row| {
+            let mut values = Vec::new();
+            for stage in &stages {
+                let ty = graph.ty(stage[0].0).clone();
+                if ty.shape.len() == outer {
+                    for &(tensor, to) in *stage {
+                        values.push((kernel.compute(tensor, row), tensor, to));
+                    }
+                    continue;
+                }
+                let inner: Shape = ty.shape[outer..].iter().copied().collect();
+                kernel.for_each(&inner, &mut |kernel, inner| {
+                    let index: Index = row.iter().chain(inner).copied().collect();
+                    let computed = stage
+                        .iter()
+                        .map(|&(tensor, _)| kernel.compute(tensor, &index));
+                    let computed: Vec<Value> = computed.collect();
+                    for (&(tensor, to), value) in stage.iter().zip(computed) {
+                        kernel.store(value, to, graph.ty(tensor), &index);
+                    }
+                });
+                // What follows in this row reads them from memory.
+                kernel.inputs.extend(stage.iter().copied());
+            }
+            // Everything is read before anything is overwritten.
+            for (value, tensor, to) in values {
+                kernel.store(value, to, graph.ty(tensor), row);
+            }
+        });
+    }
+
+    /// Neighbours of one shape that share a loop: those that do not read each other at other places than their own.
+    fn stages<'s>(
+        &self,
+        results: &'s [(Tensor, Value)],
+        outer: usize,
+    ) -> Vec<&'s [(Tensor, Value)]> {
+        let graph = self.graph;
+        let mut stages: Vec<&[(Tensor, Value)]> = Vec::new();
+        let mut first = 0;
+        for (position, &(tensor, _)) in results.iter().enumerate() {
+            let shape = &graph.ty(tensor).shape;
+            let own = Coordinate::of(shape);
+            let stage = &results[first..position];
+            let fits = stage
+                .iter()
+                .all(|&(other, _)| graph.ty(other).shape == *shape)
+                && (shape.len() == outer
+                    || accesses(
+                        graph,
+                        self.fusion,
+                        graph.def_op(tensor).expect("it is a result"),
+                    )
+                    .into_iter()
+                    .filter(|(read, _)| stage.iter().any(|(other, _)| other == read))
+                    .all(|(_, at)| at.as_ref() == Some(&own)));
+            if !fits {
+                stages.push(stage);
+                first = position;
+            }
+        }
+        stages.push(&results[first..]);
+        stages
+    }
+
     /// The element of a tensor at an index: loaded, or computed where it is inlined.
     pub fn element(&mut self, tensor: Tensor, index: &[Value]) -> Value {
+        // The same element has the same index, as `access.rs` assumes.
+        let zero = self.b.i64(0);
+        let sizes = self.graph.ty(tensor).shape.iter();
+        let only = |(&at, &size): (&Value, &usize)| if size == 1 { zero } else { at };
+        let index: &[Value] = &index.iter().zip(sizes).map(only).collect::<Index>();
         match self.inputs.get(&tensor) {
             Some(&address) => {
                 let ty = self.graph.ty(tensor).clone();
@@ -171,6 +335,18 @@ impl Kernel<'_> {
     /// The address of an input.
     pub fn input(&self, tensor: Tensor) -> Value {
         self.inputs[&tensor]
+    }
+
+    /// Whether a tensor is where a result is to be.
+    pub(crate) fn is_at(&self, tensor: Tensor, to: Value) -> bool {
+        self.inputs.get(&tensor) == Some(&to)
+    }
+
+    /// The view of an input that a tensor is, which has strides if a contraction reads it.
+    pub(crate) fn strided(&self, tensor: Tensor) -> Strided {
+        let is_inlined = |tensor| self.fusion.inlined.contains(tensor);
+        let view = strided(self.graph, &is_inlined, tensor);
+        view.expect("other views have a buffer")
     }
 
     // ---- memory
@@ -210,7 +386,7 @@ impl Kernel<'_> {
     pub fn store(&mut self, value: Value, base: Value, ty: &TensorType, index: &[Value]) {
         let memory = memory_type(ty.element);
         let value = match ty.element {
-            CONDITION => self.b.cast(Opcode::Zext, value, memory),
+            CONDITION => self.b.cast(Loop::Zext, value, memory),
             _ => value,
         };
         let address = self.address(base, ty, index);
@@ -243,7 +419,7 @@ impl Kernel<'_> {
             (Some(0), _) => b,
             (_, Some(0)) => a,
             (Some(a), Some(b)) => self.b.i64((a + b) as i64),
-            _ => self.b.binary(Opcode::Add, a, b),
+            _ => self.b.binary(Loop::Add, a, b),
         }
     }
 
@@ -254,15 +430,15 @@ impl Kernel<'_> {
             (Some(a), _) => self.b.i64(a as i64 * factor as i64),
             _ => {
                 let factor = self.b.i64(factor as i64);
-                self.b.binary(Opcode::Mul, a, factor)
+                self.b.binary(Loop::Mul, a, factor)
             }
         }
     }
 
     /// Quotient or remainder of a number that is not negative.
-    pub fn divided(&mut self, opcode: Opcode, a: Value, by: usize) -> Value {
+    pub fn divided(&mut self, opcode: Loop, a: Value, by: usize) -> Value {
         match (by, opcode) {
-            (1, Opcode::Udiv) => a,
+            (1, Loop::Udiv) => a,
             (1, _) => self.b.i64(0),
             _ => {
                 let by = self.b.i64(by as i64);

@@ -2,7 +2,7 @@
 //!
 //! A loop keeps a carried tensor in one buffer, which is that of the arguments and of the result.
 
-use super::kernel::{define_kernel, find_inputs, kernel_key, memory_type};
+use super::kernel::{Interface, define_kernel, kernel_key, memory_type};
 use super::{Exchange, FEED, Fusion, Lowered, RECEIVE};
 use crate::graph::{Graph, Op, OpData, Parameter, Region, Tensor};
 use crate::memory::{MemoryPlan, Place};
@@ -44,6 +44,7 @@ pub(super) fn lower_program(
     let mut program = Program {
         graph,
         fusion,
+        plan: memory,
         module,
         b: Builder::at_body(&mut main),
         parameters: arguments,
@@ -98,6 +99,7 @@ struct Hosts {
 struct Program<'p> {
     graph: &'p Graph,
     fusion: &'p Fusion,
+    plan: Option<&'p MemoryPlan>,
     module: Module,
     /// Builds `@main`.
     b: Builder<'p>,
@@ -238,7 +240,6 @@ impl Program<'_> {
                 (Opcode::For, _) => self.for_loop(data),
                 (Opcode::While, _) => self.while_loop(data),
                 (Opcode::If, _) => self.branch(data),
-                _ if self.fusion.inlined.contains(data.results[0]) => {}
                 _ => self.call_kernel(op),
             }
         }
@@ -260,19 +261,46 @@ impl Program<'_> {
     }
 
     fn call_kernel(&mut self, op: Op) {
-        let mut inputs = Vec::new();
-        find_inputs(self.graph, self.fusion, op, &mut inputs);
-        let key = kernel_key(self.graph, self.fusion, op);
+        let (graph, fusion) = (self.graph, self.fusion);
+        let members = fusion.members(graph, &op);
+        if members.is_empty() {
+            return;
+        }
+        let inputs = fusion.inputs(graph, op);
+        let results: Vec<Tensor> = members.iter().map(|&op| graph.ops[op].results[0]).collect();
+        let shared: Vec<Option<usize>> = inputs
+            .iter()
+            .map(|&input| {
+                let place = self.plan.and_then(|plan| plan.places[input])?;
+                let is_there = |&result: &Tensor| {
+                    self.plan.and_then(|plan| plan.places[result]) == Some(place)
+                };
+                results.iter().position(is_there)
+            })
+            .collect();
+        let interface = Interface {
+            members,
+            inputs: &inputs,
+            shared: &shared,
+        };
+        let key = kernel_key(graph, fusion, &interface);
         let kernel = match self.kernels.get(&key) {
             Some(&known) => known,
             None => {
-                let made = define_kernel(self.graph, &mut self.module, op, &inputs);
+                let made = define_kernel(graph, fusion, &mut self.module, &interface);
                 self.kernels.insert(key, made);
                 made
             }
         };
-        let mut arguments = vec![self.buffer(self.graph.ops[op].results[0])];
-        arguments.extend(inputs.iter().map(|&input| self.buffer(input)));
+        let elsewhere = inputs.iter().zip(&shared);
+        let elsewhere = elsewhere.filter(|(_, shared)| shared.is_none());
+        let inputs = elsewhere.map(|(&input, _)| input);
+        let arguments: Vec<Value> = results
+            .iter()
+            .copied()
+            .chain(inputs)
+            .map(|tensor| self.buffer(tensor))
+            .collect();
         self.b.call(kernel, &arguments, &[]);
     }
 

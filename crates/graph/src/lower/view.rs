@@ -19,10 +19,14 @@ pub(crate) fn reshape(kernel: &mut Kernel<'_>, data: &OpData, index: &[Value]) -
         let mut rest = kernel.position(&sizes, &index[new]);
         let sizes: Shape = old.clone().map(|axis| from[axis]).collect();
         let strides = sizes.strides();
+        let last = sizes.iter().rposition(|&size| size > 1);
         for (axis, &stride) in strides.iter().enumerate() {
-            let is_last = axis + 1 == strides.len();
+            if sizes[axis] == 1 {
+                source.push(kernel.b.i64(0));
+                continue;
+            }
             source.push(kernel.divided(Opcode::Udiv, rest, stride));
-            if !is_last {
+            if Some(axis) != last {
                 rest = kernel.divided(Opcode::Urem, rest, stride);
             }
         }
@@ -30,10 +34,10 @@ pub(crate) fn reshape(kernel: &mut Kernel<'_>, data: &OpData, index: &[Value]) -
     kernel.element(data.operands[0], &source)
 }
 
-type Axes = std::ops::Range<usize>;
+pub(super) type Axes = std::ops::Range<usize>;
 
 /// Groups of axes of two shapes that hold the same elements, as small as possible: only within a group are coordinates mixed.
-fn groups(from: &Shape, to: &Shape) -> Vec<(Axes, Axes)> {
+pub(super) fn groups(from: &Shape, to: &Shape) -> Vec<(Axes, Axes)> {
     let mut groups = Vec::new();
     let (mut old, mut new) = (0, 0);
     while old < from.len() || new < to.len() {
@@ -152,6 +156,27 @@ pub(crate) fn concat(kernel: &mut Kernel<'_>, data: &OpData, index: &[Value]) ->
     concat_parts(kernel, &data.operands, axis, index)
 }
 
+/// One part after the other, each in loops of its own.
+pub(super) fn concat_all(kernel: &mut Kernel<'_>, data: &OpData, to: Value) {
+    let Payload::Axis(axis) = data.payload else {
+        unreachable!("the graph verifies")
+    };
+    let graph = kernel.graph;
+    let ty = graph.ty(data.results[0]);
+    let mut start = 0;
+    for &part in &data.operands {
+        let shape = &graph.ty(part).shape;
+        kernel.for_each(shape, &mut |kernel, index| {
+            let value = kernel.element(part, index);
+            let mut target = Index::from_slice(index);
+            let first = kernel.b.i64(start as i64);
+            target[axis] = kernel.plus(index[axis], first);
+            kernel.store(value, to, ty, &target);
+        });
+        start += shape[axis];
+    }
+}
+
 fn concat_parts(kernel: &mut Kernel<'_>, parts: &[Tensor], axis: usize, index: &[Value]) -> Value {
     let (&first, rest) = parts.split_first().expect("a part is left");
     if rest.is_empty() {
@@ -217,10 +242,12 @@ pub(crate) fn scatter_add(kernel: &mut Kernel<'_>, data: &OpData, to: Value) {
         unreachable!("the graph verifies")
     };
     let ty = graph.ty(tensor);
-    kernel.for_each(&ty.shape, &mut |kernel, index| {
-        let value = kernel.element(tensor, index);
-        kernel.store(value, to, ty, index);
-    });
+    if !kernel.is_at(tensor, to) {
+        kernel.for_each(&ty.shape, &mut |kernel, index| {
+            let value = kernel.element(tensor, index);
+            kernel.store(value, to, ty, index);
+        });
+    }
     kernel.for_each(&graph.ty(values).shape, &mut |kernel, index| {
         let target = gathered_from(kernel, tensor, indices, axis, index);
         let value = kernel.element(values, index);

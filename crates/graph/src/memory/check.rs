@@ -16,6 +16,7 @@ pub fn check_memory(graph: &Graph, fusion: &Fusion, plan: &MemoryPlan) -> Result
         owners: Vec::new(),
         carried: SecondaryMap::new(),
         states: SecondaryMap::new(),
+        pending: SecondaryMap::new(),
         read_states: SecondaryMap::new(),
     };
     checker.region(graph.body())
@@ -38,6 +39,8 @@ struct Checker<'g> {
     carried: SecondaryMap<Tensor, Option<Tensor>>,
     /// How often parameters were updated.
     states: SecondaryMap<Parameter, u32>,
+    /// The value that a parameter will be updated with, if it is in its memory already.
+    pending: SecondaryMap<Parameter, Option<Tensor>>,
     /// The state that a tensor in a parameter's memory was read in.
     read_states: SecondaryMap<Tensor, u32>,
 }
@@ -99,27 +102,55 @@ impl Checker<'_> {
         }
     }
 
-    /// The operation reads all inputs, then writes, then reads them again: its result must not overlap them.
-    fn compute(&mut self, op: Op, result: Option<Tensor>) -> Result<(), String> {
-        let mut inputs = Vec::new();
-        self.inputs(op, &mut inputs);
+    /// The kernel reads all inputs, then writes all results, then reads again what is not overwritten in place.
+    fn compute(&mut self, op: Op) -> Result<(), String> {
+        let (graph, fusion) = (self.graph, self.fusion);
+        let inputs = fusion.inputs(graph, op);
         for &input in &inputs {
             self.read(input, false)?;
         }
-        if let Some(result) = result {
+        let members = fusion.members(graph, &op);
+        let results: Vec<Tensor> = members
+            .iter()
+            .flat_map(|&member| graph.ops[member].results.iter().copied())
+            .collect();
+        for &result in &results {
+            if let (Some(Place::Parameter(parameter)), Some(_)) = (
+                self.plan.places[result],
+                graph.ops[op].opcode.row().evaluate,
+            ) {
+                if self.pending[parameter].is_some() {
+                    return Err(format!("{result} overwrites what a parameter is to become"));
+                }
+                self.pending[parameter] = Some(result);
+                self.states[parameter] += 1;
+            }
             self.write(result, false)?;
-            for &input in &inputs {
+        }
+        for &input in &inputs {
+            let in_place = |&result: &Tensor| {
+                self.plan.places[result] == self.plan.places[input]
+                    && fusion.may_share(graph, op, input, result)
+            };
+            if !results.iter().any(in_place) {
                 self.read(input, false)?;
             }
         }
-        Ok(())
+        results
+            .iter()
+            .try_for_each(|&result| self.read(result, false))
     }
 
-    fn inputs(&self, op: Op, inputs: &mut Vec<Tensor>) {
-        for &operand in &self.graph.ops[op].operands {
-            match self.graph.def_op(operand) {
-                Some(inner) if self.fusion.inlined.contains(operand) => self.inputs(inner, inputs),
-                _ => inputs.push(operand),
+    /// The parameter has the value afterwards.
+    fn update(&mut self, op: Op, parameter: Parameter) -> Result<(), String> {
+        let value = self.graph.ops[op].operands[0];
+        self.read(value, false)?;
+        match self.pending[parameter].take() {
+            Some(pending) if pending == value => Ok(()),
+            Some(pending) => Err(format!("{pending} is overwritten before it is the state")),
+            None => {
+                self.states[parameter] += 1;
+                Ok(())
             }
         }
     }
@@ -145,14 +176,14 @@ impl Checker<'_> {
                         self.copy(yielded, &data.results)?;
                     }
                 }
-                (Opcode::Update, Payload::Parameter(parameter)) => {
-                    self.compute(op, None)?;
-                    self.states[*parameter] += 1;
+                (Opcode::Update, Payload::Parameter(parameter)) => self.update(op, *parameter)?,
+                (Opcode::Parameter, Payload::Parameter(parameter)) => {
+                    if self.pending[*parameter].is_some() {
+                        return Err(format!("{op} reads a state that is overwritten already"));
+                    }
+                    self.compute(op)?;
                 }
-                _ => match data.results.first() {
-                    Some(&result) if self.fusion.inlined.contains(result) => {}
-                    result => self.compute(op, result.copied())?,
-                },
+                _ => self.compute(op)?,
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! When the buffer of a tensor is needed.
+//! When the buffer of a tensor is needed, and which tensors have one buffer (`share.rs`).
 
 use super::{MemoryPlan, Place};
 use crate::graph::{Def, Graph, Op, Parameter, Region, Tensor};
@@ -12,12 +12,12 @@ use cranelift_entity::{EntitySet, SecondaryMap};
 pub(super) struct Buffer {
     pub(super) tensors: Vec<Tensor>,
     /// Whether it is a temporary of these tensors.
-    temporary: bool,
+    pub(super) temporary: bool,
     pub(super) size: usize,
     /// The operation that writes it first, as a time.
     pub(super) birth: usize,
     /// The last operation that reads it.
-    death: usize,
+    pub(super) death: usize,
     /// The parameter whose memory serves as well.
     pub(super) parameter: Option<Parameter>,
 }
@@ -39,38 +39,72 @@ impl Buffer {
     }
 }
 
-/// All buffers of a graph.
-pub(super) fn find_buffers(graph: &Graph, fusion: &Fusion) -> Vec<Buffer> {
+/// What a run does, in its order.
+pub(super) struct Lifetimes {
+    /// All buffers.
+    pub(super) buffers: Vec<Buffer>,
+    /// The buffer of each tensor.
+    pub(super) buffer_of: SecondaryMap<Tensor, Option<usize>>,
+    /// All updates, in order.
+    pub(super) updates: Vec<Update>,
+    /// All kernels, in order, with their times.
+    pub(super) kernels: Vec<(Op, usize)>,
+}
+
+/// An update of a parameter.
+#[derive(Clone, Copy)]
+pub(super) struct Update {
+    pub(super) parameter: Parameter,
+    pub(super) at: usize,
+    /// The value that the parameter gets.
+    pub(super) value: Tensor,
+    /// The region that holds the update.
+    pub(super) region: Region,
+}
+
+/// Finds all buffers of a graph, one for each tensor or carried tensor. A read of a parameter has the parameter's memory if nothing updates it as long as the tensor is needed.
+pub(super) fn find_lifetimes(graph: &Graph, fusion: &Fusion) -> Lifetimes {
     let mut times = Times {
         graph,
         fusion,
         now: 0,
         last_use: SecondaryMap::new(),
         updates: Vec::new(),
+        kernels: Vec::new(),
         buffers: Vec::new(),
     };
     times.region(graph.body());
     let Times {
         last_use,
         updates,
+        kernels,
         mut buffers,
         ..
     } = times;
-    for buffer in &mut buffers {
+    let mut buffer_of = SecondaryMap::new();
+    for (index, buffer) in buffers.iter_mut().enumerate() {
         for &tensor in buffer.tensors.iter().filter(|_| !buffer.temporary) {
             buffer.death = buffer.death.max(last_use[tensor]);
+            buffer_of[tensor] = Some(index);
         }
-        // The state that was read is still there at the last use: nothing updates it before. An update may be that use.
+        // An update may be the last use.
         if let Some(parameter) = buffer.parameter {
-            let changed = |&(updated, at): &(Parameter, usize)| {
-                updated == parameter && at > buffer.birth && at < buffer.death
+            let changed = |update: &Update| {
+                update.parameter == parameter
+                    && update.at > buffer.birth
+                    && update.at < buffer.death
             };
             if updates.iter().any(changed) {
                 buffer.parameter = None;
             }
         }
     }
-    buffers
+    Lifetimes {
+        buffers,
+        buffer_of,
+        updates,
+        kernels,
+    }
 }
 
 /// A walk through the graph in the order in which operations run. An operation has a time; one with regions has one when it begins and one when it has ended, with those of its regions between.
@@ -79,8 +113,8 @@ struct Times<'g> {
     fusion: &'g Fusion,
     now: usize,
     last_use: SecondaryMap<Tensor, usize>,
-    /// Which parameters are updated when.
-    updates: Vec<(Parameter, usize)>,
+    updates: Vec<Update>,
+    kernels: Vec<(Op, usize)>,
     buffers: Vec<Buffer>,
 }
 
@@ -140,26 +174,32 @@ impl Times<'_> {
                 self.use_all_from_outside(op);
             }
             _ => {
-                let mut inputs = Vec::new();
-                self.inputs(op, &mut inputs);
-                for input in inputs {
+                for input in self.fusion.inputs(self.graph, op) {
                     self.use_tensor(input);
                 }
                 if let (Opcode::Update, Payload::Parameter(parameter)) =
                     (data.opcode, &data.payload)
                 {
-                    self.updates.push((*parameter, self.now));
+                    self.updates.push(Update {
+                        parameter: *parameter,
+                        at: self.now,
+                        value: data.operands[0],
+                        region: data.region,
+                    });
                 }
-                for &result in &data.results {
-                    if !self.fusion.inlined.contains(result) {
+                if data.opcode.row().evaluate.is_some() {
+                    self.kernels.push((op, self.now));
+                }
+                for &member in self.fusion.members(self.graph, &op) {
+                    for &result in &self.graph.ops[member].results {
                         self.new_buffer(vec![result], self.now);
-                        let buffer = self.buffers.last_mut().expect("it was just made");
-                        if let (Opcode::Parameter, Payload::Parameter(parameter)) =
-                            (data.opcode, &data.payload)
-                        {
-                            buffer.parameter = Some(*parameter);
-                        }
                     }
+                }
+                if let (Opcode::Parameter, Payload::Parameter(parameter)) =
+                    (data.opcode, &data.payload)
+                {
+                    let buffer = self.buffers.last_mut().expect("it was just made");
+                    buffer.parameter = Some(*parameter);
                 }
             }
         }
@@ -194,16 +234,6 @@ impl Times<'_> {
         *last = (*last).max(self.now);
     }
 
-    /// The tensors with buffers that an operation without regions reads.
-    fn inputs(&self, op: Op, inputs: &mut Vec<Tensor>) {
-        for &operand in &self.graph.ops[op].operands {
-            match self.graph.def_op(operand) {
-                Some(inner) if self.fusion.inlined.contains(operand) => self.inputs(inner, inputs),
-                _ => inputs.push(operand),
-            }
-        }
-    }
-
     /// Marks a use of all tensors that the regions of an operation read and do not define.
     fn use_all_from_outside(&mut self, op: Op) {
         let graph = self.graph;
@@ -213,7 +243,7 @@ impl Times<'_> {
             inside.insert(region);
             read.extend(&graph.regions[region].results);
             graph.for_each_op(region, &mut |_, op| {
-                self.inputs(op, &mut read);
+                read.extend(self.fusion.inputs(graph, op));
                 for &inner in &graph.ops[op].regions {
                     inside.insert(inner);
                     read.extend(&graph.regions[inner].results);

@@ -16,7 +16,7 @@ pub fn simplify(graph: &mut Graph) -> usize {
     rewrite(graph, &mut |graph, op| {
         let data = graph.ops[op].clone();
         let tensor = match data.opcode {
-            Opcode::Elementwise => elementwise(graph, &data),
+            Opcode::Elementwise => elementwise(graph, &data, &uses),
             Opcode::Reshape => reshape(graph, &data),
             Opcode::Permute => permute(graph, &data, &uses),
             Opcode::Broadcast => broadcast(graph, &data),
@@ -54,7 +54,11 @@ fn made_by(graph: &Graph, tensor: Tensor, opcode: Opcode) -> Option<&OpData> {
 }
 
 /// `x + 0`, `0 + x`, `x − 0`, `x·1`, `1·x`, `x / 1` are `x`; `x·−1` is `−x`; `−−x` is `x`; `x + −y` is `x − y`. A choice between equal things, or by a constant, is no choice.
-fn elementwise(graph: &mut Graph, data: &OpData) -> Option<Tensor> {
+fn elementwise(
+    graph: &mut Graph,
+    data: &OpData,
+    uses: &SecondaryMap<Tensor, u32>,
+) -> Option<Tensor> {
     let Payload::Function(Function::Of(opcode)) = data.payload else {
         return None;
     };
@@ -78,13 +82,82 @@ fn elementwise(graph: &mut Graph, data: &OpData) -> Option<Tensor> {
             match (negated(graph, a), negated(graph, b)) {
                 (_, Some(b)) => Some(graph.sub(a, b)),
                 (Some(a), None) => Some(graph.sub(b, a)),
-                (None, None) => None,
+                (None, None) => {
+                    sum_of_parts(graph, data).or_else(|| sum_of_scattered(graph, data, uses))
+                }
             }
         }
         Loop::Select if operand(1) == operand(2) => Some(operand(1)),
         Loop::Select => number(0).map(|holds| operand(if holds != 0.0 { 1 } else { 2 })),
         _ => None,
     }
+}
+
+/// A sum of tensors that are padded to parts of one axis, which together are all of it, is their `concat`: the adjoint of an operation on parts.
+fn sum_of_parts(graph: &mut Graph, data: &OpData) -> Option<Tensor> {
+    const PARTS: usize = 64;
+    let mut waiting = data.operands.to_vec();
+    let mut parts: Vec<(usize, Tensor)> = Vec::new();
+    let mut along: Option<usize> = None;
+    while let Some(tensor) = waiting.pop() {
+        // Sums may be shared, and have more terms than operations.
+        if waiting.len() + parts.len() > PARTS {
+            return None;
+        }
+        if let Some(sum) = made_by(graph, tensor, Opcode::Elementwise)
+            && sum.payload == Payload::Function(Function::Of(Loop::Fadd))
+        {
+            waiting.extend(&sum.operands);
+            continue;
+        }
+        let pad = made_by(graph, tensor, Opcode::Pad)?;
+        let Payload::Pad(paddings) = &pad.payload else {
+            return None;
+        };
+        let mut padded = paddings.iter().enumerate();
+        let mut padded = padded
+            .by_ref()
+            .filter(|(_, padding)| **padding != Default::default());
+        let (axis, padding) = padded.next()?;
+        if padded.next().is_some() || padding.between > 0 || along.is_some_and(|one| one != axis) {
+            return None;
+        }
+        along = Some(axis);
+        parts.push((padding.low, pad.operands[0]));
+    }
+    let axis = along?;
+    parts.sort_by_key(|&(low, _)| low);
+    let mut end = 0;
+    for &(low, part) in &parts {
+        if low != end {
+            return None;
+        }
+        end += graph.ty(part).shape[axis];
+    }
+    let parts: Vec<Tensor> = parts.into_iter().map(|(_, part)| part).collect();
+    (end == graph.ty(data.results[0]).shape[axis]).then(|| graph.concat(&parts, axis))
+}
+
+/// What is scattered over zeros that nobody else uses, and then added to a tensor, is scattered over the tensor.
+fn sum_of_scattered(
+    graph: &mut Graph,
+    data: &OpData,
+    uses: &SecondaryMap<Tensor, u32>,
+) -> Option<Tensor> {
+    for (scattered, other) in [(0, 1), (1, 0)] {
+        let (scattered, other) = (data.operands[scattered], data.operands[other]);
+        let Some(inner) = made_by(graph, scattered, Opcode::ScatterAdd) else {
+            continue;
+        };
+        let Payload::Axis(axis) = inner.payload else {
+            continue;
+        };
+        let (indices, values) = (inner.operands[1], inner.operands[2]);
+        if uses[scattered] == 1 && graph.splat_of(inner.operands[0]) == Some(0.0) {
+            return Some(graph.scatter_add(other, indices, values, axis));
+        }
+    }
+    None
 }
 
 /// To the same shape; of another `reshape`.

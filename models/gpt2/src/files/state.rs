@@ -7,6 +7,7 @@ use super::{FileError, Problem, read, read_exactly, read_floats, write_floats};
 use crate::adamw::AdamW;
 use crate::config::Config;
 use crate::files::replace::replace;
+use crate::initialise::random_parameters;
 use crate::random::Random;
 use crate::tensors::Parameters;
 use std::io::{self, Read, Write};
@@ -33,6 +34,26 @@ pub struct State {
     pub parameters: Vec<f32>,
     /// The optimiser.
     pub optimiser: AdamW,
+}
+
+impl State {
+    /// The start of a run with given parameters.
+    pub fn with_parameters(config: Config, parameters: Vec<f32>, seed: u64) -> State {
+        State {
+            config,
+            step: 0,
+            batch: 0,
+            random: Random::new(seed),
+            optimiser: AdamW::new(parameters.len()),
+            parameters,
+        }
+    }
+
+    /// The start of a run with random parameters.
+    pub fn random(config: Config, seed: u64) -> State {
+        let parameters = random_parameters(&config, &mut Random::new(seed));
+        State::with_parameters(config, parameters, seed)
+    }
 }
 
 /// Reads the state at `path`.

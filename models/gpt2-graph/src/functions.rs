@@ -1,0 +1,57 @@
+//! The functions that the model is made of, from operations of the graph.
+
+use ferrozyme_graph::{Graph, INDEX, IntPredicate, Reduction, Tensor, TensorType};
+
+/// √(2/π).
+const TANH_SCALE: f64 = 0.797_884_560_802_865_4;
+const TANH_CUBE: f64 = 0.044715;
+
+/// `½x (1 + tanh(√(2/π) (x + 0.044715 x³)))`.
+#[track_caller]
+pub fn gelu(g: &mut Graph, x: Tensor) -> Tensor {
+    let square = g.mul(x, x);
+    let inner = g.scale(square, TANH_SCALE * TANH_CUBE);
+    let inner = g.shift(inner, TANH_SCALE);
+    let inner = g.mul(x, inner);
+    let tanh = g.tanh(inner);
+    let sum = g.shift(tanh, 1.0);
+    let half = g.scale(x, 0.5);
+    g.mul(half, sum)
+}
+
+/// Scores of earlier keys as they are, and those of later ones so low that they have no weight. The last two axes are those of queries and keys.
+#[track_caller]
+pub fn causal(g: &mut Graph, scores: Tensor) -> Tensor {
+    let shape = g.ty(scores).shape.clone();
+    let rank = shape.len();
+    let ty = TensorType::new(INDEX, shape);
+    let query = g.iota(ty.clone(), rank - 2);
+    let key = g.iota(ty, rank - 1);
+    let visible = g.compare_integers(IntPredicate::Sge, query, key);
+    let hidden = g.constant_like(scores, f64::NEG_INFINITY);
+    g.select(visible, scores, hidden)
+}
+
+/// The mean over rows of `−log softmax(logits)[target]`, for logits of `[rows, classes]` and targets of `[rows]`.
+#[track_caller]
+pub fn cross_entropy(g: &mut Graph, logits: Tensor, targets: Tensor) -> Tensor {
+    let shape = g.ty(logits).shape.clone();
+    let (rows, classes) = (shape[0], shape[1]);
+    let largest = g.reduce(Reduction::Max, logits, &[1]);
+    // Whatever is subtracted makes no difference, so it is no part of the gradient.
+    let largest = g.detach(largest);
+    let spread = g.broadcast(largest, &[(1, classes)]);
+    let shifted = g.sub(logits, spread);
+    let powers = g.exp(shifted);
+    let sums = g.sum(powers, &[1]);
+    let logs = g.log(sums);
+    let class = g.iota(TensorType::new(INDEX, shape), 1);
+    let target = g.broadcast(targets, &[(1, classes)]);
+    let is_target = g.compare_integers(IntPredicate::Eq, class, target);
+    let zeros = g.constant_like(shifted, 0.0);
+    let chosen = g.select(is_target, shifted, zeros);
+    let chosen = g.sum(chosen, &[1]);
+    let losses = g.sub(logs, chosen);
+    let sum = g.sum_all(losses);
+    g.scale(sum, 1.0 / rows as f64)
+}

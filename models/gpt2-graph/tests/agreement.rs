@@ -1,0 +1,190 @@
+//! The graph against the same model in plain loops: loss and gradients, training, files.
+
+use ferrozyme_cpu::compile;
+use ferrozyme_graph::Graph;
+use ferrozyme_graph::interpret::Array;
+use gpt2::adamw::{AdamW, Settings};
+use gpt2::backward::gradient_by_hand;
+use gpt2::data::{Data, Loader, OWN_TEXT};
+use gpt2::encoding::Encoding;
+use gpt2::files::state::{self, State};
+use gpt2::random::Random;
+use gpt2::{Activations, Batch, Config, Parameters};
+use gpt2_graph::model::Model;
+use gpt2_graph::training::{Plan, Training};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+const BATCH: Batch = Batch {
+    sequences: 3,
+    steps: 10,
+};
+
+fn tiny() -> Config {
+    Config::named("tiny")
+        .expect("it has a name")
+        .with_vocabulary(Encoding::Bytes.vocabulary())
+}
+
+/// Parameters that are all random, those of layer norms and biases too, so that no gradient is trivial.
+fn random_numbers(config: &Config, deviation: f64) -> Vec<f32> {
+    let mut random = Random::new(5);
+    let numbers = (0..Parameters::total(config)).map(|_| (deviation * random.normal()) as f32);
+    numbers.collect()
+}
+
+fn data() -> Arc<[u32]> {
+    Data::from_text(OWN_TEXT, Encoding::Bytes).training.into()
+}
+
+/// The loss of a batch and its gradient, written by hand.
+fn by_hand(
+    config: &Config,
+    parameters: &[f32],
+    tokens: &[u32],
+    targets: &[u32],
+) -> (f32, Vec<f32>) {
+    let mut gradient = vec![0.0; parameters.len()];
+    let mut activations = vec![0.0; Activations::total(config, &BATCH)];
+    let mut adjoints = activations.clone();
+    let loss = gradient_by_hand(
+        config,
+        &BATCH,
+        parameters,
+        &mut gradient,
+        &mut activations,
+        &mut adjoints,
+        tokens,
+        targets,
+        1.0,
+    );
+    (loss, gradient)
+}
+
+#[test]
+fn loss_and_gradients_are_those_of_the_plain_loops() {
+    let config = tiny();
+    let parameters = random_numbers(&config, 0.1);
+    let data = data();
+    let (tokens, targets) = Loader::new(&data, BATCH).unwrap().load();
+    let (loss, gradient) = by_hand(&config, &parameters, tokens, targets);
+
+    let mut g = Graph::new();
+    let model = Model::new(&mut g, config);
+    let mean = model.loss(&mut g, BATCH);
+    g.receive("loss", &[mean]);
+    let gradients = g.backward(mean);
+    for held in &model.held {
+        let own = gradients.of_parameter(held.parameter);
+        g.receive(
+            &g.parameters[held.parameter].name.clone(),
+            &[own.expect("all parameters have an influence")],
+        );
+    }
+    let mut program = compile(&g).unwrap();
+    let received: Arc<Mutex<HashMap<String, Array>>> = Arc::default();
+    let names = model
+        .held
+        .iter()
+        .map(|held| &g.parameters[held.parameter].name);
+    for name in names
+        .map(|name| name.to_string())
+        .chain(["loss".to_owned()])
+    {
+        let into = received.clone();
+        program.receiver(&name.clone(), move |mut tensors| {
+            into.lock().unwrap().insert(name.clone(), tensors.remove(0));
+        });
+    }
+    for held in &model.held {
+        let ty = g.parameters[held.parameter].ty.clone();
+        let numbers = parameters[held.range.clone()].iter().map(|&x| f64::from(x));
+        program.set_parameter(held.parameter, &Array::new(ty, numbers.collect()));
+    }
+    for (name, fed) in [("tokens", tokens), ("targets", targets)] {
+        let fed: Vec<i32> = fed.iter().map(|&token| token as i32).collect();
+        program.feeder(name, move || fed.clone());
+    }
+    program.run().unwrap();
+
+    let received = received.lock().unwrap();
+    let difference = (received["loss"].scalar() as f32 - loss).abs();
+    assert!(difference <= 1e-5 * loss, "{} {loss}", received["loss"]);
+    let mut covered = 0;
+    for held in &model.held {
+        let name = &g.parameters[held.parameter].name;
+        let expected = &gradient[held.range.clone()];
+        let largest = expected.iter().fold(0.0f32, |most, x| most.max(x.abs()));
+        assert!(largest > 0.0, "{name}");
+        for (&expected, &actual) in expected.iter().zip(&*received[&**name].elements) {
+            let difference = (f64::from(expected) - actual).abs();
+            assert!(
+                difference <= 1e-4 * f64::from(largest),
+                "{name}: {actual} is not {expected}"
+            );
+        }
+        covered += expected.len();
+    }
+    // What is not held are embeddings beyond the vocabulary.
+    let padding = (config.padded_vocabulary - config.vocabulary) * config.channels;
+    assert_eq!(covered + padding, parameters.len());
+}
+
+const SETTINGS: Settings = Settings {
+    rate: 3e-3,
+    beta1: 0.9,
+    beta2: 0.999,
+    epsilon: 1e-8,
+    decay: 0.01,
+};
+
+const PLAN: Plan = Plan {
+    batch: BATCH,
+    optimiser: SETTINGS,
+    overfit: false,
+};
+
+fn losses(training: &mut Training, steps: usize) -> Vec<f32> {
+    (0..steps).map(|_| training.step().unwrap()).collect()
+}
+
+#[test]
+fn training_has_the_losses_of_the_plain_loops() {
+    let data = data();
+    let start = State::random(tiny(), 3);
+    let mut training = Training::new(PLAN, start.clone(), &data).unwrap();
+    let by_graph = losses(&mut training, 25);
+
+    let mut parameters = start.parameters;
+    let mut optimiser = AdamW::new(parameters.len());
+    let mut loader = Loader::new(&data, BATCH).unwrap();
+    for (step, &actual) in by_graph.iter().enumerate() {
+        let (tokens, targets) = loader.load();
+        let (expected, gradient) = by_hand(&start.config, &parameters, tokens, targets);
+        assert!(
+            (actual - expected).abs() < 1e-3,
+            "step {step}: {actual} is not {expected}"
+        );
+        optimiser.step(&SETTINGS, &mut parameters, &gradient, 1);
+    }
+    assert!(by_graph[24] < by_graph[0] - 1.0, "{by_graph:?}");
+    let state = training.state();
+    assert_eq!(
+        (state.step, state.batch, state.optimiser.steps),
+        (25, 25, 25)
+    );
+}
+
+#[test]
+fn an_interrupted_run_goes_on_bit_for_bit() {
+    let data = data();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.state");
+    let mut training = Training::new(PLAN, State::random(tiny(), 3), &data).unwrap();
+    losses(&mut training, 3);
+    state::save(&path, &training.state()).unwrap();
+    let expected = losses(&mut training, 4);
+    let mut resumed = Training::new(PLAN, state::load(&path).unwrap(), &data).unwrap();
+    assert_eq!(losses(&mut resumed, 4), expected);
+    assert_eq!(resumed.state(), training.state());
+}
