@@ -130,6 +130,7 @@ impl Driver {
             module: null_mut(),
             increment: null_mut(),
             kernels: Vec::new(),
+            description: program.describe(),
             products: Vec::new(),
             blas: None,
             buffers: Vec::new(),
@@ -214,6 +215,8 @@ pub(crate) struct Stream {
     /// The kernel that adds one to a counter.
     increment: Handle,
     kernels: Vec<Launchable>,
+    /// What the report says of the kernels.
+    description: String,
     /// For each kernel, what a library computes instead if it is there.
     products: Vec<LibraryProduct>,
     /// The library, if it is there and has something to do.
@@ -520,7 +523,7 @@ impl Device for Stream {
     }
 
     fn report(&self) -> String {
-        let (name, count) = (&self.driver.name, self.kernels.len());
+        let (name, kernels) = (&self.driver.name, &self.description);
         let products = self.products.iter().flatten().count();
         let blas = match (products, &self.blas) {
             (0, _) => String::new(),
@@ -528,7 +531,7 @@ impl Device for Stream {
             (_, None) => ", no cuBLAS for large products".to_owned(),
         };
         format!(
-            "{count} kernels on {name}, made for {}{blas}\n",
+            "{kernels} on {name}, made for {}{blas}\n",
             self.driver.processor()
         )
     }

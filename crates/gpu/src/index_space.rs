@@ -5,7 +5,7 @@
 
 use crate::Abilities;
 use crate::items::Items;
-use crate::parallel::{constant_count, is_pure, root, written_roots};
+use crate::parallel::{constant_count, is_pure, root, visit_all, written_roots};
 use crate::rows::{plan_rows, share_rows};
 use crate::stages::Extent;
 use ferrozyme_ir::{Builder, Function, IntPredicate, Op, OpView, Opcode, Value};
@@ -13,6 +13,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// How many items a group has that share nothing.
 const ITEMS: u32 = 256;
+
+/// A loop of so many iterations is not worth to be mentioned.
+const SHORT: u64 = 32;
 
 /// A nest of parallel loops: the counters with their trip counts, outermost first, and what runs for each point.
 struct Nest {
@@ -40,8 +43,14 @@ pub(crate) fn over_index_space(
             groups: points as u32,
             items: rows.items,
             local,
+            alone: false,
         };
     }
+    let mut longest = 0;
+    visit_all(function, &nest.ops, &mut |op| {
+        longest = longest.max(constant_count(function, op).unwrap_or(0));
+    });
+    let alone = points == 1 && longest > SHORT;
     let size = u64::from(ITEMS.min(abilities.group)).min(points.next_power_of_two());
     let mut b = Builder::at_body(function);
     let (group, item, size_value) = (items.group(&mut b), items.item(&mut b), b.i64(size as i64));
@@ -65,6 +74,7 @@ pub(crate) fn over_index_space(
         groups: points.div_ceil(size) as u32,
         items: size as u32,
         local: 0,
+        alone,
     }
 }
 

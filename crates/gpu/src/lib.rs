@@ -78,6 +78,8 @@ pub struct Kernel {
     pub items: u32,
     /// The bytes of local memory that a group has.
     pub local: usize,
+    /// Whether one item does all of it, although there is a loop in it: no loop was proved independent.
+    pub alone: bool,
     /// The product of matrices that it computes, if it is one: a library may do that instead.
     pub product: Option<Product>,
 }
@@ -91,6 +93,22 @@ pub struct GpuProgram {
     pub kernels: Vec<Kernel>,
     /// What the host does, in order.
     pub steps: Vec<Step>,
+}
+
+impl GpuProgram {
+    /// How many kernels there are, and which of them are slow because one item does all.
+    pub fn describe(&self) -> String {
+        let alone = self.kernels.iter().filter(|kernel| kernel.alone);
+        let alone: Vec<&str> = alone.map(|kernel| &*kernel.name).collect();
+        let count = self.kernels.len();
+        match alone.len() {
+            0 => format!("{count} kernels"),
+            slow => format!(
+                "{count} kernels, {slow} of them in one item ({})",
+                alone.join(", ")
+            ),
+        }
+    }
 }
 
 /// Makes kernels and a schedule of a lowered graph.

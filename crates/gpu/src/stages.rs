@@ -23,6 +23,8 @@ pub(crate) struct Extent {
     pub(crate) groups: u32,
     pub(crate) items: u32,
     pub(crate) local: usize,
+    /// Whether one item does all of it, although there is a loop in it.
+    pub(crate) alone: bool,
 }
 
 /// Makes the kernels of all launches, in a module of their own, and the schedule that launches them.
@@ -157,6 +159,7 @@ impl Maker<'_> {
                 groups: extent.groups,
                 items: extent.items,
                 local: extent.local,
+                alone: extent.alone,
                 product,
             });
         }

@@ -265,6 +265,7 @@ impl Tiles {
             groups: (count(&self.batch) * down * across) as u32,
             items: TILE_ITEMS,
             local: 2 * half,
+            alone: false,
         }
     }
 

@@ -227,6 +227,8 @@ fn a_loop_with_dependences_runs_in_one_item() {
   return
 }";
     assert_eq!(extents(kernel), [(1, 1, 0)]);
+    let described = program_of(&kernel.replace("= 1 to", "= 0 to")).describe();
+    assert_eq!(described, "1 kernels, 1 of them in one item (kernel_0)");
     let from_zero = kernel.replace("= 1 to 100", "= 0 to 100");
     assert_eq!(extents(&from_zero), [(1, 1, 0)]);
 }

@@ -136,6 +136,7 @@ impl Driver {
             queue: null_mut(),
             program: null_mut(),
             kernels: Vec::new(),
+            description: program.describe(),
             buffers: Vec::new(),
             writes: VecDeque::new(),
         };
@@ -213,6 +214,8 @@ pub(crate) struct Queue {
     queue: Handle,
     program: Handle,
     kernels: Vec<Launchable>,
+    /// What the report says of the kernels.
+    description: String,
     buffers: Vec<Handle>,
     /// Bytes that are being written.
     writes: VecDeque<(Handle, Vec<u8>)>,
@@ -483,8 +486,7 @@ impl Device for Queue {
     }
 
     fn report(&self) -> String {
-        let (name, count) = (&self.driver.name, self.kernels.len());
-        format!("{count} kernels on {name}\n")
+        format!("{} on {}\n", self.description, self.driver.name)
     }
 }
 
