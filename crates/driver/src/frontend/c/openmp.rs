@@ -6,7 +6,7 @@
 //! call void @f.omp_outlined(ptr %thread, ptr %thread, ptr %a, ptr %b)
 //! ```
 //!
-//! A derivative runs the region as a team of one thread: most regions mean the same for every number of threads, and additions to shared shadows then need no atomics. The caller of the driver provides the runtime functions that regions
+//! A region is differentiated as a team of one thread, since most regions mean the same for every number of threads. The loops that it divides among threads are marked (`marks.rs`), so that derivatives can run them on several where that is proven right. The caller of the driver provides the runtime functions that regions
 //! call, in a form in which atomic operations are plain ones. The primal keeps its threads. If the number of threads matters, the threads of the team run one after the other
 //! (`team.rs`); if that is impossible, the region is refused.
 
