@@ -442,6 +442,9 @@ impl<'c> Gathering<'c, '_> {
             if !self.work.strict {
                 self.substitute();
             }
+            for front_end in FRONT_ENDS {
+                front_end.after_linking(self.context, self.module);
+            }
             let mut wanted: BTreeMap<usize, Vec<String>> = BTreeMap::new();
             for symbol in self.module.functions().chain(self.module.globals()) {
                 let name = symbol.name();

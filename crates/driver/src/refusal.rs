@@ -111,6 +111,13 @@ fn of_import(error: &ImportError) -> Refusal {
 
 /// Whether a file is one of those that start threads and wait for them. What each thread has for itself is another matter.
 fn is_of_threads(file: &str) -> bool {
+    // Jobs of rayon, and the queues that they wait in.
+    if ["/rayon-core-", "/crossbeam-deque-"]
+        .iter()
+        .any(|package| file.contains(package))
+    {
+        return true;
+    }
     let others = ["local.rs", "current.rs", "id.rs"];
     let name = file.split_once("std/src/thread/").map(|(_, name)| name);
     name.is_some_and(|name| !others.contains(&name))

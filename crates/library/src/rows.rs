@@ -165,6 +165,8 @@ rows! {
     "core::fmt::*" "alloc::fmt::*" => Outside, Formatting;
     "std::io::Write*" => Formatting;
     "core::fmt::rt::Argument::*" "core::fmt::rt::<impl core::fmt::Arguments>::*" "core::fmt::Arguments::*" => LookedInto;
+    // It only gives a number.
+    "rayon_core::current_num_threads" => Outside;
     "core::num::flt2dec::*" "core::num::fmt::*" "std::io::stdio::*" "parking_lot::raw_mutex::*" "parking_lot::raw_rwlock::*" "parking_lot_core::*"
     "alloc::alloc::handle_alloc_error::*" "alloc::raw_vec::capacity_overflow::*" "alloc::raw_vec::handle_error::*"
     "core::cell::panic_already_borrowed::*" "core::cell::panic_already_mutably_borrowed::*" "core::option::expect_failed::*"

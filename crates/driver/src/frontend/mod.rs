@@ -85,6 +85,9 @@ pub(crate) trait FrontEnd: Sync {
     /// Changes a module that was answered before it is linked into the working module.
     fn before_linking<'c>(&self, _context: &'c Context, _source: Module<'c>) {}
 
+    /// Changes what has come into the working module, before it is looked at what that needs in turn. It sees again what it has changed.
+    fn after_linking<'c>(&self, _context: &'c Context, _module: Module<'c>) {}
+
     /// Gives the rules of functions that have come into the working module the form that the differentiator wants. Those that have it already are left alone.
     fn adapt_registrations<'c>(
         &self,

@@ -9,6 +9,7 @@
 //! | `given.rs` | which closure or function was given to `grad` and its relatives |
 //! | `shapes.rs` | describes types that the program asks about |
 //! | `formatting.rs` | code of the program that formatting runs |
+//! | `rayon.rs` | parallel iterators as loops |
 //! | `mathematics.rs` | functions of other crates that are known by their names |
 
 mod accelerated;
@@ -17,6 +18,7 @@ mod formatting;
 mod given;
 mod mathematics;
 mod passing;
+mod rayon;
 mod registrations;
 mod requests;
 mod root;
@@ -96,6 +98,10 @@ impl FrontEnd for Rust {
         accelerated::take_bodies(source);
     }
 
+    fn after_linking<'c>(&self, context: &'c Context, module: Module<'c>) {
+        rayon::fold_parallel_iterators(context, module);
+    }
+
     fn adapt_registrations<'c>(
         &self,
         context: &'c Context,
@@ -112,6 +118,7 @@ impl FrontEnd for Rust {
         gathered: &Gathered<'c>,
         options: &Options,
     ) -> Result<(), Vec<Diagnostic>> {
+        rayon::define_splits(context, gathered.module);
         if !options.strict {
             mathematics::call_library_functions(context, gathered.module);
         }
