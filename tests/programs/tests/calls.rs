@@ -160,21 +160,21 @@ fn vector_of_boxed_trait_objects() {
 }
 
 /// Layers with names: one is a constant, the other was formatted, and is memory without a shadow beside an active value.
-trait Named {
+trait HasName {
     fn apply(&self, x: f64) -> f64;
     fn name(&self) -> String;
 }
 
-struct Scale {
+struct NamedScale {
     by: f64,
 }
 
-struct Power {
+struct NamedPower {
     label: String,
     exponent: f64,
 }
 
-impl Named for Scale {
+impl HasName for NamedScale {
     fn apply(&self, x: f64) -> f64 {
         self.by * x
     }
@@ -183,7 +183,7 @@ impl Named for Scale {
     }
 }
 
-impl Named for Power {
+impl HasName for NamedPower {
     fn apply(&self, x: f64) -> f64 {
         x.powf(self.exponent)
     }
@@ -193,11 +193,11 @@ impl Named for Power {
 }
 
 #[inline(never)]
-fn named_layers(numbers: &[f64]) -> Vec<Box<dyn Named>> {
-    let layer = |(index, &number): (usize, &f64)| -> Box<dyn Named> {
+fn named_layers(numbers: &[f64]) -> Vec<Box<dyn HasName>> {
+    let layer = |(index, &number): (usize, &f64)| -> Box<dyn HasName> {
         match index % 2 {
-            0 => Box::new(Scale { by: number }),
-            _ => Box::new(Power {
+            0 => Box::new(NamedScale { by: number }),
+            _ => Box::new(NamedPower {
                 label: format!("power{index}"),
                 exponent: number,
             }),
