@@ -40,8 +40,7 @@ template <int Block> void by_blocks(const double *__restrict a, const double *__
         c[i * n * Block + j] += a[i * k + l] * b[l * n + j];
 }
 
-// raised: 1
-// loops: another access may touch the same memory
+// raised: 3
 void templates(const double *__restrict a, const double *__restrict b, double *__restrict c, int m, int k, int n) {
   by_blocks<2>(a, b, c, m, k, n);
 }
@@ -56,8 +55,7 @@ void inner_product(const double *__restrict a, const double *__restrict b, doubl
 }
 GRADIENT(inner_product)
 
-// raised: 0
-// loops: another access may touch the same memory
+// raised: 3
 void lambdas(const double *__restrict a, const double *__restrict b, double *__restrict c, int m, int k, int n) {
   auto dot = [=](int i, int j) {
     double sum = 0;
