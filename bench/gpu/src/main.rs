@@ -4,16 +4,22 @@
 //! gpu prepare FOLDER        # makes all kernels for the H200's processor, on a machine with a Rust toolchain
 //! gpu run FOLDER cuda       # runs all tests and measures, on the machine with the GPU
 //! gpu time FOLDER cuda      # measures only
+//! gpu kernels FOLDER cuda "GPT-2"   # what each kernel of a workload takes, as text and as a picture in FOLDER
+//! gpu print "GPT-2"         # the kernels as Loop IR
 //! ```
+//! A part of its name stands for a workload; the first one that has it is taken.
+//!
 //! `bench/gpu/pack` does the first and puts everything that the second needs into one folder. The device may be any that `ferrozyme-device` knows.
 
 mod workloads;
 
+use anyhow::Context;
 use ferrozyme_backend::{Backend, Error, Executable, Planned, compile_with};
 use ferrozyme_conformance::Test;
 use ferrozyme_cuda::{ABILITIES, stored_ptx};
 use ferrozyme_device::{KERNELS, backend_named};
-use ferrozyme_gpu::prepare;
+use ferrozyme_gpu::{Traffic, prepare};
+use ferrozyme_ir::print_function;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -29,12 +35,81 @@ fn main() -> ExitCode {
         ["prepare", folder] => prepare_all(folder.into()),
         ["run", _, device] => run_all(device, ferrozyme_conformance::ALL),
         ["time", _, device] => run_all(device, &[]),
+        ["kernels", folder, device, name] => report(write_timeline(folder.into(), device, name)),
+        ["print", name] => report(print_kernels(name)),
         _ => {
             eprintln!(
-                "usage: gpu prepare FOLDER | {KERNELS}=FOLDER gpu run FOLDER DEVICE | … time FOLDER DEVICE"
+                "usage: gpu prepare FOLDER | {KERNELS}=FOLDER gpu run FOLDER DEVICE | … time FOLDER DEVICE | … kernels FOLDER DEVICE NAME | print NAME"
             );
             ExitCode::FAILURE
         }
+    }
+}
+
+fn report(outcome: anyhow::Result<()>) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn workload_named(name: &str) -> anyhow::Result<Workload> {
+    let mut all = all_workloads().into_iter();
+    all.find(|workload| workload.name.contains(name))
+        .with_context(|| format!("no workload has `{name}` in its name"))
+}
+
+/// Runs a workload once to warm up and once to measure its kernels.
+fn write_timeline(folder: PathBuf, device: &str, name: &str) -> anyhow::Result<()> {
+    let workload = workload_named(name)?;
+    let mut program = workload.start(&*backend_named(device)?)?;
+    program.run()?;
+    let timeline = program.timeline()?;
+    let timeline = timeline.with_context(|| format!("{device} has no kernels to measure"))?;
+    println!("{}, {} steps\n{timeline}", workload.name, workload.steps);
+    std::fs::create_dir_all(&folder)?;
+    std::fs::write(folder.join("kernels.svg"), timeline.to_svg())?;
+    Ok(())
+}
+
+/// Prints kernels instead of running them.
+struct Printing;
+
+impl Backend for Printing {
+    fn name(&self) -> &'static str {
+        "cuda"
+    }
+
+    fn compile(&self, planned: Planned) -> Result<Box<dyn Executable>, Error> {
+        println!("; the arena has {} bytes", planned.arena);
+        let lowered = planned.lowered;
+        let program = prepare(lowered.module, lowered.main, &ABILITIES)?;
+        for kernel in &program.kernels {
+            let Traffic { bytes, operations } = kernel.traffic;
+            println!(
+                "; {} groups of {} items, {} bytes of local memory; moves {bytes} bytes, computes {operations} operations",
+                kernel.groups, kernel.items, kernel.local
+            );
+            println!("{}", print_function(&program.module, kernel.function));
+        }
+        Err(only_prepared())
+    }
+}
+
+fn only_prepared() -> Error {
+    Error::Missing {
+        backend: "cuda",
+        reason: "kernels are only prepared".to_owned(),
+    }
+}
+
+fn print_kernels(name: &str) -> anyhow::Result<()> {
+    match compile_with(&Printing, &workload_named(name)?.graph) {
+        Ok(_) | Err(Error::Missing { .. }) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -52,10 +127,7 @@ impl Backend for Preparing {
         let lowered = planned.lowered;
         let program = prepare(lowered.module, lowered.main, &ABILITIES)?;
         stored_ptx(&program, PROCESSOR, &self.folder)?;
-        Err(Error::Missing {
-            backend: "cuda",
-            reason: "kernels are only prepared".to_owned(),
-        })
+        Err(only_prepared())
     }
 }
 
@@ -116,7 +188,7 @@ fn run_all(device: &str, tests: &[(&str, Test)]) -> ExitCode {
 
 /// The time of one step, in seconds.
 fn measure(backend: &dyn Backend, workload: &Workload) -> Result<f64, Error> {
-    let mut program = compile_with(backend, &workload.graph)?;
+    let mut program = workload.start(backend)?;
     program.run()?;
     let mut times = Vec::new();
     for _ in 0..5 {

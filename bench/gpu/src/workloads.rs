@@ -1,7 +1,15 @@
 //! What is timed: the seed's programs, an encoder of GPT-2's size, and single kernels, each many times in a loop of the graph.
 
+use ferrozyme_backend::{Backend, Error, Program, compile_with};
 use ferrozyme_graph::{Graph, INDEX, Reduction, Scalar, Shape, Tensor, TensorType};
 use ferrozyme_nn::{Layer, Linear, Module, Sequential, Sgd, Sigmoid, TransformerEncoder};
+use gpt2::adamw::Settings;
+use gpt2::files::state::State;
+use gpt2::random::Random;
+use gpt2::{Batch, Config, Parameters};
+use gpt2_graph::adamw::Optimiser;
+use gpt2_graph::model::Model;
+use gpt2_graph::training::set_numbers;
 
 /// A graph that runs a number of equal steps.
 pub(crate) struct Workload {
@@ -12,9 +20,53 @@ pub(crate) struct Workload {
     operations: f64,
     /// Bytes that a step has to move at least; 0 if they are not counted.
     bytes: f64,
+    /// What a language model is trained on, if it is one.
+    language: Option<Language>,
+}
+
+/// A language model with random parameters, on random text.
+struct Language {
+    model: Model,
+    config: Config,
+    batch: Batch,
 }
 
 impl Workload {
+    /// A graph of equal steps of which nothing is counted.
+    fn new(name: String, graph: Graph, steps: u32) -> Workload {
+        Workload {
+            name,
+            graph,
+            steps,
+            operations: 0.0,
+            bytes: 0.0,
+            language: None,
+        }
+    }
+
+    /// Compiles the graph, and gives it numbers.
+    pub(crate) fn start(&self, backend: &dyn Backend) -> Result<Program, Error> {
+        let mut program = compile_with(backend, &self.graph)?;
+        if let Some(Language {
+            model,
+            config,
+            batch,
+        }) = &self.language
+        {
+            let state = State::random(*config, 1);
+            set_numbers(&mut program, &model.held, &state.parameters);
+            let (count, vocabulary) = (batch.tokens(), config.vocabulary as f64);
+            for (seed, name) in [(1, "tokens"), (2, "targets")] {
+                let mut random = Random::new(seed);
+                program.feeder(name, move || {
+                    let tokens = (0..count).map(|_| (random.uniform() * vocabulary) as i32);
+                    tokens.collect()
+                });
+            }
+        }
+        Ok(program)
+    }
+
     /// Time, and rates of what is counted.
     pub(crate) fn describe(&self, seconds: f64) -> String {
         let mut text = format!("{}: {:.1} µs a step", self.name, seconds * 1e6);
@@ -32,6 +84,8 @@ pub(crate) fn all_workloads() -> Vec<Workload> {
     let mut all = vec![linear()];
     all.extend([1, 2, 4, 6].map(|layers| encoder(layers, 2, [64, 4, 128], 500)));
     all.push(encoder(12, 256, [768, 12, 3072], 10));
+    all.push(gpt2([4, 64], 20));
+    all.push(gpt2([8, 1024], 2));
     for [m, n, k] in [
         [256, 768, 768],
         [1024, 1024, 1024],
@@ -61,13 +115,7 @@ fn linear() -> Workload {
         let gradients = g.backward(y);
         sgd.step(g, &net.parameters(), &gradients);
     });
-    Workload {
-        name: "the seed's linear layers".to_owned(),
-        graph: g,
-        steps,
-        operations: 0.0,
-        bytes: 0.0,
-    }
+    Workload::new("the seed's linear layers".to_owned(), g, steps)
 }
 
 fn encoder(layers: usize, rows: usize, [width, heads, inner]: [usize; 3], steps: u32) -> Workload {
@@ -82,12 +130,43 @@ fn encoder(layers: usize, rows: usize, [width, heads, inner]: [usize; 3], steps:
     });
     // Products with weights, forward and twice backward; those of attention are few beside them.
     let weights = layers * (4 * width * width + 2 * width * inner);
+    let name = format!("encoder, {layers} layers of width {width}, {rows} rows");
     Workload {
-        name: format!("encoder, {layers} layers of width {width}, {rows} rows"),
-        graph: g,
-        steps,
         operations: 6.0 * (rows * weights) as f64,
-        bytes: 0.0,
+        ..Workload::new(name, g, steps)
+    }
+}
+
+/// Training of GPT-2 124M with AdamW: sequences, and tokens in each.
+fn gpt2([sequences, length]: [usize; 2], steps: u32) -> Workload {
+    let config = Config::named("124M").expect("it has a name");
+    let batch = Batch {
+        sequences,
+        steps: length,
+    };
+    let mut g = Graph::new();
+    let model = Model::new(&mut g, config);
+    let optimiser = Optimiser::new(&mut g, Settings::default(), &model.parameters());
+    g.repeat(steps, |g, _step| {
+        let loss = model.loss(g, batch);
+        g.receive("loss", &[loss]);
+        let gradients = g.backward(loss);
+        optimiser.step(g, &gradients);
+    });
+    // Products with weights and those of attention, forward and twice backward.
+    let each = Parameters::total(&config) + 2 * config.layers * length * config.channels;
+    Workload {
+        operations: 6.0 * (batch.tokens() * each) as f64,
+        language: Some(Language {
+            model,
+            config,
+            batch,
+        }),
+        ..Workload::new(
+            format!("GPT-2 124M, {sequences} sequences of {length} tokens"),
+            g,
+            steps,
+        )
     }
 }
 
@@ -101,17 +180,6 @@ fn filled(g: &mut Graph, name: &str, seed: u64, shape: impl Into<Shape>) -> Tens
     let numbers = g.shift(wide, -1.0);
     g.update(parameter, numbers);
     g.read(parameter)
-}
-
-/// A step that gives a parameter another value, a number of times.
-fn repeated(name: String, g: Graph, steps: u32, [operations, bytes]: [f64; 2]) -> Workload {
-    Workload {
-        name,
-        graph: g,
-        steps,
-        operations,
-        bytes,
-    }
 }
 
 fn product(m: usize, n: usize, k: usize) -> Workload {
@@ -128,13 +196,10 @@ fn product(m: usize, n: usize, k: usize) -> Workload {
         let next = g.scale(b, 0.999);
         g.update(weights, next);
     });
-    let operations = 2.0 * (m * n * k) as f64;
-    repeated(
-        format!("product {m}×{n}×{k}, f32"),
-        g,
-        steps,
-        [operations, 0.0],
-    )
+    Workload {
+        operations: 2.0 * (m * n * k) as f64,
+        ..Workload::new(format!("product {m}×{n}×{k}, f32"), g, steps)
+    }
 }
 
 fn elementwise() -> Workload {
@@ -147,12 +212,10 @@ fn elementwise() -> Workload {
         let new = g.scale(old, 0.999);
         g.update(p, new);
     });
-    repeated(
-        format!("{count} elements times a number"),
-        g,
-        steps,
-        [0.0, 8.0 * count as f64],
-    )
+    Workload {
+        bytes: 8.0 * count as f64,
+        ..Workload::new(format!("{count} elements times a number"), g, steps)
+    }
 }
 
 fn softmax() -> Workload {
@@ -171,13 +234,10 @@ fn softmax() -> Workload {
         let y = g.div(powers, sum);
         g.update(p, y);
     });
-    let bytes = 8.0 * (rows * columns) as f64;
-    repeated(
-        format!("softmax of {rows} rows of {columns}"),
-        g,
-        steps,
-        [0.0, bytes],
-    )
+    Workload {
+        bytes: 8.0 * (rows * columns) as f64,
+        ..Workload::new(format!("softmax of {rows} rows of {columns}"), g, steps)
+    }
 }
 
 fn sums() -> Workload {
@@ -193,11 +253,8 @@ fn sums() -> Workload {
         let sum = g.sum(terms, &[0]);
         g.update(sums, sum);
     });
-    let bytes = 4.0 * (rows * columns) as f64;
-    repeated(
-        format!("sums of {columns} columns of {rows}"),
-        g,
-        steps,
-        [0.0, bytes],
-    )
+    Workload {
+        bytes: 4.0 * (rows * columns) as f64,
+        ..Workload::new(format!("sums of {columns} columns of {rows}"), g, steps)
+    }
 }

@@ -11,10 +11,12 @@
 mod bytes;
 mod host;
 mod program;
+mod timeline;
 
 pub use bytes::{Element, array_of, bytes_of};
 pub use host::Host;
 pub use program::{Program, compile_with};
+pub use timeline::{Row, Span, Timeline};
 
 use ferrozyme_graph::lower::Lowered;
 use thiserror::Error;
@@ -76,6 +78,12 @@ pub trait Backend {
 pub trait Executable {
     /// Runs the graph once: takes what is fed from the host, and hands it what is received.
     fn run(&mut self, host: &mut Host<'_>) -> Result<(), Error>;
+
+    /// Runs the graph once, as [`run`](Self::run) does, and measures each kernel. None if the device has no clock for that; then nothing runs.
+    fn timeline(&mut self, host: &mut Host<'_>) -> Result<Option<Timeline>, Error> {
+        let _ = host;
+        Ok(None)
+    }
 
     /// The bytes of a parameter, by its position.
     fn parameter(&self, number: usize) -> Result<Vec<u8>, Error>;

@@ -2,7 +2,7 @@
 
 use crate::bytes::{self, Element, array_of, bytes_of};
 use crate::host::{Feeder, Receiver, with_host};
-use crate::{Backend, Error, Executable, Planned};
+use crate::{Backend, Error, Executable, Planned, Timeline};
 use ferrozyme_graph::fuse::{fuse, print_fusion};
 use ferrozyme_graph::interpret::Array;
 use ferrozyme_graph::lower::{Exchange, lower_planned};
@@ -86,6 +86,22 @@ impl Program {
             &mut self.receivers,
             |host| executable.run(host),
         )
+    }
+
+    /// Runs the graph once and measures each kernel that runs on the device. None, and nothing has run, if the device has no kernels of its own to measure, as the processor.
+    pub fn timeline(&mut self) -> Result<Option<Timeline>, Error> {
+        let executable = &mut self.executable;
+        let mut timeline = None;
+        with_host(
+            &self.exchanges,
+            &mut self.feeders,
+            &mut self.receivers,
+            |host| {
+                timeline = executable.timeline(host)?;
+                Ok(())
+            },
+        )?;
+        Ok(timeline)
     }
 
     /// The value of a parameter.

@@ -19,6 +19,7 @@ mod number {
     pub(super) const COMPUTE_CAPABILITY_MAJOR: i32 = 75;
     pub(super) const COMPUTE_CAPABILITY_MINOR: i32 = 76;
     pub(super) const STREAM_NON_BLOCKING: u32 = 1;
+    pub(super) const EVENT_DEFAULT: u32 = 0;
     pub(super) const EVENT_DISABLE_TIMING: u32 = 2;
     pub(super) const CAPTURE_THREAD_LOCAL: i32 = 1;
     pub(super) const JIT_ERROR_LOG_BUFFER: i32 = 5;
@@ -137,6 +138,7 @@ impl Driver {
             pool: Rc::default(),
             writes: VecDeque::new(),
             captured: FxHashMap::default(),
+            marks: Vec::new(),
         };
         stream.enter()?;
         stream.load(ptx)?;
@@ -228,6 +230,8 @@ pub(crate) struct Stream {
     writes: VecDeque<(Handle, Pinned)>,
     /// Graphs of lists of steps, by their addresses and lengths.
     captured: FxHashMap<(usize, usize), Handle>,
+    /// Events that say when they happened.
+    marks: Vec<Handle>,
 }
 
 /// Bytes that are being read.
@@ -325,10 +329,14 @@ impl Stream {
 
     /// An event that happens when everything in the stream so far is done.
     fn event(&self) -> Result<Handle, Error> {
+        self.event_with(number::EVENT_DISABLE_TIMING)
+    }
+
+    fn event_with(&self, flags: u32) -> Result<Handle, Error> {
         let mut event = null_mut();
         // SAFETY: a context is current, and the stream is of it.
         unsafe {
-            let status = (self.library().create_event)(&mut event, number::EVENT_DISABLE_TIMING);
+            let status = (self.library().create_event)(&mut event, flags);
             self.check("cuEventCreate", status)?;
             let status = (self.library().record_event)(event, self.stream);
             self.check("cuEventRecord", status)?;
@@ -522,6 +530,40 @@ impl Device for Stream {
         Ok(true)
     }
 
+    fn name(&self) -> String {
+        self.driver.name.clone()
+    }
+
+    fn mark(&mut self) -> Result<bool, Error> {
+        self.enter()?;
+        let event = self.event_with(number::EVENT_DEFAULT)?;
+        self.marks.push(event);
+        Ok(true)
+    }
+
+    fn take_marks(&mut self) -> Result<Vec<f64>, Error> {
+        self.enter()?;
+        let marks = std::mem::take(&mut self.marks);
+        let mut times = Vec::with_capacity(marks.len());
+        let mut outcome = Ok(());
+        for &mark in &marks {
+            let mut milliseconds = 0.0f32;
+            // SAFETY: both events are recorded in this stream, and the later one is waited for.
+            unsafe {
+                let status = (self.library().wait_for_event)(mark);
+                outcome = outcome.and(self.check("cuEventSynchronize", status));
+                let status = (self.library().elapsed)(&mut milliseconds, marks[0], mark);
+                outcome = outcome.and(self.check("cuEventElapsedTime", status));
+            }
+            times.push(f64::from(milliseconds) * 1e-3);
+        }
+        for &mark in &marks {
+            // SAFETY: the event is not used behind.
+            unsafe { (self.library().destroy_event)(mark) };
+        }
+        outcome.map(|()| times)
+    }
+
     fn report(&self) -> String {
         let (name, kernels) = (&self.driver.name, &self.description);
         let products = self.products.iter().flatten().count();
@@ -552,6 +594,9 @@ impl Drop for Stream {
             }
             for pinned in self.pool.borrow_mut().drain(..) {
                 (library.free_pinned)(pinned.address);
+            }
+            for mark in self.marks.drain(..) {
+                (library.destroy_event)(mark);
             }
             for &executable in self.captured.values() {
                 (library.destroy_executable)(executable);

@@ -48,6 +48,6 @@ impl Backend for Cuda {
             None => print_ptx(&program, &driver.processor())?,
         };
         let stream = driver.stream(&ptx, &program, &sizes)?;
-        Ok(Box::new(Runner::new(stream, program.steps, &planned)?))
+        Ok(Box::new(Runner::new(stream, program, &planned)?))
     }
 }

@@ -33,14 +33,14 @@ pub(crate) fn over_index_space(
 ) -> Extent {
     let nest = descend(function, ops, independent);
     let points: u64 = nest.counters.iter().map(|&(_, count)| count).product();
-    if let Some(rows) = plan_rows(function, &nest.ops, independent, points, abilities) {
+    if let Some(rows) = plan_rows(function, &nest.ops, independent, &nest.counters, abilities) {
         let mut b = Builder::at_body(function);
-        let group = items.group(&mut b);
-        let counters = coordinates(&mut b, group, &nest.counters);
+        let (seat, row) = rows.seat(&mut b, items);
+        let counters = coordinates(&mut b, row, &nest.counters);
         b.function.replace_operands(&counters);
-        let local = share_rows(function, nest.ops, &rows, items);
+        let local = share_rows(function, nest.ops, &rows, items, seat);
         return Extent {
-            groups: points as u32,
+            groups: (points / u64::from(rows.lanes)) as u32,
             items: rows.items,
             local,
             alone: false,

@@ -23,16 +23,19 @@
 //! | `rows.rs` | a group for each row: its items share the loops inside, and add up sums in local memory |
 //! | `tiles.rs` | contractions: a group for each tile of the result, operands in local memory |
 //! | `columns.rs` | sums that go through rows go through columns |
+//! | `merge_loops.rs` | nests that go through the same points become one launch |
 //! | `product.rs` | contractions as products that a library of BLAS takes |
 //! | `accumulate.rs` | sums into memory become atomic additions |
 //! | `traps.rs` | what would stop the program sets a status that the host looks at |
 //! | `items.rs` | the functions that kernels call for their place in the index space, and for local memory |
-//! | `run.rs` | carries out the schedule |
+//! | `traffic.rs` | what a kernel moves and computes |
+//! | `run.rs` | carries out the schedule, and measures it |
 
 mod accumulate;
 mod columns;
 mod index_space;
 mod items;
+mod merge_loops;
 mod parallel;
 mod product;
 mod rows;
@@ -40,12 +43,14 @@ mod run;
 mod schedule;
 mod stages;
 mod tiles;
+mod traffic;
 mod traps;
 
 pub use items::{BARRIER, GROUP, ITEM, LOCAL};
 pub use product::{Gemm, Operand, Product};
 pub use run::{Device, Runner};
 pub use schedule::{Buffer, Place, Step};
+pub use traffic::Traffic;
 
 use ferrozyme_backend::Error;
 use ferrozyme_ir::{FunctionId, Module, verify_module};
@@ -82,6 +87,8 @@ pub struct Kernel {
     pub alone: bool,
     /// The product of matrices that it computes, if it is one: a library may do that instead.
     pub product: Option<Product>,
+    /// What it moves and computes.
+    pub traffic: Traffic,
 }
 
 /// A graph for a GPU.

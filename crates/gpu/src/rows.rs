@@ -7,6 +7,12 @@
 //!                                                    if %item == 0 { store f32 %sum, %p }
 //! ```
 //!
+//! If it is not the row that is contiguous in memory but neighbouring rows, as columns of a matrix are, a group has several of them: neighbouring items, its *lanes*, read neighbouring elements then.
+//!
+//! ```text
+//! item = part · 8 + lane,  row = group · 8 + lane     %j from %part by the number of parts; a tree over the parts of each lane
+//! ```
+//!
 //! All items run everything else alike, so what they decide is the same for all, as barriers need it. What writes memory outside of shared loops is done by the first item. Where a stage reads what it writes, barriers
 //! stand before and behind each write.
 
@@ -25,10 +31,16 @@ use rustc_hash::{FxHashMap, FxHashSet};
 const SHORTEST: u64 = 32;
 /// With more rows than that, there is enough to do without sharing, unless a row is contiguous in memory.
 const MANY: u64 = 8192;
-/// The most items of a group.
+/// The most items of a group that has one row.
 const ITEMS: u32 = 256;
+/// How many neighbouring rows a group may have, the best first.
+const LANES: [u64; 3] = [8, 4, 2];
+/// How many iterations of the longest loop an item has at least if the group has several rows.
+const SHARE: u64 = 4;
 /// Each item's place in local memory for one sum.
 const PLACE: usize = 8;
+/// The most local memory that a group takes: less than any device has.
+const MEMORY: usize = 1 << 15;
 
 /// What the items of a group share.
 pub(crate) struct Rows {
@@ -36,18 +48,21 @@ pub(crate) struct Rows {
     shared: FxHashMap<Op, (Vec<Opcode>, Op)>,
     /// The items of a group.
     pub(crate) items: u32,
+    /// The rows of a group, which are neighbours.
+    pub(crate) lanes: u32,
     /// Whether memory is read that is written.
     rereads: bool,
 }
 
-/// Decides whether the operations for one point are done by a group.
+/// Decides whether the operations for one point, which has these coordinates, are done by a group.
 pub(crate) fn plan_rows(
     function: &Function,
     ops: &[Op],
     independent: &FxHashSet<Op>,
-    points: u64,
+    counters: &[(Value, u64)],
     abilities: &Abilities,
 ) -> Option<Rows> {
+    let points: u64 = counters.iter().map(|&(_, count)| count).product();
     let mut all = Vec::new();
     visit_all(function, ops, &mut |op| all.push(op));
     let mut planner = Planner {
@@ -63,10 +78,23 @@ pub(crate) fn plan_rows(
     if !pays || points > u64::from(u32::MAX >> 1) {
         return None;
     }
-    let items = planner.longest.next_power_of_two() as u32;
+    let sums = planner.shared.values().map(|(combined, _)| combined.len());
+    let places = MEMORY / (PLACE * sums.max().unwrap_or(0).max(1));
+    let most = abilities.group.min(places as u32);
+    let most = u64::from(previous_power_of_two(most));
+    let longest = planner.longest.next_power_of_two();
+    let lanes = match planner.contiguous {
+        true => 1,
+        false => planner.lanes(ops, counters).min(most),
+    };
+    let items = match lanes {
+        1 => longest.min(u64::from(ITEMS)).min(most),
+        _ => lanes * (longest / SHARE).min(most / lanes),
+    };
     Some(Rows {
         shared: planner.shared,
-        items: items.min(ITEMS).min(previous_power_of_two(abilities.group)),
+        items: items as u32,
+        lanes: lanes as u32,
         rereads: reads_from(function, ops, &written_roots(function, ops)),
     })
 }
@@ -96,7 +124,8 @@ impl Planner<'_> {
             if let Some(combined) = combined {
                 let (dealt, count) = self.longest_of_nest(op);
                 self.longest = self.longest.max(count);
-                self.contiguous |= self.is_contiguous(dealt);
+                let function = self.function;
+                self.contiguous |= is_contiguous(function, dealt, function.counter(dealt));
                 self.shared.insert(op, (combined, dealt));
                 continue;
             }
@@ -135,22 +164,49 @@ impl Planner<'_> {
         }
     }
 
-    /// Whether an address in a loop moves by one element with its counter.
-    fn is_contiguous(&self, dealt: Op) -> bool {
+    /// How many neighbouring rows a group has: several if their elements are neighbours, and if nothing that a row decides stands around a barrier.
+    fn lanes(&self, ops: &[Op], counters: &[(Value, u64)]) -> u64 {
         let function = self.function;
-        let counter = function.counter(dealt);
-        let mut contiguous = false;
-        visit_all(function, &[dealt], &mut |op| {
-            let address = match function.view(op) {
-                OpView::Load { address, .. } | OpView::Store { address, .. } => address,
-                _ => return,
-            };
-            if let Some(OpView::Offset { index, .. }) = function.definition(address) {
-                contiguous |= counts_by_one(function, index, counter);
-            }
-        });
-        contiguous
+        let innermost = counters.iter().rev().find(|&&(_, count)| count > 1);
+        let Some(&(counter, count)) = innermost else {
+            return 1;
+        };
+        let mut shared = self.shared.values();
+        let neighbours = shared.any(|&(_, dealt)| is_contiguous(function, dealt, counter));
+        match neighbours && self.is_uniform(ops) {
+            true => LANES.into_iter().find(|lanes| count % lanes == 0),
+            false => None,
+        }
+        .unwrap_or(1)
     }
+
+    /// Whether every row runs the same operations in the same order, but for those in shared loops.
+    fn is_uniform(&self, ops: &[Op]) -> bool {
+        let function = self.function;
+        ops.iter().all(|op| {
+            let regions = &function.ops[*op].regions;
+            let mut inner = regions.iter().map(|&region| &function.regions[region].ops);
+            self.shared.contains_key(op)
+                || regions.is_empty()
+                || (constant_count(function, *op).is_some()
+                    && inner.all(|ops| self.is_uniform(ops)))
+        })
+    }
+}
+
+/// Whether an address in a loop moves by one element with a counter.
+fn is_contiguous(function: &Function, dealt: Op, counter: Value) -> bool {
+    let mut contiguous = false;
+    visit_all(function, &[dealt], &mut |op| {
+        let address = match function.view(op) {
+            OpView::Load { address, .. } | OpView::Store { address, .. } => address,
+            _ => return,
+        };
+        if let Some(OpView::Offset { index, .. }) = function.definition(address) {
+            contiguous |= counts_by_one(function, index, counter);
+        }
+    });
+    contiguous
 }
 
 /// Whether an index is a counter plus something else.
@@ -163,18 +219,49 @@ fn counts_by_one(function: &Function, index: Value, counter: Value) -> bool {
         )
 }
 
+/// The place of an item in its group: which part of its row it has, and which of the group's rows that is.
+#[derive(Clone, Copy)]
+pub(crate) struct Seat {
+    item: Value,
+    part: Value,
+    lane: Option<Value>,
+}
+
+impl Rows {
+    /// Appends the item's place in its group, and the number of its row, to the body of a kernel.
+    pub(crate) fn seat(&self, b: &mut Builder<'_>, items: Items) -> (Seat, Value) {
+        let (group, item) = (items.group(b), items.item(b));
+        if self.lanes == 1 {
+            let (part, lane) = (item, None);
+            return (Seat { item, part, lane }, group);
+        }
+        let lanes = b.i64(i64::from(self.lanes));
+        let part = b.binary(Opcode::Udiv, item, lanes);
+        let lane = b.binary(Opcode::Urem, item, lanes);
+        let first = b.binary(Opcode::Mul, group, lanes);
+        let row = b.binary(Opcode::Add, first, lane);
+        let lane = Some(lane);
+        (Seat { item, part, lane }, row)
+    }
+
+    /// How many items have a part of each row.
+    fn parts(&self) -> u32 {
+        self.items / self.lanes
+    }
+}
+
 /// Appends the operations for one row to the body of a kernel, shared by the items of a group. Returns how much local memory that takes.
 pub(crate) fn share_rows(
     function: &mut Function,
     ops: Vec<Op>,
     rows: &Rows,
     items: Items,
+    seat: Seat,
 ) -> usize {
     let carried = rows.shared.values().map(|(combined, _)| combined.len());
     let local = carried.max().unwrap_or(0) * PLACE * rows.items as usize;
     let body = function.body();
     let mut b = Builder::at_body(function);
-    let item = items.item(&mut b);
     let memory = match local {
         0 => None,
         _ => Some(items.local(&mut b, local)),
@@ -182,7 +269,7 @@ pub(crate) fn share_rows(
     let mut sharer = Sharer {
         rows,
         items,
-        item,
+        seat,
         memory,
         totals: FxHashMap::default(),
     };
@@ -195,7 +282,7 @@ pub(crate) fn share_rows(
 struct Sharer<'r> {
     rows: &'r Rows,
     items: Items,
-    item: Value,
+    seat: Seat,
     /// The local memory, if there is any.
     memory: Option<Value>,
     /// What becomes of the results of shared loops.
@@ -233,7 +320,7 @@ impl Sharer<'_> {
     fn by_first_item(&mut self, b: &mut Builder<'_>, op: Op) {
         self.wait_if_reread(b);
         let zero = b.i64(0);
-        let is_first = b.icmp(IntPredicate::Eq, self.item, zero);
+        let is_first = b.icmp(IntPredicate::Eq, self.seat.part, zero);
         let (_, then, otherwise) = b.if_else(is_first, &[]);
         b.inside(then, |b| {
             b.insert(op);
@@ -246,9 +333,9 @@ impl Sharer<'_> {
     fn share(&mut self, b: &mut Builder<'_>, op: Op) {
         let (combined, dealt) = &self.rows.shared[&op];
         self.wait_if_reread(b);
-        let step = b.i64(i64::from(self.rows.items));
+        let step = b.i64(i64::from(self.rows.parts()));
         let operands = &mut b.function.ops[*dealt].operands;
-        (operands[0], operands[2]) = (self.item, step);
+        (operands[0], operands[2]) = (self.seat.part, step);
         let mut data = b.function.ops[op].clone();
         let results = std::mem::take(&mut data.results);
         let initial = data.operands[3..].to_vec();
@@ -285,22 +372,22 @@ impl Sharer<'_> {
             b.offset(base, item, PLACE as i64)
         };
         for (position, &part) in parts.iter().enumerate() {
-            let at = place(b, position, self.item);
+            let at = place(b, position, self.seat.item);
             let align = Alignment::natural(b.ty(part));
             b.store(part, at, align);
         }
         self.items.barrier(b);
-        let mut half = count / 2;
+        let (lanes, mut half) = (self.rows.lanes as usize, self.rows.parts() as usize / 2);
         while half > 0 {
             let limit = b.i64(half as i64);
-            let adds = b.icmp(IntPredicate::Ult, self.item, limit);
+            let adds = b.icmp(IntPredicate::Ult, self.seat.part, limit);
             let (_, then, otherwise) = b.if_else(adds, &[]);
             b.inside(then, |b| {
                 for (position, (&part, &opcode)) in parts.iter().zip(combined).enumerate() {
                     let ty = b.ty(part);
                     let align = Alignment::natural(ty);
-                    let at = place(b, position, self.item);
-                    let other = b.offset_bytes(at, (half * PLACE) as i64);
+                    let at = place(b, position, self.seat.item);
+                    let other = b.offset_bytes(at, (half * lanes * PLACE) as i64);
                     let (own, other) = (b.load(ty, at, align), b.load(ty, other, align));
                     let sum = b.binary(opcode, own, other);
                     b.store(sum, at, align);
@@ -311,10 +398,10 @@ impl Sharer<'_> {
             self.items.barrier(b);
             half /= 2;
         }
-        let zero = b.i64(0);
+        let first = self.seat.lane.unwrap_or_else(|| b.i64(0));
         let mut sums = Vec::new();
         for (position, &part) in parts.iter().enumerate() {
-            let at = place(b, position, zero);
+            let at = place(b, position, first);
             let ty = b.ty(part);
             sums.push(b.load(ty, at, Alignment::natural(ty)));
         }

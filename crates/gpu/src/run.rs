@@ -4,11 +4,14 @@
 //! too many tensors are under way, and at the end. The status that kernels set is read along with everything that is handed over or decided on, so nothing is made of numbers behind an error.
 
 use crate::schedule::{Place, Step};
-use ferrozyme_backend::{Error, Executable, Host, Planned};
+use crate::{GpuProgram, Traffic};
+use ferrozyme_backend::{Error, Executable, Host, Planned, Span, Timeline};
 use std::collections::VecDeque;
 
 /// How many tensors may be under way to the host.
 const UNDER_WAY: usize = 8;
+/// How many runs of kernels a timeline has at most.
+const SPANS: usize = 1 << 16;
 
 /// A device with one queue, in which everything runs in order. Buffers are numbered; all are made at once.
 pub trait Device {
@@ -42,6 +45,19 @@ pub trait Device {
         Ok(false)
     }
 
+    /// The device's name.
+    fn name(&self) -> String;
+
+    /// Queues a mark, behind all that is queued. False if the device has no clock.
+    fn mark(&mut self) -> Result<bool, Error> {
+        Ok(false)
+    }
+
+    /// Waits for all marks and takes them: when each was reached, in seconds behind the first one.
+    fn take_marks(&mut self) -> Result<Vec<f64>, Error> {
+        Ok(Vec::new())
+    }
+
     /// What the report says.
     fn report(&self) -> String {
         String::new()
@@ -52,9 +68,13 @@ pub trait Device {
 pub struct Runner<D: Device> {
     device: D,
     steps: Vec<Step>,
+    /// For each kernel its name and what a run of it moves and computes.
+    kernels: Vec<(String, Traffic)>,
     /// The sizes of the parameters.
     sizes: Vec<usize>,
     status: Place,
+    /// Whether the graph has run before.
+    has_run: bool,
 }
 
 /// A tensor that is under way to the host, with the status.
@@ -74,13 +94,23 @@ impl<D: Device> Runner<D> {
     }
 
     /// A graph on a device that has those buffers. Writes the parameters.
-    pub fn new(device: D, steps: Vec<Step>, planned: &Planned) -> Result<Runner<D>, Error> {
+    pub fn new(device: D, program: GpuProgram, planned: &Planned) -> Result<Runner<D>, Error> {
         let buffer = planned.parameters.len() + 1;
+        let kernels = program.kernels.iter().map(|kernel| {
+            let kind = if kernel.product.is_some() {
+                " (product)"
+            } else {
+                ""
+            };
+            (format!("{}{kind}", kernel.name), kernel.traffic)
+        });
         let mut runner = Runner {
             device,
-            steps,
+            kernels: kernels.collect(),
+            steps: program.steps,
             sizes: planned.parameters.iter().map(Vec::len).collect(),
             status: Place { buffer, offset: 0 },
+            has_run: false,
         };
         for (buffer, bytes) in planned.parameters.iter().enumerate() {
             let to = Place { buffer, offset: 0 };
@@ -89,24 +119,54 @@ impl<D: Device> Runner<D> {
         runner.device.finish()?;
         Ok(runner)
     }
-}
 
-impl<D: Device> Executable for Runner<D> {
-    fn run(&mut self, host: &mut Host<'_>) -> Result<(), Error> {
+    /// Runs the graph once. What is measured is kept if there is a place for it.
+    fn carry_out(
+        &mut self,
+        host: &mut Host<'_>,
+        measured: Option<&mut Measured>,
+    ) -> Result<(), Error> {
         self.device.set(self.status, 0)?;
         let mut run = Run {
             device: &mut self.device,
             host,
+            kernels: &self.kernels,
             status: self.status,
             received: VecDeque::new(),
             iteration: 0,
-            loops: 0,
+            runs_again: std::mem::replace(&mut self.has_run, true),
+            measured,
         };
         run.steps(&self.steps)?;
         run.hand_over(0)?;
         let status = run.device.read(run.status, 4)?;
         run.check(status)?;
         self.device.finish()
+    }
+}
+
+impl<D: Device> Executable for Runner<D> {
+    fn run(&mut self, host: &mut Host<'_>) -> Result<(), Error> {
+        self.carry_out(host, None)
+    }
+
+    fn timeline(&mut self, host: &mut Host<'_>) -> Result<Option<Timeline>, Error> {
+        if !self.device.mark()? {
+            return Ok(None);
+        }
+        let mut measured = Measured::default();
+        let outcome = self.carry_out(host, Some(&mut measured));
+        let marks = self.device.take_marks()?;
+        outcome?;
+        let mut spans = measured.spans;
+        for (span, times) in spans.iter_mut().zip(marks.windows(2)) {
+            (span.start, span.seconds) = (times[0], times[1] - times[0]);
+        }
+        Ok(Some(Timeline {
+            device: self.device.name(),
+            spans,
+            left_out: measured.left_out,
+        }))
     }
 
     fn parameter(&self, number: usize) -> Result<Vec<u8>, Error> {
@@ -132,15 +192,24 @@ impl<D: Device> Executable for Runner<D> {
     }
 }
 
+/// What is measured of a run: a mark stands before the first kernel and behind each.
+#[derive(Default)]
+struct Measured {
+    spans: Vec<Span>,
+    left_out: usize,
+}
+
 struct Run<'r, 'h, D: Device> {
     device: &'r mut D,
     host: &'r mut Host<'h>,
+    kernels: &'r [(String, Traffic)],
     status: Place,
     received: VecDeque<Received<D::Pending>>,
     /// The number of the iteration of the innermost loop.
     iteration: i32,
-    /// How many loops are around the step in hand.
-    loops: u32,
+    /// Whether the steps in hand run again and again.
+    runs_again: bool,
+    measured: Option<&'r mut Measured>,
 }
 
 impl<D: Device> Run<'_, '_, D> {
@@ -152,7 +221,7 @@ impl<D: Device> Run<'_, '_, D> {
             // What runs again and again is worth the work of preparing a replay.
             let is_plain = |step: &&Step| matches!(step, Step::Launch { .. } | Step::Copy { .. });
             let plain = steps.iter().take_while(is_plain).count();
-            if self.loops > 0 && plain > 1 && self.device.replay(&steps[..plain], self.status, 1)? {
+            if self.runs_again && plain > 1 && self.replay(&steps[..plain], 1)? {
                 steps = &steps[plain..];
                 continue;
             }
@@ -162,14 +231,52 @@ impl<D: Device> Run<'_, '_, D> {
         Ok(())
     }
 
+    /// Has the device carry out steps in its own way, if it has one. What is measured is launched kernel by kernel.
+    fn replay(&mut self, steps: &[Step], count: u32) -> Result<bool, Error> {
+        match self.measured {
+            Some(_) => Ok(false),
+            None => self.device.replay(steps, self.status, count),
+        }
+    }
+
+    /// Notes a run of a kernel, which is queued.
+    fn ran(&mut self, name: &str, traffic: Traffic) -> Result<(), Error> {
+        let Some(measured) = &mut self.measured else {
+            return Ok(());
+        };
+        if measured.spans.len() == SPANS {
+            measured.left_out += 1;
+            return Ok(());
+        }
+        measured.spans.push(Span {
+            name: name.to_owned(),
+            start: 0.0,
+            seconds: 0.0,
+            bytes: traffic.bytes,
+            operations: traffic.operations,
+        });
+        self.device.mark()?;
+        Ok(())
+    }
+
     fn step(&mut self, step: &Step) -> Result<(), Error> {
         match step {
             Step::Launch { kernel, places } => {
                 let mut places = places.clone();
                 places.push(self.status);
-                self.device.launch(*kernel, &places)
+                self.device.launch(*kernel, &places)?;
+                let kernels = self.kernels;
+                let (name, traffic) = &kernels[*kernel];
+                self.ran(name, *traffic)
             }
-            &Step::Copy { to, from, bytes } => self.device.copy(to, from, bytes),
+            &Step::Copy { to, from, bytes } => {
+                self.device.copy(to, from, bytes)?;
+                let traffic = Traffic {
+                    bytes: 2.0 * bytes as f64,
+                    operations: 0.0,
+                };
+                self.ran("(copy)", traffic)
+            }
             &Step::Feed { number, to } => {
                 let mut bytes = vec![0; self.host.bytes_of(number, 0)];
                 self.host.feed(number, &mut bytes);
@@ -219,19 +326,16 @@ impl<D: Device> Run<'_, '_, D> {
                 Step::Launch { .. } | Step::Copy { .. } | Step::Count { .. }
             )
         };
-        if number > 1
-            && body.iter().all(is_plain)
-            && self.device.replay(body, self.status, number as u32)?
-        {
+        if number > 1 && body.iter().all(is_plain) && self.replay(body, number as u32)? {
             return Ok(());
         }
         let outer = self.iteration;
-        self.loops += 1;
+        let ran_again = std::mem::replace(&mut self.runs_again, true);
         for iteration in 0..number {
             self.iteration = iteration;
             self.steps(body)?;
         }
-        self.loops -= 1;
+        self.runs_again = ran_again;
         self.iteration = outer;
         Ok(())
     }

@@ -7,9 +7,11 @@ use crate::accumulate::accumulate;
 use crate::columns::columns_first;
 use crate::index_space::over_index_space;
 use crate::items::Items;
+use crate::merge_loops::merge_loops;
 use crate::parallel::{independent_loops, is_pure};
 use crate::schedule::Step;
 use crate::tiles::{TILE_ITEMS, constant_contraction, over_tiles};
+use crate::traffic::count_traffic;
 use crate::traps::report_traps;
 use crate::{Abilities, Kernel};
 use ferrozyme_backend::Error;
@@ -120,6 +122,7 @@ impl Maker<'_> {
         // Equal addresses become one value.
         merge_common_subexpressions(module, id);
         columns_first(module, id);
+        merge_loops(module, id);
         accumulate(&mut module.functions[id], self.abilities);
         let function = &module.functions[id];
         let independent = independent_loops(module, function);
@@ -138,6 +141,7 @@ impl Maker<'_> {
                     function.name
                 )));
             }
+            let traffic = count_traffic(&kernel, &ops);
             let body = kernel.body();
             kernel.regions[body].ops.clear();
             let (items, abilities) = (self.items, self.abilities);
@@ -161,6 +165,7 @@ impl Maker<'_> {
                 local: extent.local,
                 alone: extent.alone,
                 product,
+                traffic,
             });
         }
         self.stages.insert(id, numbers.clone());

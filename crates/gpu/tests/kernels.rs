@@ -268,24 +268,211 @@ fn a_sum_in_order_is_not_shared() {
     assert_eq!(extents(&in_any_order), [(1, 256, 256 * 8)]);
 }
 
-/// What the second nest reads anywhere must have been written by the first, so they are two launches.
-#[test]
-fn nests_that_follow_each_other_are_launches_of_their_own() {
-    let nest = "for %i: i64 = 0 to 300 step 1 {
+/// Two nests over the same points; the second reads what the first wrote, so many elements behind.
+fn two_nests(behind: i64) -> String {
+    format!(
+        "func @kernel(%to: ptr noalias, %from: ptr noalias readonly) {{
+  for %i: i64 = 0 to 300 step 1 {{
     %p = offset %from, %i * 4
     %x = load f32 %p align 4
+    %y = fmul f32 %x, %x
     %q = offset %to, %i * 4
-    store f32 %x, %q align 4
+    store f32 %y, %q align 4
     yield
-  }";
-    let mut again = nest.to_owned();
-    for name in ["%i", "%p", "%x", "%q"] {
-        again = again.replace(name, &format!("{name}_2"));
+  }}
+  for %j: i64 = 0 to 300 step 1 {{
+    %at = add i64 %j, {behind}
+    %r = offset %to, %at * 4
+    %z = load f32 %r align 4
+    %w = fadd f32 %z, 1.0
+    %second = add i64 %j, 400
+    %s = offset %to, %second * 4
+    store f32 %w, %s align 4
+    yield
+  }}
+  return
+}}"
+    )
+}
+
+/// What the second nest reads of other items must have been written by the first, so they are two launches.
+#[test]
+fn a_nest_that_reads_elsewhere_is_a_launch_of_its_own() {
+    assert_eq!(extents(&two_nests(1)), [(2, 256, 0), (2, 256, 0)]);
+}
+
+/// An item goes on with what it has stored, which it does not read again.
+#[test]
+fn nests_over_the_same_points_are_one_launch() {
+    check(&two_nests(0), expect![[r#"
+        ; kernel_0: 2 groups of 256 items, 0 bytes
+        func @kernel_0(%to: ptr noalias, %from: ptr noalias readonly, %status: ptr noalias nocapture) {
+          %0 = call @__ferrozyme_group()
+          %1 = call @__ferrozyme_item()
+          %2 = mul i64 %0, 256
+          %3 = add i64 %2, %1
+          %4 = icmp ult i64 %3, 300
+          if %4 {
+            %p = offset %from, %3 * 4
+            %x = load f32 %p align 4
+            %y = fmul f32 %x, %x
+            %q = offset %to, %3 * 4
+            store f32 %y, %q align 4
+            %w = fadd f32 %y, 1.0
+            %second = add i64 %3, 400
+            %s = offset %to, %second * 4
+            store f32 %w, %s align 4
+            yield
+          }
+          return
+        }
+    "#]]);
+}
+
+/// Loops in loops are merged, too; sums in them stay loops of their own.
+#[test]
+fn deep_nests_are_merged_level_by_level() {
+    let nest = |name: &str, from: i64, to: i64, opcode: &str| {
+        format!(
+            "for %i{name}: i64 = 0 to 30 step 1 {{
+    %row{name} = mul i64 %i{name}, 40
+    for %j{name}: i64 = 0 to 40 step 1 {{
+      %at{name} = add i64 %row{name}, %j{name}
+      %sum{name} = for %k{name}: i64 = 0 to 5 step 1 with (%s{name}: f32 = 0.0) {{
+        %far{name} = mul i64 %k{name}, 2000
+        %element{name} = add i64 %at{name}, %far{name}
+        %moved{name} = add i64 %element{name}, {from}
+        %p{name} = offset %from, %moved{name} * 4
+        %x{name} = load f32 %p{name} align 4
+        %t{name} = {opcode} f32 %s{name}, %x{name}
+        yield %t{name}
+      }}
+      %place{name} = add i64 %at{name}, {to}
+      %q{name} = offset %to, %place{name} * 4
+      store f32 %sum{name}, %q{name} align 4
+      yield
+    }}
+    yield
+  }}"
+        )
+    };
+    let kernel = |offset: i64| {
+        let (first, second) = (nest("_a", 0, 0, "fadd"), nest("_b", 10, offset, "fsub"));
+        format!(
+            "func @kernel(%to: ptr noalias, %from: ptr noalias readonly) {{\n  {first}\n  {second}\n  return\n}}"
+        )
+    };
+    // The results are apart: one launch of 1200 items.
+    assert_eq!(extents(&kernel(1200)), [(5, 256, 0)]);
+    // The second overwrites what the first wrote a row further on.
+    assert_eq!(extents(&kernel(40)), [(5, 256, 0), (5, 256, 0)]);
+}
+
+/// Neighbouring columns have a group together, so that neighbouring items read neighbouring elements; a column is summed up by the items of its lane.
+#[test]
+fn a_group_has_several_neighbouring_columns() {
+    check(
+        "func @kernel(%to: ptr noalias, %from: ptr noalias readonly) {
+  for %c: i64 = 0 to 24 step 1 {
+    %sum = for %r: i64 = 0 to 64 step 1 with (%s: f32 = 0.0) {
+      %row = mul i64 %r, 24
+      %at = add i64 %row, %c
+      %p = offset %from, %at * 4
+      %x = load f32 %p align 4
+      %t = fadd reassoc f32 %s, %x
+      yield %t
     }
-    let kernel = format!(
-        "func @kernel(%to: ptr noalias, %from: ptr noalias readonly) {{\n  {nest}\n  {again}\n  return\n}}"
+    %q = offset %to, %c * 4
+    store f32 %sum, %q align 4
+    yield
+  }
+  return
+}",
+        expect![[r#"
+            ; kernel_0: 3 groups of 128 items, 1024 bytes
+            func @kernel_0(%to: ptr noalias, %from: ptr noalias readonly, %status: ptr noalias nocapture) {
+              %0 = call @__ferrozyme_group()
+              %1 = call @__ferrozyme_item()
+              %2 = udiv i64 %1, 8
+              %3 = urem i64 %1, 8
+              %4 = mul i64 %0, 8
+              %5 = add i64 %4, %3
+              %6 = call @__ferrozyme_local(1024)
+              %7 = for %r: i64 = %2 to 64 step 16 with (%s: f32 = 0.0) {
+                %row = mul i64 %r, 24
+                %at = add i64 %row, %5
+                %p = offset %from, %at * 4
+                %x = load f32 %p align 4
+                %t = fadd reassoc f32 %s, %x
+                yield %t
+              }
+              %8 = offset %6, 0
+              %9 = offset %8, %1 * 8
+              store f32 %7, %9 align 4
+              call @__ferrozyme_barrier()
+              %10 = icmp ult i64 %2, 8
+              if %10 {
+                %11 = offset %6, 0
+                %12 = offset %11, %1 * 8
+                %13 = offset %12, 512
+                %14 = load f32 %12 align 4
+                %15 = load f32 %13 align 4
+                %16 = fadd f32 %14, %15
+                store f32 %16, %12 align 4
+                yield
+              }
+              call @__ferrozyme_barrier()
+              %17 = icmp ult i64 %2, 4
+              if %17 {
+                %18 = offset %6, 0
+                %19 = offset %18, %1 * 8
+                %20 = offset %19, 256
+                %21 = load f32 %19 align 4
+                %22 = load f32 %20 align 4
+                %23 = fadd f32 %21, %22
+                store f32 %23, %19 align 4
+                yield
+              }
+              call @__ferrozyme_barrier()
+              %24 = icmp ult i64 %2, 2
+              if %24 {
+                %25 = offset %6, 0
+                %26 = offset %25, %1 * 8
+                %27 = offset %26, 128
+                %28 = load f32 %26 align 4
+                %29 = load f32 %27 align 4
+                %30 = fadd f32 %28, %29
+                store f32 %30, %26 align 4
+                yield
+              }
+              call @__ferrozyme_barrier()
+              %31 = icmp ult i64 %2, 1
+              if %31 {
+                %32 = offset %6, 0
+                %33 = offset %32, %1 * 8
+                %34 = offset %33, 64
+                %35 = load f32 %33 align 4
+                %36 = load f32 %34 align 4
+                %37 = fadd f32 %35, %36
+                store f32 %37, %33 align 4
+                yield
+              }
+              call @__ferrozyme_barrier()
+              %38 = offset %6, 0
+              %39 = offset %38, %3 * 8
+              %40 = load f32 %39 align 4
+              call @__ferrozyme_barrier()
+              %41 = fadd f32 0.0, %40
+              %q = offset %to, %5 * 4
+              %42 = icmp eq i64 %2, 0
+              if %42 {
+                store f32 %41, %q align 4
+                yield
+              }
+              return
+            }
+        "#]],
     );
-    assert_eq!(extents(&kernel), [(2, 256, 0), (2, 256, 0)]);
 }
 
 /// Where an index from memory says is added to: by atomic additions if the device has them for the type.
@@ -379,7 +566,10 @@ fn sums_of_columns_go_through_columns() {
     "#]],
     );
     let tall = kernel.replace("0 to 16", "0 to 5000");
-    assert_eq!(extents(&tall), [(700, 256, 256 * 8)]);
+    // Four neighbouring columns are a group's.
+    assert_eq!(extents(&tall), [(175, 256, 256 * 8)]);
+    let odd = tall.replace("700", "701");
+    assert_eq!(extents(&odd), [(701, 256, 256 * 8)]);
     // What a row adds to the next column is not a column's own.
     let skewed = kernel.replace(
         "%q = offset %to, %c * 4",

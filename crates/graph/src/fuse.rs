@@ -47,6 +47,8 @@ pub enum Reason {
     TooLong,
     /// It is a reduction over rows, which goes through them one after the other.
     Columns,
+    /// It is a reduction, and another one goes through its elements: each group of items would compute many of them, one after the other.
+    Nested,
     /// Nobody uses it.
     Unused,
 }
@@ -63,6 +65,7 @@ impl fmt::Display for Reason {
             }
             Reason::TooLong => f.write_str("the kernel would have too many operations"),
             Reason::Columns => f.write_str("it is reduced row by row"),
+            Reason::Nested => f.write_str("another reduction goes through its elements"),
             Reason::Unused => f.write_str("nobody uses it"),
         }
     }
@@ -72,6 +75,8 @@ impl fmt::Display for Reason {
 const LONGEST: usize = 40;
 /// How often an element that costs hardly more than a load may be computed.
 const TIMES_IF_CHEAP: usize = 3;
+/// A reduction over fewer elements is computed where another one uses it.
+const MANY_TERMS: usize = 32;
 
 /// What was chosen, and why.
 #[derive(Clone, Debug, Default)]
@@ -96,6 +101,7 @@ pub(crate) fn choose_inlined(graph: &Graph) -> (Fusion, FusionReport) {
         times: SecondaryMap::new(),
         length: SecondaryMap::new(),
         contracted: SecondaryMap::new(),
+        reduced: SecondaryMap::new(),
         report: FusionReport::default(),
     };
     fuser.region(graph.body());
@@ -135,6 +141,8 @@ struct Fuser<'g> {
     length: SecondaryMap<Tensor, usize>,
     /// The operands of contractions that an inlined view is part of.
     contracted: SecondaryMap<Tensor, Vec<Tensor>>,
+    /// Whether a reduction goes through the elements of an inlined tensor.
+    reduced: SecondaryMap<Tensor, bool>,
     report: FusionReport,
 }
 
@@ -177,10 +185,11 @@ impl Fuser<'_> {
         }
         let graph = self.graph;
         let (mut times, mut length) = (0, 0);
+        let mut reduced = false;
         let mut contracted: Vec<Tensor> = Vec::new();
         for &(user, home) in &uses.ops {
             let user = &graph.ops[user];
-            if home != region && (cost(graph, data) > 0 || user.opcode == Opcode::Contract) {
+            if home != region && (!is_number(data) || user.opcode == Opcode::Contract) {
                 return Some(match user.opcode.row().evaluate {
                     Some(_) if user.opcode != Opcode::Contract => Reason::OtherRegion,
                     _ => Reason::ReadBy(user.opcode),
@@ -198,6 +207,7 @@ impl Fuser<'_> {
             let outer = if inlined { self.times[by] } else { 1 };
             contracted.extend(&self.contracted[by]);
             times += repetitions(graph, user) * outer;
+            reduced |= user.opcode == Opcode::Reduce || (inlined && self.reduced[by]);
             length = length.max(1 + if inlined { self.length[by] } else { 0 });
         }
         let is_inlined = |tensor| tensor == result || self.fusion.inlined.contains(tensor);
@@ -207,6 +217,9 @@ impl Fuser<'_> {
         }
         if sums_columns(graph, data) {
             return Some(Reason::Columns);
+        }
+        if reduced && terms(graph, data) >= MANY_TERMS {
+            return Some(Reason::Nested);
         }
         let most = match cost(graph, data) {
             0 => usize::MAX,
@@ -222,6 +235,7 @@ impl Fuser<'_> {
         self.times[result] = times;
         self.length[result] = length;
         self.contracted[result] = contracted;
+        self.reduced[result] = reduced;
         None
     }
 
@@ -260,15 +274,31 @@ fn repetitions(graph: &Graph, user: &OpData) -> usize {
     }
 }
 
-/// What an element costs, beside its operands: 0 for nothing, 1 for about a load, 2 for more.
+/// How many elements of its operand an element of an operation adds up.
+fn terms(graph: &Graph, data: &OpData) -> usize {
+    match data.opcode {
+        Opcode::Reduce => {
+            let count = |tensor: Tensor| graph.ty(tensor).shape.count();
+            count(data.operands[0]) / count(data.results[0]).max(1)
+        }
+        _ => 1,
+    }
+}
+
+/// Whether elements are numbers that need no memory: a constant that is the same everywhere, or the coordinate.
+fn is_number(data: &OpData) -> bool {
+    let is_splat = matches!(data.payload, Payload::Constant(Literal::Splat(_), _));
+    is_splat || data.opcode == Opcode::Iota
+}
+
+/// What an element costs, beside its operands: 0 for nothing or another address, 1 for about a load, 2 for more.
 fn cost(graph: &Graph, data: &OpData) -> u32 {
+    if is_number(data) {
+        return 0;
+    }
     match (data.opcode, &data.payload) {
-        (Opcode::Constant, Payload::Constant(Literal::Splat(_), _)) | (Opcode::Iota, _) => 0,
-        (Opcode::Constant, _) => 1,
-        (
-            Opcode::Permute | Opcode::Broadcast | Opcode::Slice | Opcode::Cast | Opcode::Detach,
-            _,
-        ) => 1,
+        (Opcode::Broadcast | Opcode::Slice, _) => 0,
+        (Opcode::Constant | Opcode::Permute | Opcode::Cast | Opcode::Detach, _) => 1,
         (Opcode::Elementwise, Payload::Function(function)) => {
             match function.opcode().math().map(|row| row.cost) {
                 Some(MathCost::Slow | MathCost::Call) => 2,

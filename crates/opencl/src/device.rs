@@ -24,6 +24,8 @@ mod number {
     pub(super) const DEVICE_EXTENSIONS: u32 = 0x1030;
     pub(super) const PROGRAM_BUILD_LOG: u32 = 0x1183;
     pub(super) const MEM_READ_WRITE: u64 = 1;
+    pub(super) const QUEUE_PROFILING_ENABLE: u64 = 1 << 1;
+    pub(super) const PROFILING_COMMAND_END: u32 = 0x1283;
 }
 
 /// How many writes may be under way, each with the bytes that it writes.
@@ -139,6 +141,7 @@ impl Driver {
             description: program.describe(),
             buffers: Vec::new(),
             writes: VecDeque::new(),
+            marks: Vec::new(),
         };
         queue.fill(source, program, sizes)?;
         Ok(queue)
@@ -219,6 +222,8 @@ pub(crate) struct Queue {
     buffers: Vec<Handle>,
     /// Bytes that are being written.
     writes: VecDeque<(Handle, Vec<u8>)>,
+    /// Events that say when they happened.
+    marks: Vec<Handle>,
 }
 
 /// Bytes that are being read. They are waited for before they go away.
@@ -247,7 +252,12 @@ impl Queue {
         let mut status = 0;
         // SAFETY: context and device are valid.
         self.queue = unsafe {
-            (self.library().clCreateCommandQueue)(self.context, self.driver.device, 0, &mut status)
+            (self.library().clCreateCommandQueue)(
+                self.context,
+                self.driver.device,
+                number::QUEUE_PROFILING_ENABLE,
+                &mut status,
+            )
         };
         check("clCreateCommandQueue", status)?;
         for &size in sizes {
@@ -485,6 +495,48 @@ impl Device for Queue {
         self.reap(0)
     }
 
+    fn name(&self) -> String {
+        self.driver.name.clone()
+    }
+
+    fn mark(&mut self) -> Result<bool, Error> {
+        let mut event = null_mut();
+        // SAFETY: the queue is valid; a marker without a list waits for all that is queued.
+        let status = unsafe {
+            (self.library().clEnqueueMarkerWithWaitList)(self.queue, 0, null(), &mut event)
+        };
+        check("clEnqueueMarkerWithWaitList", status)?;
+        self.marks.push(event);
+        Ok(true)
+    }
+
+    fn take_marks(&mut self) -> Result<Vec<f64>, Error> {
+        let marks = std::mem::take(&mut self.marks);
+        let mut nanoseconds = Vec::with_capacity(marks.len());
+        let mut outcome = Ok(());
+        for &mark in &marks {
+            let mut time = 0u64;
+            // SAFETY: the event is valid and happens; a time is a word. It is not used behind.
+            unsafe {
+                let status = (self.library().clWaitForEvents)(1, &mark);
+                outcome = outcome.and(check("clWaitForEvents", status));
+                let status = (self.library().clGetEventProfilingInfo)(
+                    mark,
+                    number::PROFILING_COMMAND_END,
+                    size_of::<u64>(),
+                    std::ptr::from_mut(&mut time).cast(),
+                    null_mut(),
+                );
+                outcome = outcome.and(check("clGetEventProfilingInfo", status));
+                (self.library().clReleaseEvent)(mark);
+            }
+            nanoseconds.push(time);
+        }
+        let first = nanoseconds.first().copied().unwrap_or(0);
+        let seconds = |&time: &u64| time.saturating_sub(first) as f64 * 1e-9;
+        outcome.map(|()| nanoseconds.iter().map(seconds).collect())
+    }
+
     fn report(&self) -> String {
         format!("{} on {}\n", self.description, self.driver.name)
     }
@@ -500,6 +552,9 @@ impl Drop for Queue {
             }
             for (event, _) in self.writes.drain(..) {
                 (library.clReleaseEvent)(event);
+            }
+            for mark in self.marks.drain(..) {
+                (library.clReleaseEvent)(mark);
             }
             for kernel in &self.kernels {
                 (library.clReleaseKernel)(kernel.kernel);

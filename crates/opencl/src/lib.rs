@@ -36,6 +36,6 @@ impl Backend for OpenCl {
         let program = prepare(module, planned.lowered.main, &driver.abilities())?;
         let source = print_program(&program)?;
         let queue = driver.queue(&source, &program, &sizes)?;
-        Ok(Box::new(Runner::new(queue, program.steps, &planned)?))
+        Ok(Box::new(Runner::new(queue, program, &planned)?))
     }
 }

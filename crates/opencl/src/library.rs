@@ -67,6 +67,8 @@ functions! {
     clEnqueueWriteBuffer(Handle, Handle, u32, usize, usize, *const c_void, u32, *const Handle, *mut Handle) -> i32;
     clEnqueueCopyBuffer(Handle, Handle, Handle, usize, usize, usize, u32, *const Handle, *mut Handle) -> i32;
     clEnqueueFillBuffer(Handle, Handle, *const c_void, usize, usize, usize, u32, *const Handle, *mut Handle) -> i32;
+    clEnqueueMarkerWithWaitList(Handle, u32, *const Handle, *mut Handle) -> i32;
+    clGetEventProfilingInfo(Handle, u32, usize, *mut c_void, *mut usize) -> i32;
     clWaitForEvents(u32, *const Handle) -> i32;
     clReleaseEvent(Handle) -> i32;
     clFlush(Handle) -> i32;

@@ -10,6 +10,7 @@ use gpt2::random::Random;
 use gpt2::{Batch, Config};
 use gpt2_graph::sampler::Sampler;
 use gpt2_graph::training::{Plan, Training};
+use indicatif::{ProgressBar, ProgressStyle};
 use state::State;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -68,6 +69,9 @@ struct TrainOptions {
     /// Print the kernels, and the memory that they need
     #[arg(long)]
     report: bool,
+    /// What runs the graph: cpu, opencl or cuda; opencl:1 is the second device that OpenCL knows
+    #[arg(long, default_value = "cpu")]
+    device: String,
 }
 
 #[derive(Args)]
@@ -90,6 +94,9 @@ struct SampleOptions {
     /// For the choice of tokens
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// What runs the graph: cpu, opencl or cuda
+    #[arg(long, default_value = "cpu")]
+    device: String,
 }
 
 fn main() -> Result<()> {
@@ -123,16 +130,25 @@ fn train(options: &TrainOptions) -> Result<()> {
     };
     let first = state.step;
     let start = Instant::now();
-    let mut training = Training::new(plan, state, &data.training.into())?;
+    let mut training = Training::new(plan, state, &data.training.into(), &options.device)?;
     if options.report {
         println!("{}", training.report());
     }
     println!("compiled in {:.2} s", start.elapsed().as_secs_f64());
+    let bar = ProgressBar::new(options.steps).with_position(first);
+    let style = "{bar:30} {pos}/{len} steps, {msg}, {eta} left";
+    bar.set_style(ProgressStyle::with_template(style)?.progress_chars("━╸ "));
     for step in first..options.steps {
         let start = Instant::now();
         let loss = training.step()?;
-        let milliseconds = 1e3 * start.elapsed().as_secs_f64();
-        println!("step {step}: loss {loss:.6} ({milliseconds:.0} ms)");
+        let seconds = start.elapsed().as_secs_f64();
+        let rate = plan.batch.tokens() as f64 / seconds;
+        bar.set_message(format!("loss {loss:.4}, {rate:.0} tokens/s"));
+        bar.inc(1);
+        if bar.is_hidden() {
+            let milliseconds = 1e3 * seconds;
+            println!("step {step}: loss {loss:.6} ({milliseconds:.1} ms, {rate:.0} tokens/s)");
+        }
         if !loss.is_finite() {
             bail!("the loss is {loss} at step {step}: try a smaller --rate");
         }
@@ -143,6 +159,7 @@ fn train(options: &TrainOptions) -> Result<()> {
             state::save(path, &training.state())?;
         }
     }
+    bar.finish();
     Ok(())
 }
 
@@ -196,7 +213,7 @@ fn sample(options: &SampleOptions) -> Result<()> {
     let (config, parameters) = load_model(&options.model)?;
     let encoding = encoding_of(&config)?;
     let window = options.window.min(config.max_steps);
-    let mut sampler = Sampler::new(config, &parameters, window)?;
+    let mut sampler = Sampler::new(config, &parameters, window, &options.device)?;
     let mut tokens = vec![encoding.end_of_text()];
     tokens.extend(encoding.encode(&options.prompt));
     let known = tokens.len();

@@ -3,8 +3,8 @@
 //! The window is as long as a sequence may be. Tokens behind the last one that is known have no influence on what comes before them, so zeros fill the rest.
 
 use crate::model::Model;
-use crate::training::{TrainError, set};
-use ferrozyme_cpu::{Program, compile};
+use crate::training::{TrainError, set_numbers};
+use ferrozyme_device::{Program, compile};
 use ferrozyme_graph::{Graph, INDEX, TensorType};
 use gpt2::random::Random;
 use gpt2::sample::draw;
@@ -20,8 +20,13 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Compiles a model with these parameters, for texts of which the last `window` tokens count.
-    pub fn new(config: Config, parameters: &[f32], window: usize) -> Result<Sampler, TrainError> {
+    /// Compiles a model with these parameters for a device, for texts of which the last `window` tokens count.
+    pub fn new(
+        config: Config,
+        parameters: &[f32],
+        window: usize,
+        device: &str,
+    ) -> Result<Sampler, TrainError> {
         if window > config.max_steps {
             return Err(TrainError::TooLong(window, config.max_steps));
         }
@@ -36,8 +41,8 @@ impl Sampler {
         let last = g.feed_of("last", TensorType::new(INDEX, [1]));
         let row = g.gather(logits, last, 0);
         g.receive("logits", &[row]);
-        let mut program = compile(&g)?;
-        set(&mut program, &model.held, parameters);
+        let mut program = compile(&g, device)?;
+        set_numbers(&mut program, &model.held, parameters);
         let logits: Arc<Mutex<Vec<f32>>> = Arc::default();
         let into = logits.clone();
         program.receiver("logits", move |tensors| {

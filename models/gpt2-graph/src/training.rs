@@ -2,7 +2,7 @@
 
 use crate::adamw::Optimiser;
 use crate::model::{Held, Model};
-use ferrozyme_cpu::{Program, compile};
+use ferrozyme_device::{Program, compile};
 use ferrozyme_graph::interpret::Array;
 use ferrozyme_graph::{Graph, Parameter, Scalar, TensorType};
 use gpt2::adamw::{AdamW, Settings};
@@ -27,7 +27,7 @@ pub enum TrainError {
     UnknownToken(u32, usize),
     /// The graph.
     #[error(transparent)]
-    Graph(#[from] ferrozyme_cpu::Error),
+    Graph(#[from] ferrozyme_device::Error),
 }
 
 /// How to train.
@@ -66,8 +66,13 @@ pub struct Training {
 }
 
 impl Training {
-    /// Compiles a run that starts, or resumes, from `state`.
-    pub fn new(plan: Plan, state: State, tokens: &Arc<[u32]>) -> Result<Training, TrainError> {
+    /// Compiles a run that starts, or resumes, from `state`, for the device of this name.
+    pub fn new(
+        plan: Plan,
+        state: State,
+        tokens: &Arc<[u32]>,
+        device: &str,
+    ) -> Result<Training, TrainError> {
         let Plan { batch, .. } = plan;
         let config = state.config;
         if batch.steps > config.max_steps {
@@ -82,11 +87,11 @@ impl Training {
             return Err(TrainError::TooFewTokens(count, sequences, batch.steps));
         }
         let (graph, model, optimiser) = step_graph(config, batch, plan.optimiser);
-        let mut program = compile(&graph)?;
-        set(&mut program, &model.held, &state.parameters);
+        let mut program = compile(&graph, device)?;
+        set_numbers(&mut program, &model.held, &state.parameters);
         let moments = [&state.optimiser.means, &state.optimiser.squares];
         for (number, moment) in moments.into_iter().enumerate() {
-            set(
+            set_numbers(
                 &mut program,
                 &held_moments(&model, &optimiser, number),
                 moment,
@@ -198,7 +203,7 @@ fn gaps(held: &[Held], total: usize) -> Vec<Range<usize>> {
 }
 
 /// Gives parameters of a program the numbers at their places.
-pub(crate) fn set(program: &mut Program, held: &[Held], numbers: &[f32]) {
+pub fn set_numbers(program: &mut Program, held: &[Held], numbers: &[f32]) {
     for Held { parameter, range } in held {
         let ty = type_of(program, *parameter);
         let elements = numbers[range.clone()].iter().map(|&x| f64::from(x));

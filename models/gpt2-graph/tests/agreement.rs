@@ -152,7 +152,7 @@ fn losses(training: &mut Training, steps: usize) -> Vec<f32> {
 fn training_has_the_losses_of_the_plain_loops() {
     let data = data();
     let start = State::random(tiny(), 3);
-    let mut training = Training::new(PLAN, start.clone(), &data).unwrap();
+    let mut training = Training::new(PLAN, start.clone(), &data, "cpu").unwrap();
     let by_graph = losses(&mut training, 25);
 
     let mut parameters = start.parameters;
@@ -180,11 +180,11 @@ fn an_interrupted_run_goes_on_bit_for_bit() {
     let data = data();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run.state");
-    let mut training = Training::new(PLAN, State::random(tiny(), 3), &data).unwrap();
+    let mut training = Training::new(PLAN, State::random(tiny(), 3), &data, "cpu").unwrap();
     losses(&mut training, 3);
     state::save(&path, &training.state()).unwrap();
     let expected = losses(&mut training, 4);
-    let mut resumed = Training::new(PLAN, state::load(&path).unwrap(), &data).unwrap();
+    let mut resumed = Training::new(PLAN, state::load(&path).unwrap(), &data, "cpu").unwrap();
     assert_eq!(losses(&mut resumed, 4), expected);
     assert_eq!(resumed.state(), training.state());
 }

@@ -175,12 +175,26 @@ impl<'g> Scheduler<'g> {
         for &update in &updates {
             let mut shared = self.needed(update);
             shared.retain(|&at| is_individual[at]);
-            let known = shared.iter().find_map(|at| cluster_of.get(at).copied());
-            let cluster = known.unwrap_or_else(|| {
+            let mut known: Vec<usize> = shared
+                .iter()
+                .filter_map(|at| cluster_of.get(at).copied())
+                .collect();
+            known.sort_unstable();
+            known.dedup();
+            let cluster = known.first().copied().unwrap_or_else(|| {
                 self.clusters.push(Cluster::default());
                 self.clusters.len() - 1
             });
-            self.clusters[cluster].updates.push(update);
+            // This update joins the clusters with which it shares something.
+            for &other in known.iter().skip(1) {
+                let updates = std::mem::take(&mut self.clusters[other].updates);
+                self.clusters[cluster].updates.extend(updates);
+                let joined = cluster_of.values_mut().filter(|number| **number == other);
+                joined.for_each(|number| *number = cluster);
+            }
+            let updates = &mut self.clusters[cluster].updates;
+            updates.push(update);
+            updates.sort_unstable();
             cluster_of.extend(shared.into_iter().map(|at| (at, cluster)));
         }
         for cluster in 0..self.clusters.len() {
