@@ -16,7 +16,7 @@
 //!
 //! A name is `cpu`, `opencl` or `cuda`; the last two take the number of a device: `opencl:1`. Drivers are loaded when they are asked for, so that a program that is built with this crate runs where there is none.
 
-pub use ferrozyme_backend::{Backend, Element, Error, Program};
+pub use ferrozyme_backend::{Backend, Element, Error, Program, Timeline};
 
 use ferrozyme_backend::compile_with;
 use ferrozyme_cpu::Cpu;

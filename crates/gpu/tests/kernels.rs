@@ -304,7 +304,9 @@ fn a_nest_that_reads_elsewhere_is_a_launch_of_its_own() {
 /// An item goes on with what it has stored, which it does not read again.
 #[test]
 fn nests_over_the_same_points_are_one_launch() {
-    check(&two_nests(0), expect![[r#"
+    check(
+        &two_nests(0),
+        expect![[r#"
         ; kernel_0: 2 groups of 256 items, 0 bytes
         func @kernel_0(%to: ptr noalias, %from: ptr noalias readonly, %status: ptr noalias nocapture) {
           %0 = call @__ferrozyme_group()
@@ -326,7 +328,8 @@ fn nests_over_the_same_points_are_one_launch() {
           }
           return
         }
-    "#]]);
+    "#]],
+    );
 }
 
 /// Loops in loops are merged, too; sums in them stay loops of their own.

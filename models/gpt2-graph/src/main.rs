@@ -72,6 +72,9 @@ struct TrainOptions {
     /// What runs the graph: cpu, opencl or cuda; opencl:1 is the second device that OpenCL knows
     #[arg(long, default_value = "cpu")]
     device: String,
+    /// Measure the kernels of the last step on a GPU: print them, and draw them into this file (SVG)
+    #[arg(long, value_name = "FILE")]
+    timeline: Option<PathBuf>,
 }
 
 #[derive(Args)]
@@ -107,6 +110,9 @@ fn main() -> Result<()> {
 }
 
 fn train(options: &TrainOptions) -> Result<()> {
+    if options.timeline.is_some() && options.device == "cpu" {
+        bail!("--timeline measures kernels on a GPU, and --device is `cpu`");
+    }
     let state = first_state(options)?;
     let config = state.config;
     let encoding = encoding_of(&config)?;
@@ -139,8 +145,21 @@ fn train(options: &TrainOptions) -> Result<()> {
     let style = "{bar:30} {pos}/{len} steps, {msg}, {eta} left";
     bar.set_style(ProgressStyle::with_template(style)?.progress_chars("━╸ "));
     for step in first..options.steps {
+        let is_last = step + 1 == options.steps;
         let start = Instant::now();
-        let loss = training.step()?;
+        let loss = match options.timeline.as_ref().filter(|_| is_last) {
+            None => training.step()?,
+            Some(path) => {
+                let measured = training.measured_step()?;
+                let (loss, timeline) = measured.with_context(|| {
+                    format!("{} has no kernels to measure: try a GPU", options.device)
+                })?;
+                bar.suspend(|| println!("{timeline}"));
+                std::fs::write(path, timeline.to_svg())
+                    .with_context(|| format!("cannot write {}", path.display()))?;
+                loss
+            }
+        };
         let seconds = start.elapsed().as_secs_f64();
         let rate = plan.batch.tokens() as f64 / seconds;
         bar.set_message(format!("loss {loss:.4}, {rate:.0} tokens/s"));
@@ -152,7 +171,6 @@ fn train(options: &TrainOptions) -> Result<()> {
         if !loss.is_finite() {
             bail!("the loss is {loss} at step {step}: try a smaller --rate");
         }
-        let is_last = step + 1 == options.steps;
         if let Some(path) = &options.out
             && (is_last || (step + 1).is_multiple_of(options.checkpoint_every))
         {

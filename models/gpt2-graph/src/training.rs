@@ -2,7 +2,7 @@
 
 use crate::adamw::Optimiser;
 use crate::model::{Held, Model};
-use ferrozyme_device::{Program, compile};
+use ferrozyme_device::{Program, Timeline, compile};
 use ferrozyme_graph::interpret::Array;
 use ferrozyme_graph::{Graph, Parameter, Scalar, TensorType};
 use gpt2::adamw::{AdamW, Settings};
@@ -140,8 +140,18 @@ impl Training {
     /// Takes one step and returns the loss of its batch before the step.
     pub fn step(&mut self) -> Result<f32, TrainError> {
         self.program.run()?;
+        Ok(self.count_step())
+    }
+
+    /// As [`step`](Self::step), and measures each kernel. None, and no step is taken, on a device that has no kernels to measure.
+    pub fn measured_step(&mut self) -> Result<Option<(f32, Timeline)>, TrainError> {
+        let timeline = self.program.timeline()?;
+        Ok(timeline.map(|timeline| (self.count_step(), timeline)))
+    }
+
+    fn count_step(&mut self) -> f32 {
         self.steps += 1;
-        Ok(*self.loss.lock().expect("nobody panics while it is locked"))
+        *self.loss.lock().expect("nobody panics while it is locked")
     }
 
     /// How the program was compiled.
