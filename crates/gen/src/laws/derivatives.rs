@@ -127,79 +127,126 @@ pub fn check(
         experiment.modes_agree(&forward.tangent, &reverse.gradient)?;
     }
     if let Some(forward) = &forward {
-        if wants(Law::Differences) {
-            start(Law::Differences, tally);
-            if !experiment.tangent_agrees_with_differences(&forward.tangent)? {
-                tally.skip(Law::Differences);
-            }
-        }
-        if wants(Law::Width) {
-            start(Law::Width, tally);
-            experiment.widths_agree(forward, &directions)?;
-        }
-        if wants(Law::ForwardOfOptimised) {
-            start(Law::ForwardOfOptimised, tally);
-            experiment.forward_of_optimised(&forward.tangent)?;
-        }
-        if wants(Law::OptimisedForward) {
-            start(Law::OptimisedForward, tally);
-            experiment.optimised_forward(forward)?;
-        }
+        check_forward(&experiment, forward, &directions, laws, tally)?;
     }
     if let Some(reverse) = &reverse {
-        if wants(Law::GradientDifferences) {
-            start(Law::GradientDifferences, tally);
-            if !experiment.gradient_agrees_with_differences(&reverse.gradient)? {
-                tally.skip(Law::GradientDifferences);
-            }
-        }
-        if wants(Law::Split) {
-            start(Law::Split, tally);
-            experiment.split_agrees(&reverse.gradient)?;
-        }
-        if wants(Law::Choices) {
-            start(Law::Choices, tally);
-            experiment.choices_agree(&reverse.gradient, subject.seed)?;
-        }
-        if let (Some(forward), true) = (&forward, wants(Law::Inlining)) {
-            start(Law::Inlining, tally);
-            experiment.inlining_agrees(&forward.tangent, &reverse.gradient, subject.seed)?;
-        }
-        if wants(Law::ReverseOfOptimised) {
-            start(Law::ReverseOfOptimised, tally);
-            experiment.reverse_of_optimised(&reverse.gradient)?;
-        }
-        if wants(Law::OptimisedReverse) {
-            start(Law::OptimisedReverse, tally);
-            experiment.optimised_reverse(reverse)?;
-        }
-        if wants(Law::ReverseOnThreads) {
-            start(Law::ReverseOnThreads, tally);
-            experiment.reverse_on_threads(reverse)?;
-        }
-        if wants(Law::Discarded) {
-            start(Law::Discarded, tally);
-            experiment.discarded(&reverse.gradient)?;
-        }
-        let second = any(SECOND) && subject.seed.is_multiple_of(SECOND_ORDER);
-        if second {
-            start(Law::ForwardOverReverse, tally);
+        check_reverse(
+            &experiment,
+            forward.as_ref(),
+            reverse,
+            laws,
+            subject.seed,
+            tally,
+        )?;
+        if any(SECOND) && subject.seed.is_multiple_of(SECOND_ORDER) {
             let w = &directions[0];
-            let (smooth, of_v, of_w) = experiment.forward_over_reverse(reverse, w)?;
-            if !smooth {
-                tally.skip(Law::ForwardOverReverse);
-            }
-            if let Some(forward) = &forward
-                && wants(Law::ReverseOverForward)
-            {
-                start(Law::ReverseOverForward, tally);
-                experiment.reverse_over_forward(forward, &of_v)?;
-            }
-            if wants(Law::ReverseOverReverse) {
-                start(Law::ReverseOverReverse, tally);
-                experiment.reverse_over_reverse(reverse, w, &of_w)?;
-            }
+            check_second_order(&experiment, forward.as_ref(), reverse, w, laws, tally)?;
         }
+    }
+    Ok(())
+}
+
+/// What is said of tangents.
+fn check_forward(
+    experiment: &Experiment<'_>,
+    forward: &Forward,
+    directions: &[State],
+    laws: &[Law],
+    tally: &mut Tally,
+) -> Result<(), Violation> {
+    let wants = |law: Law| laws.contains(&law);
+    if wants(Law::Differences) {
+        start(Law::Differences, tally);
+        if !experiment.tangent_agrees_with_differences(&forward.tangent)? {
+            tally.skip(Law::Differences);
+        }
+    }
+    if wants(Law::Width) {
+        start(Law::Width, tally);
+        experiment.widths_agree(forward, directions)?;
+    }
+    if wants(Law::ForwardOfOptimised) {
+        start(Law::ForwardOfOptimised, tally);
+        experiment.forward_of_optimised(&forward.tangent)?;
+    }
+    if wants(Law::OptimisedForward) {
+        start(Law::OptimisedForward, tally);
+        experiment.optimised_forward(forward)?;
+    }
+    Ok(())
+}
+
+/// What is said of gradients.
+fn check_reverse(
+    experiment: &Experiment<'_>,
+    forward: Option<&Forward>,
+    reverse: &Reverse,
+    laws: &[Law],
+    seed: u64,
+    tally: &mut Tally,
+) -> Result<(), Violation> {
+    let wants = |law: Law| laws.contains(&law);
+    if wants(Law::GradientDifferences) {
+        start(Law::GradientDifferences, tally);
+        if !experiment.gradient_agrees_with_differences(&reverse.gradient)? {
+            tally.skip(Law::GradientDifferences);
+        }
+    }
+    if wants(Law::Split) {
+        start(Law::Split, tally);
+        experiment.split_agrees(&reverse.gradient)?;
+    }
+    if wants(Law::Choices) {
+        start(Law::Choices, tally);
+        experiment.choices_agree(&reverse.gradient, seed)?;
+    }
+    if let (Some(forward), true) = (forward, wants(Law::Inlining)) {
+        start(Law::Inlining, tally);
+        experiment.inlining_agrees(&forward.tangent, &reverse.gradient, seed)?;
+    }
+    if wants(Law::ReverseOfOptimised) {
+        start(Law::ReverseOfOptimised, tally);
+        experiment.reverse_of_optimised(&reverse.gradient)?;
+    }
+    if wants(Law::OptimisedReverse) {
+        start(Law::OptimisedReverse, tally);
+        experiment.optimised_reverse(reverse)?;
+    }
+    if wants(Law::ReverseOnThreads) {
+        start(Law::ReverseOnThreads, tally);
+        experiment.reverse_on_threads(reverse)?;
+    }
+    if wants(Law::Discarded) {
+        start(Law::Discarded, tally);
+        experiment.discarded(&reverse.gradient)?;
+    }
+    Ok(())
+}
+
+/// What is said of second derivatives in a direction.
+fn check_second_order(
+    experiment: &Experiment<'_>,
+    forward: Option<&Forward>,
+    reverse: &Reverse,
+    w: &State,
+    laws: &[Law],
+    tally: &mut Tally,
+) -> Result<(), Violation> {
+    let wants = |law: Law| laws.contains(&law);
+    start(Law::ForwardOverReverse, tally);
+    let (smooth, of_v, of_w) = experiment.forward_over_reverse(reverse, w)?;
+    if !smooth {
+        tally.skip(Law::ForwardOverReverse);
+    }
+    if let Some(forward) = forward
+        && wants(Law::ReverseOverForward)
+    {
+        start(Law::ReverseOverForward, tally);
+        experiment.reverse_over_forward(forward, &of_v)?;
+    }
+    if wants(Law::ReverseOverReverse) {
+        start(Law::ReverseOverReverse, tally);
+        experiment.reverse_over_reverse(reverse, w, &of_w)?;
     }
     Ok(())
 }

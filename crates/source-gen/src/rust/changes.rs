@@ -19,42 +19,10 @@ impl Writer {
                 _ => self.assign(of, place, 0),
             };
         }
-        if !matches!(of, Type::Float | Type::Count | Type::Slice(_)) {
-            match self.random.below(12) {
-                0 => {
-                    let parameter = Parameter::Mutable(of.clone());
-                    let call =
-                        self.call_with(&Type::Float, &[(parameter, format!("&mut {place}"))]);
-                    return self.accumulated(call);
-                }
-                1 => return self.assign(of, place, next),
-                2 => {
-                    // Change places with another.
-                    let wanted = of.clone();
-                    if let Some(other) =
-                        self.variable(|_, variable| variable.mutable && variable.of == wanted)
-                    {
-                        return format!("std::mem::swap(&mut {place}, &mut {});\n", other.place)
-                            .into();
-                    }
-                }
-                3 => {
-                    let value = self.value(of, next);
-                    let old = self.name("v");
-                    let fold = self.fold(of, &old, next);
-                    let fold = self.accumulated(fold);
-                    return Tree::List(trees![
-                        "{ let ",
-                        Tree::Define(old),
-                        format!(" = std::mem::replace(&mut {place}, "),
-                        value,
-                        "); ",
-                        fold,
-                        " }\n"
-                    ]);
-                }
-                _ => {}
-            }
+        if !matches!(of, Type::Float | Type::Count | Type::Slice(_))
+            && let Some(change) = self.change_whole(of, place, next)
+        {
+            return change;
         }
         match of {
             Type::Float => {
@@ -124,76 +92,118 @@ impl Writer {
                 let index = self.random.below(parts.len());
                 self.change(&parts[index], &format!("{place}.{index}"), next)
             }
-            Type::Struct(index) => {
-                let fields = self.types.structs[*index].fields.clone();
-                let (field, field_type) = fields[self.random.below(fields.len())].clone();
-                let list = fields.iter().find(|(_, of)| of.is_none());
-                match (field_type, list) {
-                    (Some(of), Some((next_field, _))) if self.random.percent(50) => {
-                        // All elements of the list.
-                        let (at, more) = (self.name("p"), self.name("p"));
-                        let change = self.change(&of, &format!("(*{at}).{field}"), next);
-                        Tree::List(trees![
-                            "{ let mut ",
-                            Tree::Define(at.clone()),
-                            format!(" = &mut {place}; loop {{\n"),
-                            Tree::Optional(vec![change]),
-                            format!("match &mut {at}.{next_field} {{ Some("),
-                            Tree::Define(more.clone()),
-                            format!(") => {at} = {more}, None => break }} }} }}\n")
-                        ])
-                    }
-                    (Some(of), _) => self.change(&of, &format!("{place}.{field}"), next),
-                    (None, _) => {
-                        let value = self.value(of, next.min(1));
-                        match self.random.below(3) {
-                            0 => Tree::List(trees![
-                                format!("{place}.{field} = Some(Box::new("),
-                                value,
-                                "));\n"
-                            ]),
-                            1 => format!("{place}.{field} = None;\n").into(),
-                            _ => {
-                                let name = self.name("p");
-                                Tree::List(trees![
-                                    "if let Some(",
-                                    Tree::Define(name.clone()),
-                                    format!(
-                                        ") = {place}.{field}.take() {{ {place} = *{name}; }}\n"
-                                    )
-                                ])
-                            }
-                        }
-                    }
-                }
-            }
-            Type::Enum(index) => {
-                if self.random.percent(30) {
-                    return self.assign(of, place, next);
-                }
-                let the_enum = self.types.enums[*index].clone();
-                let mut parts = trees![format!("match &mut {place} {{\n")];
-                for (variant, held) in &the_enum.variants {
-                    let names: Vec<String> = held.iter().map(|_| self.name("e")).collect();
-                    parts.push(format!("{}::{variant}", the_enum.name).into());
-                    self.pattern(&names, &mut parts);
-                    parts.push(" => {\n".into());
-                    if !held.is_empty() {
-                        let chosen = self.random.below(held.len());
-                        let inner = format!("(*{})", names[chosen]);
-                        let change = self.change(&held[chosen], &inner, next);
-                        parts.push(Tree::Optional(vec![change]));
-                    }
-                    parts.push("}\n".into());
-                }
-                parts.push("}\n".into());
-                Tree::List(parts)
-            }
+            Type::Struct(index) => self.change_struct(*index, place, next),
+            Type::Enum(index) => match self.random.percent(30) {
+                true => self.assign(of, place, next),
+                false => self.change_enum(*index, place, next),
+            },
             Type::Dyn(_) => {
                 let argument = self.float(1);
                 Tree::List(trees![format!("{place}.change("), argument, ");\n"])
             }
         }
+    }
+
+    /// A statement that replaces the value as a whole or hands it to a helper, in some cases.
+    fn change_whole(&mut self, of: &Type, place: &str, next: usize) -> Option<Tree> {
+        match self.random.below(12) {
+            0 => {
+                let parameter = Parameter::Mutable(of.clone());
+                let call = self.call_with(&Type::Float, &[(parameter, format!("&mut {place}"))]);
+                Some(self.accumulated(call))
+            }
+            1 => Some(self.assign(of, place, next)),
+            2 => {
+                // Change places with another.
+                let wanted = of.clone();
+                let other =
+                    self.variable(|_, variable| variable.mutable && variable.of == wanted)?;
+                Some(format!("std::mem::swap(&mut {place}, &mut {});\n", other.place).into())
+            }
+            3 => {
+                let value = self.value(of, next);
+                let (old, fold) = self.used_up(of, next);
+                Some(Tree::List(trees![
+                    "{ let ",
+                    Tree::Define(old),
+                    format!(" = std::mem::replace(&mut {place}, "),
+                    value,
+                    "); ",
+                    fold,
+                    " }\n"
+                ]))
+            }
+            _ => None,
+        }
+    }
+
+    /// A name for a value, and a statement that computes with it.
+    fn used_up(&mut self, of: &Type, depth: usize) -> (String, Tree) {
+        let name = self.name("e");
+        let fold = self.fold(of, &name, depth);
+        (name, self.accumulated(fold))
+    }
+
+    fn change_struct(&mut self, index: usize, place: &str, next: usize) -> Tree {
+        let fields = self.types.structs[index].fields.clone();
+        let (field, field_type) = fields[self.random.below(fields.len())].clone();
+        let list = fields.iter().find(|(_, of)| of.is_none());
+        match (field_type, list) {
+            (Some(of), Some((next_field, _))) if self.random.percent(50) => {
+                // All elements of the list.
+                let (at, more) = (self.name("p"), self.name("p"));
+                let change = self.change(&of, &format!("(*{at}).{field}"), next);
+                Tree::List(trees![
+                    "{ let mut ",
+                    Tree::Define(at.clone()),
+                    format!(" = &mut {place}; loop {{\n"),
+                    Tree::Optional(vec![change]),
+                    format!("match &mut {at}.{next_field} {{ Some("),
+                    Tree::Define(more.clone()),
+                    format!(") => {at} = {more}, None => break }} }} }}\n")
+                ])
+            }
+            (Some(of), _) => self.change(&of, &format!("{place}.{field}"), next),
+            (None, _) => {
+                let value = self.value(&Type::Struct(index), next.min(1));
+                match self.random.below(3) {
+                    0 => Tree::List(trees![
+                        format!("{place}.{field} = Some(Box::new("),
+                        value,
+                        "));\n"
+                    ]),
+                    1 => format!("{place}.{field} = None;\n").into(),
+                    _ => {
+                        let name = self.name("p");
+                        Tree::List(trees![
+                            "if let Some(",
+                            Tree::Define(name.clone()),
+                            format!(") = {place}.{field}.take() {{ {place} = *{name}; }}\n")
+                        ])
+                    }
+                }
+            }
+        }
+    }
+
+    fn change_enum(&mut self, index: usize, place: &str, next: usize) -> Tree {
+        let the_enum = self.types.enums[index].clone();
+        let mut parts = trees![format!("match &mut {place} {{\n")];
+        for (variant, held) in &the_enum.variants {
+            let names: Vec<String> = held.iter().map(|_| self.name("e")).collect();
+            parts.push(format!("{}::{variant}", the_enum.name).into());
+            self.pattern(&names, &mut parts);
+            parts.push(" => {\n".into());
+            if !held.is_empty() {
+                let chosen = self.random.below(held.len());
+                let inner = format!("(*{})", names[chosen]);
+                let change = self.change(&held[chosen], &inner, next);
+                parts.push(Tree::Optional(vec![change]));
+            }
+            parts.push("}\n".into());
+        }
+        parts.push("}\n".into());
+        Tree::List(parts)
     }
 
     fn change_vec(&mut self, element: &Type, place: &str, depth: usize) -> Tree {
@@ -209,9 +219,7 @@ impl Writer {
                 ])
             }
             3 => {
-                let name = self.name("e");
-                let fold = self.fold(element, &name, next);
-                let fold = self.accumulated(fold);
+                let (name, fold) = self.used_up(element, next);
                 Tree::List(trees![
                     "if let Some(",
                     Tree::Define(name),
@@ -220,24 +228,7 @@ impl Writer {
                     " }\n"
                 ])
             }
-            4 | 5 => {
-                let (a, b) = (self.name("e"), self.name("e"));
-                let key = self.fold(element, &format!("(*{a})"), 0);
-                // The same text with the other name: one key for both.
-                let other = renamed(&key, &a, &b);
-                let method = self.random.pick(&["sort_by", "sort_unstable_by"]);
-                Tree::List(trees![
-                    format!("{place}.{method}(|"),
-                    Tree::Define(a),
-                    ", ",
-                    Tree::Define(b),
-                    "| (",
-                    key,
-                    ").total_cmp(&(",
-                    other,
-                    ")));\n"
-                ])
-            }
+            4 | 5 => self.sort_vec(element, place),
             6 | 7 => {
                 let (a, b) = (self.count(), self.count());
                 Tree::List(trees![
@@ -262,9 +253,7 @@ impl Writer {
             9 => {
                 let method = self.random.pick(&["remove", "swap_remove"]);
                 let index = self.count();
-                let name = self.name("e");
-                let fold = self.fold(element, &name, next);
-                let fold = self.accumulated(fold);
+                let (name, fold) = self.used_up(element, next);
                 Tree::List(trees![
                     format!("if {place}.len() > 1 {{ let n = {place}.len(); let "),
                     Tree::Define(name),
@@ -311,9 +300,7 @@ impl Writer {
                 ])
             }
             13 => {
-                let name = self.name("e");
-                let fold = self.fold(element, &name, next);
-                let fold = self.accumulated(fold);
+                let (name, fold) = self.used_up(element, next);
                 Tree::Around {
                     before: trees![
                         "for ",
@@ -326,6 +313,25 @@ impl Writer {
             }
             _ => self.change_elements(element, place, next),
         }
+    }
+
+    fn sort_vec(&mut self, element: &Type, place: &str) -> Tree {
+        let (a, b) = (self.name("e"), self.name("e"));
+        let key = self.fold(element, &format!("(*{a})"), 0);
+        // The same text with the other name: one key for both.
+        let other = renamed(&key, &a, &b);
+        let method = self.random.pick(&["sort_by", "sort_unstable_by"]);
+        Tree::List(trees![
+            format!("{place}.{method}(|"),
+            Tree::Define(a),
+            ", ",
+            Tree::Define(b),
+            "| (",
+            key,
+            ").total_cmp(&(",
+            other,
+            ")));\n"
+        ])
     }
 
     fn change_elements(&mut self, element: &Type, place: &str, depth: usize) -> Tree {

@@ -40,40 +40,7 @@ impl Writer {
                     " })"
                 ])
             }
-            Type::Option(inner) => {
-                let name = self.name("e");
-                let some = self.fold(inner, &format!("(*{name})"), next);
-                let none = self.float(0);
-                match self.random.below(3) {
-                    0 => Tree::Float(trees![
-                        format!("{place}.as_ref().map_or("),
-                        none,
-                        ", |",
-                        Tree::Define(name),
-                        "| ",
-                        some,
-                        ")"
-                    ]),
-                    1 => Tree::Float(trees![
-                        "(if let Some(",
-                        Tree::Define(name),
-                        format!(") = &{place} {{ "),
-                        some,
-                        " } else { ",
-                        none,
-                        " })"
-                    ]),
-                    _ => Tree::Float(trees![
-                        format!("(match &{place} {{ Some("),
-                        Tree::Define(name),
-                        ") => ",
-                        some,
-                        ", None => ",
-                        none,
-                        " })"
-                    ]),
-                }
-            }
+            Type::Option(inner) => self.fold_option(inner, place, next),
             Type::Result(inner, error) => {
                 let (name, other) = (self.name("e"), self.name("e"));
                 let right = self.fold(inner, &format!("(*{name})"), next);
@@ -109,33 +76,70 @@ impl Writer {
                     .collect();
                 self.fold_parts(&places, next)
             }
-            Type::Enum(index) => {
-                let the_enum = self.types.enums[*index].clone();
-                let mut parts = trees![format!("(match &{place} {{ ")];
-                for (variant, held) in &the_enum.variants {
-                    let names: Vec<String> = held.iter().map(|_| self.name("e")).collect();
-                    parts.push(format!("{}::{variant}", the_enum.name).into());
-                    self.pattern(&names, &mut parts);
-                    let places: Vec<(Type, String)> = held
-                        .iter()
-                        .zip(&names)
-                        .map(|(of, name)| (of.clone(), format!("(*{name})")))
-                        .collect();
-                    parts.push(" => ".into());
-                    parts.push(match places.is_empty() {
-                        true => self.float(0),
-                        false => self.fold_parts(&places, next),
-                    });
-                    parts.push(", ".into());
-                }
-                parts.push("})".into());
-                Tree::Float(parts)
-            }
+            Type::Enum(index) => self.fold_enum(*index, place, next),
             Type::Dyn(_) => {
                 let argument = self.float(0);
                 Tree::Float(trees![format!("{place}.apply("), argument, ")"])
             }
         }
+    }
+
+    fn fold_option(&mut self, inner: &Type, place: &str, next: usize) -> Tree {
+        let name = self.name("e");
+        let some = self.fold(inner, &format!("(*{name})"), next);
+        let none = self.float(0);
+        match self.random.below(3) {
+            0 => Tree::Float(trees![
+                format!("{place}.as_ref().map_or("),
+                none,
+                ", |",
+                Tree::Define(name),
+                "| ",
+                some,
+                ")"
+            ]),
+            1 => Tree::Float(trees![
+                "(if let Some(",
+                Tree::Define(name),
+                format!(") = &{place} {{ "),
+                some,
+                " } else { ",
+                none,
+                " })"
+            ]),
+            _ => Tree::Float(trees![
+                format!("(match &{place} {{ Some("),
+                Tree::Define(name),
+                ") => ",
+                some,
+                ", None => ",
+                none,
+                " })"
+            ]),
+        }
+    }
+
+    fn fold_enum(&mut self, index: usize, place: &str, next: usize) -> Tree {
+        let the_enum = self.types.enums[index].clone();
+        let mut parts = trees![format!("(match &{place} {{ ")];
+        for (variant, held) in &the_enum.variants {
+            let names: Vec<String> = held.iter().map(|_| self.name("e")).collect();
+            parts.push(format!("{}::{variant}", the_enum.name).into());
+            self.pattern(&names, &mut parts);
+            let places: Vec<(Type, String)> = held
+                .iter()
+                .zip(&names)
+                .map(|(of, name)| (of.clone(), format!("(*{name})")))
+                .collect();
+            parts.push(" => ".into());
+            parts.push(match places.is_empty() {
+                true => self.float(0),
+                false => self.fold_parts(&places, next),
+            });
+            parts.push(", ".into());
+        }
+        parts.push("})".into());
+        Tree::Float(parts)
     }
 
     /// The names in a pattern of a variant.
