@@ -175,6 +175,7 @@ impl Violation {
             FaultKind::Trap { .. } => "trap",
             FaultKind::UndefUsed { .. } => "undef",
             FaultKind::PromiseBroken { .. } => "promise",
+            FaultKind::Race { .. } => "race",
             _ => "other",
         };
         Violation::new(law, Kind::Fault(kind), format!("{what}: {fault}"))

@@ -31,9 +31,9 @@ impl<'m> Machine<'m> {
             OpView::Load { address, .. } => {
                 let at = address_of(self, address)?;
                 check_alignment(at, align)?;
-                self.check_touch(at, Touch::Read)?;
                 let result = data.results[0];
                 let ty = prepared.types[result.index()];
+                self.touch(at, ty.bytes(), Touch::Read)?;
                 let bits = if is_word(ty) {
                     Bits::Scalar(u128::from(self.memory.load_word(at)?))
                 } else {
@@ -44,8 +44,8 @@ impl<'m> Machine<'m> {
             OpView::Store { value, address, .. } => {
                 let at = address_of(self, address)?;
                 check_alignment(at, align)?;
-                self.check_touch(at, Touch::Write)?;
                 let ty = prepared.types[value.index()];
+                self.touch(at, ty.bytes(), Touch::Write)?;
                 match &self.slots[base + value.index()] {
                     Bits::Scalar(raw) if is_word(ty) => self.memory.store_word(at, *raw as u64),
                     bits => self.memory.store(at, ty, bits),
@@ -79,7 +79,8 @@ impl<'m> Machine<'m> {
                 ..
             } => {
                 let at = Pointer(address_of(self, address)?);
-                self.check_touch(at.0, Touch::Write)?;
+                let all = self.memory.bytes_from(at).unwrap_or(0);
+                self.touch(at.0, all, Touch::Write)?;
                 if let Some(size) = size {
                     let bytes = self.size(base, size)?;
                     self.memory.check_release(at, bytes, align)?;
@@ -114,7 +115,7 @@ impl<'m> Machine<'m> {
                     return Ok(());
                 }
                 check_alignment(to, align)?;
-                self.check_touch(to, Touch::Write)?;
+                self.touch(to, bytes, Touch::Write)?;
                 let byte = self.slots[base + byte.index()].lane(0);
                 self.memory.fill_bytes(to, byte.map(|raw| raw as u8), bytes)
             }
@@ -151,15 +152,14 @@ impl<'m> Machine<'m> {
                 bytes,
             });
         }
-        self.check_touch(from, Touch::Read)?;
-        self.check_touch(to, Touch::Write)?;
+        self.touch(from, bytes, Touch::Read)?;
+        self.touch(to, bytes, Touch::Write)?;
         self.memory.move_bytes(to, from, bytes)
     }
 
     /// Adds the value of a slot to memory, and returns the old value.
     fn add_at(&mut self, at: u64, ty: Type, slot: usize) -> Result<Bits, FaultKind> {
-        self.check_touch(at, Touch::Read)?;
-        self.check_touch(at, Touch::Write)?;
+        self.touch(at, ty.bytes(), Touch::Add)?;
         let old = self.memory.load(at, ty)?;
         let new = match (old.lane(0), self.slots[slot].lane(0)) {
             (Some(a), Some(b)) => Some(add(ty.scalar(), a, b)),

@@ -77,7 +77,7 @@ impl Machine<'_> {
                 false => scaled,
             };
             check_alignment(to, align)?;
-            self.check_touch(to, Touch::Write)?;
+            self.touch(to, ty.bytes(), Touch::Write)?;
             self.memory.store(to, ty, &Bits::from_scalar(result))
         })?;
         match written.into_iter().find(|to| read.contains(to)) {
@@ -103,7 +103,7 @@ impl Machine<'_> {
 
     fn element(&mut self, at: u64, ty: Type, align: u64) -> Result<Option<u128>, FaultKind> {
         check_alignment(at, align)?;
-        self.check_touch(at, Touch::Read)?;
+        self.touch(at, ty.bytes(), Touch::Read)?;
         Ok(self.memory.load(at, ty)?.lane(0))
     }
 }

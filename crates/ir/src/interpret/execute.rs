@@ -565,6 +565,7 @@ impl<'m> Machine<'m> {
                 function: code.name.as_str().into(),
             });
         }
+        self.note_team(usize::try_from(count).unwrap_or(0));
         for place in (0..count).rev() {
             let number = if self.last_first {
                 count - 1 - place
@@ -653,7 +654,10 @@ impl<'m> Machine<'m> {
                 self.results = values;
                 return Ok(Next::Done);
             }
-            Caller::Team => return Ok(Next::Frame),
+            Caller::Team => {
+                self.note_end_of_body();
+                return Ok(Next::Frame);
+            }
             Caller::Operation(call) => call,
         };
         let caller = self.frames.last().expect("the caller is still active");

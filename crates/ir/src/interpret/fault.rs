@@ -94,6 +94,11 @@ pub enum FaultKind {
         /// An element of the destination.
         to: Pointer,
     },
+    /// A body of a team touches what another one writes, or writes what another one touches.
+    Race {
+        /// Where.
+        address: Pointer,
+    },
     /// A size that is negative or larger than anything the machine has.
     AbsurdSize {
         /// The size, read as signed.
@@ -216,7 +221,8 @@ impl FaultKind {
             | FaultKind::DoubleFree { address }
             | FaultKind::InvalidFree { address }
             | FaultKind::OverlappingCopy { to: address, .. }
-            | FaultKind::OverlappingContraction { to: address } => Some(address),
+            | FaultKind::OverlappingContraction { to: address }
+            | FaultKind::Race { address } => Some(address),
             _ => None,
         }
     }
@@ -273,6 +279,9 @@ impl fmt::Display for FaultKind {
             FaultKind::OverlappingContraction { to } => write!(
                 f,
                 "the element of a contraction at {to} overlaps an operand or another element"
+            ),
+            FaultKind::Race { .. } => f.write_str(
+                "race: another body of the team touches this memory, and one of them writes",
             ),
             FaultKind::AbsurdSize { bytes } => write!(f, "absurd size: {bytes} bytes"),
             FaultKind::OutOfMemory { bytes, limit } => write!(

@@ -24,7 +24,7 @@
 //!
 //! Checked are bounds, lifetime (heap and stack), initialisation of every loaded byte, alignment, the allocator that
 //! frees memory, overlap of `copy`, constant memory, division, promised ranges, undefined values on which control flow
-//! or memory depends, signatures of indirect calls, the level of the processor, steps, depth and memory; optionally, the facts of functions about
+//! or memory depends, signatures of indirect calls, the level of the processor, races between the bodies of a team, steps, depth and memory; optionally, the facts of functions about
 //! memory ([`Machine::check_promises`]). Not checked are `noalias`, floating-point flags, `inbounds`.
 
 mod access;
@@ -36,6 +36,7 @@ mod fault;
 mod float;
 mod memory;
 mod promises;
+mod races;
 #[cfg(test)]
 mod tests;
 
@@ -102,6 +103,8 @@ pub struct Machine<'m> {
     checks_promises: bool,
     /// The level of the processor that it stands for.
     processor_level: Option<ProcessorLevel>,
+    /// The team whose bodies it carries out, if there are several.
+    team: Option<Box<races::Team>>,
     /// How many threads it says that there are.
     threads: usize,
     /// Whether the last body of a team runs first.
@@ -137,6 +140,7 @@ impl<'m> Machine<'m> {
             depth_limit: 10_000,
             checks_promises: false,
             processor_level: None,
+            team: None,
             threads: 1,
             last_first: false,
         };
@@ -439,6 +443,7 @@ impl<'m> Machine<'m> {
         for at in std::mem::take(&mut self.stack) {
             self.memory.stack_release(at);
         }
+        self.team = None;
         self.frames.clear();
         self.levels.clear();
         self.slots.clear();

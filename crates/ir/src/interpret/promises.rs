@@ -40,6 +40,8 @@ struct Given {
 pub(super) enum Touch {
     Read,
     Write,
+    /// An atomic addition.
+    Add,
 }
 
 impl Machine<'_> {

@@ -34,7 +34,7 @@ impl Captures {
         let mut seen: FxHashSet<Value> = FxHashSet::default();
         let (mut values, mut repeated) = (Vec::new(), Vec::new());
         while let Some(value) = pending.pop() {
-            if !finder.comes_from_outside(around, value) || !seen.insert(value) {
+            if !finder.comes_from_outside(around, value, sharing) || !seen.insert(value) {
                 continue;
             }
             if let Some((op, _)) = function.def_op(value)
@@ -57,10 +57,14 @@ impl Captures {
 }
 
 impl Finder<'_> {
-    /// Whether a function made of a loop has to be given a value. Each thread has its own copy of a thread-local global; that of the thread which runs the loop is meant.
-    fn comes_from_outside(&self, around: Op, value: Value) -> bool {
+    /// Whether a function made of a loop has to be given a value. Each thread has its own copy of a thread-local global; that of the thread which runs the loop is meant. Where blocks have copies of a global, each
+    /// is given its own.
+    fn comes_from_outside(&self, around: Op, value: Value, sharing: &Sharing) -> bool {
         match self.function.constant_of(value) {
-            Some(Constant::Global(global)) => self.module.globals[*global].thread_local,
+            Some(Constant::Global(global)) => {
+                let is_thread_local = self.module.globals[*global].thread_local;
+                is_thread_local || self.copy_of(&sharing.shared, value).is_some()
+            }
             Some(_) => false,
             None => self.aliases.indices().is_defined_outside(value, around),
         }

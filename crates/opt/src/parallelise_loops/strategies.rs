@@ -19,6 +19,14 @@ use rustc_hash::FxHashMap;
 /// How far iterations may be from each other to count as neighbours.
 const MAX_DISTANCE: i64 = 16;
 
+/// Where an access is in an iteration, but for what the counter adds.
+struct Reach {
+    start: Symbolic,
+    end: Symbolic,
+    /// What is not negative where anything is touched: inner loops run.
+    runs: Vec<Symbolic>,
+}
+
 /// Additions to memory behind one pointer that iterations have in common.
 pub(super) struct SharedSum {
     /// The pointer.
@@ -105,16 +113,11 @@ impl Conflicts<'_> {
         let aliases = &self.finder.aliases;
         let indices = aliases.indices();
         let counted = indices.counted(self.around)?;
-        let mut known = Inequalities::at(indices, self.around);
-        known.assume_within(counted);
         // Where each access is in an iteration, but for what the counter adds.
-        let mut places: Vec<[Symbolic; 2]> = Vec::new();
+        let mut places: Vec<Reach> = Vec::new();
         let mut stride: Option<Symbolic> = None;
         for touch in writes {
             let range = aliases.range_in_iteration(&touch.access, touch.op, self.around)?;
-            for count in &range.counts {
-                known.assume(&count.plus(-1)?);
-            }
             let mut ends = Vec::new();
             for end in [&range.start, &range.end] {
                 let (factor, rest) = end.split(counted.counter);
@@ -125,27 +128,37 @@ impl Conflicts<'_> {
                 }
                 ends.push(rest);
             }
-            places.push([ends[0].clone(), ends[1].clone()]);
+            let runs = range.counts.iter().map(|count| count.plus(-1));
+            places.push(Reach {
+                start: ends[0].clone(),
+                end: ends[1].clone(),
+                runs: runs.collect::<Option<_>>()?,
+            });
         }
         let stride = stride?;
-        let stride = match known.sign(&stride)? {
-            Sign::NotNegative => stride,
-            Sign::NotPositive => stride.scale(-1)?,
-        };
-        (1..=MAX_DISTANCE).find(|distance| {
-            let Some(reached) = stride.scale(distance + 1) else {
-                return false;
-            };
-            let is_beyond = |[start, _]: &[Symbolic; 2], [_, end]: &[Symbolic; 2]| {
-                let length = end.sub(start);
-                let left = length.and_then(|length| reached.sub(&length));
-                left.is_some_and(|left| known.prove_at_least(&left, 0))
-            };
-            let mut pairs = places
-                .iter()
-                .flat_map(|one| places.iter().map(move |other| (one, other)));
-            pairs.all(|(one, other)| is_beyond(one, other))
-        })
+        let mut distance = 1;
+        for one in &places {
+            for other in &places {
+                // Other loops need not run where these two touch something.
+                let mut known = Inequalities::at(indices, self.around);
+                known.assume_within(counted);
+                for runs in one.runs.iter().chain(&other.runs) {
+                    known.assume(runs);
+                }
+                let forward = match known.sign(&stride)? {
+                    Sign::NotNegative => stride.clone(),
+                    Sign::NotPositive => stride.scale(-1)?,
+                };
+                let length = other.end.sub(&one.start)?;
+                let is_beyond = |distance: &i64| {
+                    let reached = forward.scale(distance + 1);
+                    let left = reached.and_then(|reached| reached.sub(&length));
+                    left.is_some_and(|left| known.prove_at_least(&left, 0))
+                };
+                distance = (distance..=MAX_DISTANCE).find(is_beyond)?;
+            }
+        }
+        Some(distance)
     }
 
     /// The ranges that are added to behind a pointer, if a copy can take their place.

@@ -211,6 +211,36 @@ fn rows_of_a_matrix_are_neighbours() {
     assert_eq!(strategies(&outcomes[0]), [Strategy::Neighbours(1)]);
 }
 
+/// Nothing moves where the inner loop, whose length says how far, does not run.
+#[test]
+fn what_another_loop_says_does_not_hold_where_it_does_not_run() {
+    let text = program(
+        "%width = udiv i64 %n, 12
+         for parallel %i: i64 = 0 to 8 step 1 {
+           %row = mul i64 %i, %width
+           %q = offset %y, %row * 8
+           for %j: i64 = 0 to %width step 1 {
+             %r = offset %q, %j * 8
+             %old = load f64 %r align 8
+             %new = fadd f64 %old, 1.0
+             store f64 %new, %r align 8
+             yield
+           }
+           %p = offset %x, %i * 8
+           %a = load f64 %p align 8
+           %old1 = load f64 %q align 8
+           %new1 = fadd f64 %old1, %a
+           store f64 %new1, %q align 8
+           yield
+         }",
+    );
+    let outcomes = check(&text, &[0, 11, 12, 40, 200]);
+    assert!(!matches!(
+        strategies(&outcomes[0])[..],
+        [Strategy::Neighbours(_)]
+    ));
+}
+
 #[test]
 fn what_all_add_to_has_copies() {
     let text = program(
@@ -383,6 +413,26 @@ fn memory_of_known_size_has_copies() {
          }
          copy %y, %t, 32 align 8",
     );
+    assert_eq!(strategies(&check(&text, SIZES)[0]), [Strategy::Copies]);
+}
+
+/// Globals have one address for all blocks, and so do their copies need one.
+#[test]
+fn globals_have_copies() {
+    let text = program(
+        "store f64 1.0, @total align 8
+         for parallel %i: i64 = 0 to %n step 1 {
+           %p = offset %x, %i * 8
+           %a = load f64 %p align 8
+           %old = load f64 @total align 8
+           %new = fadd f64 %old, %a
+           store f64 %new, @total align 8
+           yield
+         }
+         %t = load f64 @total align 8
+         store f64 %t, %y align 8",
+    );
+    let text = format!("global @total: 8 bytes align 8 = zero\n{text}");
     assert_eq!(strategies(&check(&text, SIZES)[0]), [Strategy::Copies]);
 }
 
