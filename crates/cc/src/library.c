@@ -420,5 +420,4 @@ __attribute__((always_inline)) int __kmpc_global_thread_num(ident *place) { retu
 __attribute__((always_inline)) void __kmpc_flush(ident *place) {}
 __attribute__((always_inline)) int omp_get_thread_num(void) { return 0; }
 __attribute__((always_inline)) int omp_get_num_threads(void) { return 1; }
-__attribute__((always_inline)) int omp_get_max_threads(void) { return 1; }
 __attribute__((always_inline)) int omp_in_parallel(void) { return 1; }

@@ -63,7 +63,7 @@ rows! {
     "__finite" "__finitef" "__fpclassify" "__fpclassifyf" "__isinf" "__isinff" "__isnan" "__isnanf" "__signbit" "__signbitf"
     "finite" "finitef" "isinf" "isinff" "isnan" "isnanf"
     "feclearexcept" "fegetround" "feraiseexcept" "fesetround" "fetestexcept"
-    "omp_get_num_procs" => Inactive;
+    "omp_get_num_procs" "omp_get_max_threads" => Inactive;
     "drand48" "omp_get_wtime" => Inactive, GivesFloat;
     // It is the standard library that calls the system, for its locks.
     "syscall" => InactiveIn("rustc");
@@ -147,7 +147,7 @@ rows! {
     "__kmpc_dispatch_fini_4" "__kmpc_dispatch_fini_4u" "__kmpc_dispatch_fini_8" "__kmpc_dispatch_fini_8u" "__kmpc_dispatch_deinit"
     "__kmpc_end_reduce" "__kmpc_end_reduce_nowait" "__kmpc_single" "__kmpc_master" "__kmpc_masked" "__kmpc_reduce" "__kmpc_reduce_nowait"
     "__kmpc_global_thread_num" "__kmpc_flush" "omp_in_parallel" => Body;
-    "omp_get_thread_num" "omp_get_num_threads" "omp_get_max_threads" => Inactive, Body;
+    "omp_get_thread_num" "omp_get_num_threads" => Inactive, Body;
 
     // ---- C++'s library: output, text, clocks, the choice of sizes of hash tables. Nothing that calls what it is given
 

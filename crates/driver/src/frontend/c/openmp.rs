@@ -89,7 +89,6 @@ pub(crate) fn call_parallel_regions<'c>(
         .collect();
     let mut teams = HashSet::new();
     if as_team {
-        team::ask_for_size(context, module);
         for fork in forks.iter().filter(|fork| fork.in_turn) {
             team::answer(context, fork.region);
             teams.insert(fork.region);

@@ -3,7 +3,7 @@
 //! ```text
 //! call void @__kmpc_fork_call(ptr @place, i32 2, ptr @f.omp_outlined, ptr %a, ptr %b)
 //! ==>
-//! %team = call i32 @omp_get_max_threads_()
+//! %team = call i32 @omp_get_max_threads()
 //! for %thread in 0..%team:  call void @f.omp_outlined(&%thread, &%team, ptr %a, ptr %b)
 //! ```
 //!
@@ -27,9 +27,11 @@ use ferrozyme_llvm::{
 };
 use std::collections::HashSet;
 
-/// The size that teams have: the name of the function in Fortran, for C's is a team of one to derivatives.
-const TEAM_SIZE: &str = "omp_get_max_threads_";
-const ASKED_SIZE: &str = "omp_get_max_threads";
+/// The size that teams have.
+const TEAM_SIZE: &str = "omp_get_max_threads";
+
+/// LLVM's mask for functions that only read memory which the program cannot access: the program may change the size from one call of a derivative to the next, as between the two functions of split mode.
+const READS_INACCESSIBLE_MEMORY: u64 = 0b0100;
 
 const STATIC_INIT: &str = "__kmpc_for_static_init_";
 const STATIC_END: &str = "__kmpc_for_static_fini";
@@ -371,16 +373,14 @@ fn ends_region(call: Value<'_>) -> bool {
     false
 }
 
-/// Lets all who ask for the size of a team know the real one.
-pub(super) fn ask_for_size<'c>(context: &'c Context, module: Module<'c>) {
-    if let Some(asked) = module.function(ASKED_SIZE) {
-        asked.replace_uses_with(team_size(context, module));
-    }
-}
-
 fn team_size<'c>(context: &'c Context, module: Module<'c>) -> Value<'c> {
     let size = module.declare(TEAM_SIZE, context.integer(32).function(&[], false));
-    for (fact, number) in [("memory", 0), ("nounwind", 0), ("willreturn", 0)] {
+    let facts = [
+        ("memory", READS_INACCESSIBLE_MEMORY),
+        ("nounwind", 0),
+        ("willreturn", 0),
+    ];
+    for (fact, number) in facts {
         size.add_attribute(Place::Function, context.attribute(fact, number));
     }
     size
