@@ -2,7 +2,8 @@
 //! the files mean.
 //!
 //! `FERROZYME_LEVELS=0123` chooses the levels. Some programs run also under choices that must not change a derivative; `FERROZYME_PERTURB=inline=none` runs all of them under one, and
-//! then a derivative may also be refused. `FERROZYME_SANITIZE` (`address`, `memory`, `undefined`, `valgrind`) looks at what they do to memory.
+//! then a derivative may also be refused. `FERROZYME_SANITIZE` (`address`, `memory`, `undefined`, `valgrind`) looks at what they do to memory; `thread` looks for races in those with OpenMP. `FERROZYME_RUNS=100` repeats each derivative
+//! that runs on several threads so often.
 
 use ferrozyme_nests::expectations;
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -40,13 +41,14 @@ fn main() -> ExitCode {
     }
     let levels = env::var("FERROZYME_LEVELS").unwrap_or_else(|_| "02".to_owned());
     let perturbation = env::var(VARIABLE).unwrap_or_default();
+    let only_parallel = env::var(SANITIZE).is_ok_and(|name| name == THREAD);
     let mut trials = Vec::new();
     // What takes longest comes first, so that no core waits for it at the end.
     for level in levels.chars() {
         for openmp in [false, true] {
             let threads = if openmp { " -fopenmp" } else { "" };
             let perturbation = perturbation.clone();
-            if parallel || !openmp {
+            if parallel && openmp || !openmp && !only_parallel {
                 trials.push(Trial::test(
                     format!("gpt2-c -O{level}{threads}"),
                     move || run_model(level, openmp, &perturbation),
@@ -59,7 +61,11 @@ fn main() -> ExitCode {
         for level in levels.chars() {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             let path = path.clone();
-            if name.starts_with("openmp_") && !parallel || name.ends_with("_eigen.cpp") && !eigen {
+            let is_parallel = name.starts_with("openmp_");
+            if is_parallel && !parallel
+                || !is_parallel && only_parallel
+                || name.ends_with("_eigen.cpp") && !eigen
+            {
                 continue;
             }
             let perturbation = perturbation.clone();
@@ -79,6 +85,15 @@ const VARIABLE: &str = "FERROZYME_PERTURB";
 
 /// What looks at the memory of programs while they run.
 const SANITIZE: &str = "FERROZYME_SANITIZE";
+
+/// The sanitizer that looks for races.
+const THREAD: &str = "thread";
+
+/// Tells it in which order OpenMP's threads do things.
+const HAPPENS_BEFORE: &str = "openmp/happens_before.c";
+
+/// The runtime of OpenMP itself is not instrumented.
+const RACES: &str = "ignore_noninstrumented_modules=1";
 
 /// Where Debian's package puts Eigen.
 const EIGEN: &str = "/usr/include/eigen3";
@@ -216,7 +231,6 @@ fn run_program(path: &Path, level: char, perturbation: &str) -> Result<(), Faile
     let sources = path.parent().unwrap_or(Path::new("."));
     let name = path.file_name().unwrap_or_default();
     let sanitizer = env::var(SANITIZE).ok();
-    let instrumented = sanitizer.as_deref().filter(|name| *name != "valgrind");
     let expects_products = level == '2' && perturbation.is_empty() && sanitizer.is_none();
     let expects_products = expects_products && text.contains("\n// raised: ");
     let compiled = Command::new(compiler)
@@ -227,7 +241,7 @@ fn run_program(path: &Path, level: char, perturbation: &str) -> Result<(), Faile
         .arg(name)
         .args(&header.with)
         .args(&header.flags)
-        .args(instrumented.map(|name| format!("-fsanitize={name}")))
+        .args(instrumentation(sanitizer.as_deref()))
         .args((!perturbation.is_empty() || sanitizer.is_some()).then_some("-DPERTURBED"))
         .arg("-o")
         .arg(&program)
@@ -262,6 +276,7 @@ fn run_program(path: &Path, level: char, perturbation: &str) -> Result<(), Faile
     };
     let ran = run
         .env("ASAN_OPTIONS", "detect_leaks=0")
+        .env("TSAN_OPTIONS", RACES)
         .current_dir(sources)
         .output()?;
     if let Some(stops) = &header.stops {
@@ -291,10 +306,12 @@ fn run_model(level: char, openmp: bool, perturbation: &str) -> Result<(), Failed
     let files = [
         "layers.c", "model.c", "random.c", "check.c", "bench.c", "main.c",
     ];
+    let sanitizer = env::var(SANITIZE).ok().filter(|name| name == THREAD);
     let compiled = Command::new(env!("CARGO_BIN_EXE_ferrozyme-cc"))
         .current_dir(sources)
         .arg(format!("-O{level}"))
         .args(openmp.then_some("-fopenmp"))
+        .args(instrumentation(sanitizer.as_deref()))
         .arg("-DREAL=double")
         .args(files)
         .arg("-o")
@@ -306,11 +323,27 @@ fn run_model(level: char, openmp: bool, perturbation: &str) -> Result<(), Failed
         return Ok(());
     }
     check_success("compiling", &compiled)?;
-    let ran = Command::new(&program).arg("check").output()?;
+    let ran = Command::new(&program)
+        .arg("check")
+        .env("TSAN_OPTIONS", RACES)
+        .output()?;
     if !ran.status.success() {
         return Err(String::from_utf8_lossy(&ran.stdout).into_owned().into());
     }
     Ok(())
+}
+
+/// What the compiler is told for a sanitizer.
+fn instrumentation(sanitizer: Option<&str>) -> Vec<String> {
+    let Some(name) = sanitizer.filter(|name| *name != "valgrind") else {
+        return Vec::new();
+    };
+    let mut flags = vec![format!("-fsanitize={name}")];
+    if name == THREAD {
+        let tool = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/c");
+        flags.push(tool.join(HAPPENS_BEFORE).to_string_lossy().into_owned());
+    }
+    flags
 }
 
 /// Says that a program is refused only under a choice: that is allowed, and worth knowing.
