@@ -3,7 +3,8 @@
 //! ```sh
 //! gpu prepare FOLDER        # makes all kernels for the H200's processor, on a machine with a Rust toolchain
 //! gpu run FOLDER cuda       # runs all tests and measures, on the machine with the GPU
-//! gpu time FOLDER cuda      # measures only
+//! gpu test FOLDER cuda      # runs the tests only
+//! gpu time FOLDER cuda      # measures only; a name behind it measures the workloads that have it in theirs
 //! gpu kernels FOLDER cuda "GPT-2"   # what each kernel of a workload takes, as text and as a picture in FOLDER
 //! gpu print "GPT-2"         # the kernels as Loop IR
 //! ```
@@ -14,7 +15,7 @@
 mod workloads;
 
 use anyhow::Context;
-use ferrozyme_backend::{Backend, Error, Executable, Planned, compile_with};
+use ferrozyme_backend::{Backend, Error, Executable, Planned, Repeats, compile_with};
 use ferrozyme_conformance::Test;
 use ferrozyme_cuda::{ABILITIES, stored_ptx};
 use ferrozyme_device::{KERNELS, backend_named};
@@ -33,13 +34,15 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["prepare", folder] => prepare_all(folder.into()),
-        ["run", _, device] => run_all(device, ferrozyme_conformance::ALL),
-        ["time", _, device] => run_all(device, &[]),
+        ["run", _, device] => run_all(device, ferrozyme_conformance::ALL, Some("")),
+        ["test", _, device] => run_all(device, ferrozyme_conformance::ALL, None),
+        ["time", _, device] => run_all(device, &[], Some("")),
+        ["time", _, device, name] => run_all(device, &[], Some(name)),
         ["kernels", folder, device, name] => report(write_timeline(folder.into(), device, name)),
         ["print", name] => report(print_kernels(name)),
         _ => {
             eprintln!(
-                "usage: gpu prepare FOLDER | {KERNELS}=FOLDER gpu run FOLDER DEVICE | … time FOLDER DEVICE | … kernels FOLDER DEVICE NAME | print NAME"
+                "usage: gpu prepare FOLDER | {KERNELS}=FOLDER gpu run FOLDER DEVICE | … test FOLDER DEVICE | … time FOLDER DEVICE [NAME] | … kernels FOLDER DEVICE NAME | print NAME"
             );
             ExitCode::FAILURE
         }
@@ -83,10 +86,14 @@ impl Backend for Printing {
         "cuda"
     }
 
+    fn repeats(&self) -> Repeats {
+        Repeats::DEVICE
+    }
+
     fn compile(&self, planned: Planned) -> Result<Box<dyn Executable>, Error> {
         println!("; the arena has {} bytes", planned.arena);
         let lowered = planned.lowered;
-        let program = prepare(lowered.module, lowered.main, &ABILITIES)?;
+        let program = prepare(lowered, &ABILITIES)?;
         for kernel in &program.kernels {
             let Traffic { bytes, operations } = kernel.traffic;
             println!(
@@ -123,9 +130,13 @@ impl Backend for Preparing {
         "cuda"
     }
 
+    fn repeats(&self) -> Repeats {
+        Repeats::DEVICE
+    }
+
     fn compile(&self, planned: Planned) -> Result<Box<dyn Executable>, Error> {
         let lowered = planned.lowered;
-        let program = prepare(lowered.module, lowered.main, &ABILITIES)?;
+        let program = prepare(lowered, &ABILITIES)?;
         stored_ptx(&program, PROCESSOR, &self.folder)?;
         Err(only_prepared())
     }
@@ -154,7 +165,8 @@ fn prepare_all(folder: PathBuf) -> ExitCode {
     }
 }
 
-fn run_all(device: &str, tests: &[(&str, Test)]) -> ExitCode {
+/// Runs tests, and measures the workloads that have this in their names.
+fn run_all(device: &str, tests: &[(&str, Test)], timed: Option<&str>) -> ExitCode {
     let backend = match backend_named(device) {
         Ok(backend) => backend,
         Err(error) => {
@@ -169,8 +181,12 @@ fn run_all(device: &str, tests: &[(&str, Test)]) -> ExitCode {
         failures += usize::from(!passed);
         println!("  {name}: {}", if passed { "ok" } else { "FAILED" });
     }
-    println!("timings on {device}: the median of five runs, after one that is not counted");
-    for workload in all_workloads() {
+    let mut workloads = all_workloads();
+    workloads.retain(|workload| timed.is_some_and(|name| workload.name.contains(name)));
+    if !workloads.is_empty() {
+        println!("timings on {device}: the median of five runs, after one that is not counted");
+    }
+    for workload in workloads {
         match measure(&*backend, &workload) {
             Ok(seconds) => println!("  {}", workload.describe(seconds)),
             Err(error) => {

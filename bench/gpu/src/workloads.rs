@@ -1,6 +1,7 @@
 //! What is timed: the seed's programs, an encoder of GPT-2's size, and single kernels, each many times in a loop of the graph.
 
 use ferrozyme_backend::{Backend, Error, Program, compile_with};
+use ferrozyme_graph::opt::lower_precision_to;
 use ferrozyme_graph::{Graph, INDEX, Reduction, Scalar, Shape, Tensor, TensorType};
 use ferrozyme_nn::{Layer, Linear, Module, Sequential, Sgd, Sigmoid, TransformerEncoder};
 use gpt2::adamw::Settings;
@@ -84,8 +85,9 @@ pub(crate) fn all_workloads() -> Vec<Workload> {
     let mut all = vec![linear()];
     all.extend([1, 2, 4, 6].map(|layers| encoder(layers, 2, [64, 4, 128], 500)));
     all.push(encoder(12, 256, [768, 12, 3072], 10));
-    all.push(gpt2([4, 64], 20));
-    all.push(gpt2([8, 1024], 2));
+    all.push(gpt2([4, 64], None, 20));
+    all.push(gpt2([8, 1024], None, 2));
+    all.push(gpt2([32, 1024], Some(Scalar::Bf16), 2));
     for [m, n, k] in [
         [256, 768, 768],
         [1024, 1024, 1024],
@@ -137,8 +139,8 @@ fn encoder(layers: usize, rows: usize, [width, heads, inner]: [usize; 3], steps:
     }
 }
 
-/// Training of GPT-2 124M with AdamW: sequences, and tokens in each.
-fn gpt2([sequences, length]: [usize; 2], steps: u32) -> Workload {
+/// Training of GPT-2 124M with AdamW: sequences, tokens in each, and the type that factors of products are rounded to.
+fn gpt2([sequences, length]: [usize; 2], factors: Option<Scalar>, steps: u32) -> Workload {
     let config = Config::named("124M").expect("it has a name");
     let batch = Batch {
         sequences,
@@ -153,6 +155,10 @@ fn gpt2([sequences, length]: [usize; 2], steps: u32) -> Workload {
         let gradients = g.backward(loss);
         optimiser.step(g, &gradients);
     });
+    let kind = factors.map_or("f32".to_owned(), |element| {
+        lower_precision_to(&mut g, element);
+        element.to_string()
+    });
     // Products with weights and those of attention, forward and twice backward.
     let each = Parameters::total(&config) + 2 * config.layers * length * config.channels;
     Workload {
@@ -163,7 +169,7 @@ fn gpt2([sequences, length]: [usize; 2], steps: u32) -> Workload {
             batch,
         }),
         ..Workload::new(
-            format!("GPT-2 124M, {sequences} sequences of {length} tokens"),
+            format!("GPT-2 124M, {sequences} sequences of {length} tokens, {kind}"),
             g,
             steps,
         )

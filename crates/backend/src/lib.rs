@@ -18,6 +18,7 @@ pub use host::Host;
 pub use program::{Program, compile_with};
 pub use timeline::{Row, Span, Timeline};
 
+pub use ferrozyme_graph::fuse::Repeats;
 use ferrozyme_graph::lower::Lowered;
 use thiserror::Error;
 
@@ -69,6 +70,11 @@ pub struct Planned {
 pub trait Backend {
     /// Its name, by which a user chooses it.
     fn name(&self) -> &'static str;
+
+    /// How often its kernels may compute an element rather than keep it in memory.
+    fn repeats(&self) -> Repeats {
+        Repeats::PROCESSOR
+    }
 
     /// Compiles a planned graph, everything before the first run.
     fn compile(&self, planned: Planned) -> Result<Box<dyn Executable>, Error>;

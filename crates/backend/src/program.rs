@@ -3,11 +3,11 @@
 use crate::bytes::{self, Element, array_of, bytes_of};
 use crate::host::{Feeder, Receiver, with_host};
 use crate::{Backend, Error, Executable, Planned, Timeline};
-use ferrozyme_graph::fuse::{fuse, print_fusion};
+use ferrozyme_graph::fuse::{fuse_for, print_fusion};
 use ferrozyme_graph::interpret::Array;
 use ferrozyme_graph::lower::{Exchange, lower_planned};
 use ferrozyme_graph::memory::plan_memory;
-use ferrozyme_graph::opt::optimise;
+use ferrozyme_graph::opt::optimise_for;
 use ferrozyme_graph::{Graph, Parameter, verify};
 use ferrozyme_ir::entity::EntityRef;
 use rustc_hash::FxHashMap;
@@ -29,8 +29,9 @@ pub fn compile_with(backend: &dyn Backend, graph: &Graph) -> Result<Program, Err
     let start = Instant::now();
     verify(graph).map_err(|error| Error::Graph(error.to_string()))?;
     let mut graph = graph.clone();
-    let statistics = optimise(&mut graph);
-    let (fusion, fusion_report) = fuse(&graph);
+    let repeats = backend.repeats();
+    let statistics = optimise_for(&mut graph, repeats);
+    let (fusion, fusion_report) = fuse_for(&graph, repeats);
     let plan = plan_memory(&graph, &fusion);
     let lowered = lower_planned(&graph, &fusion, &plan);
     let exchanges = lowered.exchanges.clone();

@@ -15,7 +15,9 @@ use std::ffi::c_void;
 const NAMES: [&str; 3] = ["libcublas.so.13", "libcublas.so.12", "libcublas.so"];
 /// Products with fewer operations are left to the tiled kernels, whose launch costs less.
 const FEWEST: f64 = 4e6;
-/// Memory that the library may use; given to it once, so that products can be captured.
+/// Products with fewer operations are not worth a call of their own, where one contraction takes several.
+const FEWEST_EACH: f64 = 1e8;
+/// Memory that the library may use in one stream; given to it, so that products can be captured.
 pub(crate) const WORKSPACE: usize = 32 << 20;
 
 /// Numbers of the library's headers.
@@ -56,9 +58,14 @@ type Multiply = unsafe extern "C" fn(
     i32,
 ) -> i32;
 
+type SetStream = unsafe extern "C" fn(Handle, Handle) -> i32;
+type SetWorkspace = unsafe extern "C" fn(Handle, Address, usize) -> i32;
+
 /// The library with its state on a device.
 pub(crate) struct Blas {
     handle: Handle,
+    set_stream: SetStream,
+    set_workspace: SetWorkspace,
     multiply: Multiply,
     destroy: unsafe extern "C" fn(Handle) -> i32,
     fast: bool,
@@ -74,11 +81,9 @@ impl Drop for Blas {
 }
 
 impl Blas {
-    /// Loads the library for the current context, with products in this stream. None if it is not there.
-    pub(crate) fn load(stream: Handle, workspace: Address) -> Option<Blas> {
+    /// Loads the library for the current context. None if it is not there.
+    pub(crate) fn load() -> Option<Blas> {
         type Create = unsafe extern "C" fn(*mut Handle) -> i32;
-        type SetStream = unsafe extern "C" fn(Handle, Handle) -> i32;
-        type SetWorkspace = unsafe extern "C" fn(Handle, Address, usize) -> i32;
         // SAFETY: the library may be loaded by any program; the types are those of its headers since CUDA 11.
         unsafe {
             let library = NAMES.into_iter().find_map(|name| Library::new(name).ok())?;
@@ -91,16 +96,33 @@ impl Blas {
             if create(&mut handle) != 0 {
                 return None;
             }
-            let blas = Blas {
+            Some(Blas {
                 handle,
+                set_stream,
+                set_workspace,
                 multiply,
                 destroy,
                 fast: std::env::var_os("FERROZYME_TF32").is_some_and(|value| value == "1"),
                 _library: library,
-            };
-            let ready =
-                set_stream(handle, stream) == 0 && set_workspace(handle, workspace, WORKSPACE) == 0;
-            ready.then_some(blas)
+            })
+        }
+    }
+
+    /// Has the products that follow computed in a stream, with this much memory of their own: [`WORKSPACE`].
+    pub(crate) fn go_to(&self, stream: Handle, workspace: Address) -> Result<(), Error> {
+        // SAFETY: the stream is valid, and nobody else uses the memory while products of the stream run.
+        let status = unsafe {
+            // The order matters: a new stream takes the memory away.
+            match (self.set_stream)(self.handle, stream) {
+                0 => (self.set_workspace)(self.handle, workspace, WORKSPACE),
+                status => status,
+            }
+        };
+        match status {
+            0 => Ok(()),
+            _ => Err(Error::Device(format!(
+                "cuBLAS gave the error {status} for a stream"
+            ))),
         }
     }
 
@@ -118,10 +140,6 @@ impl Blas {
             _ if self.fast => (number::R_32F, number::COMPUTE_32F_FAST_TF32),
             _ => (number::R_32F, number::COMPUTE_32F),
         };
-        let address = |array: usize| {
-            let (parameter, bytes) = product.arrays[array];
-            addresses[parameter].wrapping_add_signed(bytes)
-        };
         let factors = [product.factor, if product.add { 1.0 } else { 0.0 }];
         let short = factors.map(|factor| factor as f32);
         let [alpha, beta]: [*const c_void; 2] = match product.element {
@@ -129,40 +147,48 @@ impl Blas {
             _ => [0, 1].map(|position| std::ptr::from_ref(&short[position]).cast()),
         };
         let Gemm { m, n, k, x, y, c } = *gemm;
-        // SAFETY: the addresses are of arrays with these sizes and distances, and the factors are of the type that is computed with.
-        let status = unsafe {
-            (self.multiply)(
-                self.handle,
-                i32::from(x.transposed),
-                i32::from(y.transposed),
-                m as i32,
-                n as i32,
-                k as i32,
-                alpha,
-                address(x.array),
-                kind,
-                x.distance as i32,
-                x.batch,
-                address(y.array),
-                kind,
-                y.distance as i32,
-                y.batch,
-                beta,
-                address(0),
-                kind,
-                c.distance as i32,
-                c.batch,
-                product.batch.count as i32,
-                compute,
-                number::GEMM_DEFAULT,
-            )
-        };
-        match status {
-            0 => Ok(()),
-            _ => Err(Error::Device(format!(
-                "cuBLAS's product of matrices gave the error {status}"
-            ))),
+        for outer in 0..product.outer.count as i64 {
+            let address = |array: usize| {
+                let (parameter, bytes) = product.arrays[array];
+                let elements = product.outer.strides[array] * outer;
+                let bytes = bytes + elements * product.element.bytes() as i64;
+                addresses[parameter].wrapping_add_signed(bytes)
+            };
+            // SAFETY: the addresses are of arrays with these sizes and distances, and the factors are of the type that is computed with.
+            let status = unsafe {
+                (self.multiply)(
+                    self.handle,
+                    i32::from(x.transposed),
+                    i32::from(y.transposed),
+                    m as i32,
+                    n as i32,
+                    k as i32,
+                    alpha,
+                    address(x.array),
+                    kind,
+                    x.distance as i32,
+                    x.batch,
+                    address(y.array),
+                    kind,
+                    y.distance as i32,
+                    y.batch,
+                    beta,
+                    address(0),
+                    kind,
+                    c.distance as i32,
+                    c.batch,
+                    product.batch.count as i32,
+                    compute,
+                    number::GEMM_DEFAULT,
+                )
+            };
+            if status != 0 {
+                return Err(Error::Device(format!(
+                    "cuBLAS's product of matrices gave the error {status}"
+                )));
+            }
         }
+        Ok(())
     }
 }
 
@@ -175,5 +201,8 @@ pub(crate) fn worth_a_library(product: &Product) -> Option<Gemm> {
         && distances
             .iter()
             .all(|&distance| i32::try_from(distance).is_ok());
-    (fits && product.operations() >= FEWEST).then_some(gemm)
+    let calls = product.outer.count as f64;
+    let is_worth_it = product.operations() >= FEWEST
+        && (calls == 1.0 || product.operations() >= FEWEST_EACH * calls);
+    (fits && is_worth_it).then_some(gemm)
 }

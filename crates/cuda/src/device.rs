@@ -6,7 +6,7 @@ use crate::blas::{Blas, WORKSPACE, worth_a_library};
 use crate::library::{Address, CudaLibrary, Handle};
 use crate::ptx::{INCREMENT, kernel_name};
 use ferrozyme_backend::Error;
-use ferrozyme_gpu::{Abilities, Device, Gemm, GpuProgram, Place, Product, Step};
+use ferrozyme_gpu::{Abilities, Device, Gemm, GpuProgram, Kernel, Place, Product, Step};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -21,11 +21,12 @@ mod number {
     pub(super) const STREAM_NON_BLOCKING: u32 = 1;
     pub(super) const EVENT_DEFAULT: u32 = 0;
     pub(super) const EVENT_DISABLE_TIMING: u32 = 2;
-    pub(super) const CAPTURE_THREAD_LOCAL: i32 = 1;
     pub(super) const JIT_ERROR_LOG_BUFFER: i32 = 5;
     pub(super) const JIT_ERROR_LOG_BUFFER_SIZE_BYTES: i32 = 6;
 }
 
+/// How many streams there are for what may run at the same time.
+const LANES: usize = 4;
 /// How many writes may be under way, each with the memory that it is made from.
 const UNDER_WAY: usize = 8;
 /// The oldest processor that kernels are made for: it has everything that LLVM needs for half precision of both kinds.
@@ -39,6 +40,7 @@ pub const ABILITIES: Abilities = Abilities {
     units: 128,
     atomic_f32: true,
     atomic_f64: true,
+    exchange: true,
 };
 
 /// The driver and the GPU that was chosen.
@@ -127,10 +129,12 @@ impl Driver {
     ) -> Result<Stream, Error> {
         let mut stream = Stream {
             driver: self,
-            stream: null_mut(),
+            lanes: Vec::new(),
+            workspaces: Vec::new(),
             module: null_mut(),
             increment: null_mut(),
-            kernels: Vec::new(),
+            launchables: Vec::new(),
+            kernels: program.kernels.clone(),
             description: program.describe(),
             products: Vec::new(),
             blas: None,
@@ -145,7 +149,7 @@ impl Driver {
         stream.increment = stream.find(INCREMENT)?;
         for kernel in &program.kernels {
             let function = stream.find(&kernel_name(&kernel.name))?;
-            stream.kernels.push(Launchable {
+            stream.launchables.push(Launchable {
                 function,
                 groups: kernel.groups,
                 items: kernel.items,
@@ -155,17 +159,17 @@ impl Driver {
             let worth = product.and_then(|p| Some((p.clone(), worth_a_library(p)?)));
             stream.products.push(worth);
         }
-        let library = stream.library();
-        let mut handle = null_mut();
-        // SAFETY: a context is current; each call writes one value.
-        let status = unsafe { (library.create_stream)(&mut handle, number::STREAM_NON_BLOCKING) };
-        stream.check("cuStreamCreate", status)?;
-        stream.stream = handle;
+        for _ in 0..LANES {
+            let library = stream.library();
+            let mut handle = null_mut();
+            // SAFETY: a context is current; each call writes one value.
+            let status =
+                unsafe { (library.create_stream)(&mut handle, number::STREAM_NON_BLOCKING) };
+            stream.check("cuStreamCreate", status)?;
+            stream.lanes.push(handle);
+        }
         for &size in sizes {
-            let mut address = 0;
-            // SAFETY: as above.
-            let status = unsafe { (stream.library().allocate)(&mut address, size) };
-            stream.check("cuMemAlloc", status)?;
+            let address = stream.allocate(size)?;
             stream.buffers.push(address);
         }
         stream.load_blas()?;
@@ -209,14 +213,19 @@ struct Pinned {
     size: usize,
 }
 
-/// A stream that runs everything in order, with all that it needs.
+/// A stream that runs everything in order, with all that it needs. What is captured runs in several lanes, each a stream.
 pub(crate) struct Stream {
     driver: Driver,
-    stream: Handle,
+    /// The streams. Everything but what is captured is in the first one.
+    pub(crate) lanes: Vec<Handle>,
+    /// For each lane, memory for the library of matrix products if there is one.
+    workspaces: Vec<Address>,
     module: Handle,
     /// The kernel that adds one to a counter.
     increment: Handle,
-    kernels: Vec<Launchable>,
+    launchables: Vec<Launchable>,
+    /// The kernels, as far as it matters for their order.
+    pub(crate) kernels: Vec<Kernel>,
     /// What the report says of the kernels.
     description: String,
     /// For each kernel, what a library computes instead if it is there.
@@ -229,7 +238,7 @@ pub(crate) struct Stream {
     /// Memory that is being written from.
     writes: VecDeque<(Handle, Pinned)>,
     /// Graphs of lists of steps, by their addresses and lengths.
-    captured: FxHashMap<(usize, usize), Handle>,
+    pub(crate) captured: FxHashMap<(usize, usize), Handle>,
     /// Events that say when they happened.
     marks: Vec<Handle>,
 }
@@ -242,11 +251,11 @@ pub(crate) struct Reading {
 }
 
 impl Stream {
-    fn library(&self) -> &CudaLibrary {
+    pub(crate) fn library(&self) -> &CudaLibrary {
         &self.driver.library
     }
 
-    fn check(&self, what: &str, status: i32) -> Result<(), Error> {
+    pub(crate) fn check(&self, what: &str, status: i32) -> Result<(), Error> {
         check(self.library(), what, status)
     }
 
@@ -257,17 +266,70 @@ impl Stream {
         self.check("cuCtxSetCurrent", status)
     }
 
-    /// Loads the library of matrix products if there are any for it. Its memory is the last buffer.
+    /// Queues a launch in a lane.
+    fn launch_in(&self, lane: usize, kernel: usize, places: &[Place]) -> Result<(), Error> {
+        let mut addresses: Vec<Address> = places.iter().map(|&place| self.address(place)).collect();
+        if let (Some(blas), Some((product, gemm))) = (&self.blas, &self.products[kernel]) {
+            blas.go_to(self.lanes[lane], self.workspaces[lane])?;
+            return blas.multiply(product, gemm, &addresses);
+        }
+        self.launch_function(self.launchables[kernel], &mut addresses, lane)
+    }
+
+    /// Queues a copy in a lane.
+    fn copy_in(&self, lane: usize, to: Place, from: Place, bytes: usize) -> Result<(), Error> {
+        let (to, from) = (self.address(to), self.address(from));
+        // SAFETY: both places are in their buffers and do not overlap.
+        let status = unsafe { (self.library().copy)(to, from, bytes, self.lanes[lane]) };
+        self.check("cuMemcpyDtoDAsync", status)
+    }
+
+    /// Queues a step that is a launch, a copy or a count in a lane; a count is an addition to what is there.
+    pub(crate) fn queue_in(&self, lane: usize, step: &Step, status: Place) -> Result<(), Error> {
+        match step {
+            Step::Launch { kernel, places } => {
+                let mut places = places.clone();
+                places.push(status);
+                self.launch_in(lane, *kernel, &places)
+            }
+            &Step::Copy { to, from, bytes } => self.copy_in(lane, to, from, bytes),
+            &Step::Count { to } => {
+                let kernel = Launchable {
+                    function: self.increment,
+                    groups: 1,
+                    items: 1,
+                    local: 0,
+                };
+                self.launch_function(kernel, &mut [self.address(to)], lane)
+            }
+            _ => {
+                let problem = "a step cannot be replayed (a bug in Ferrozyme)";
+                Err(Error::Device(problem.to_owned()))
+            }
+        }
+    }
+
+    /// Memory of the device, which is released with the stream.
+    fn allocate(&self, size: usize) -> Result<Address, Error> {
+        let mut address = 0;
+        // SAFETY: a context is current.
+        let status = unsafe { (self.library().allocate)(&mut address, size) };
+        self.check("cuMemAlloc", status)?;
+        Ok(address)
+    }
+
+    /// Loads the library of matrix products if there are any for it.
     fn load_blas(&mut self) -> Result<(), Error> {
         if self.products.iter().all(Option::is_none) {
             return Ok(());
         }
-        let mut workspace = 0;
-        // SAFETY: a context is current.
-        let status = unsafe { (self.library().allocate)(&mut workspace, WORKSPACE) };
-        self.check("cuMemAlloc", status)?;
-        self.buffers.push(workspace);
-        self.blas = Blas::load(self.stream, workspace);
+        self.blas = Blas::load();
+        if self.blas.is_some() {
+            for _ in 0..self.lanes.len() {
+                let workspace = self.allocate(WORKSPACE)?;
+                self.workspaces.push(workspace);
+            }
+        }
         Ok(())
     }
 
@@ -327,18 +389,18 @@ impl Stream {
         Ok(Pinned { address, size })
     }
 
-    /// An event that happens when everything in the stream so far is done.
-    fn event(&self) -> Result<Handle, Error> {
-        self.event_with(number::EVENT_DISABLE_TIMING)
+    /// An event that happens when everything in a lane so far is done.
+    pub(crate) fn event_in(&self, lane: usize) -> Result<Handle, Error> {
+        self.event_with(number::EVENT_DISABLE_TIMING, lane)
     }
 
-    fn event_with(&self, flags: u32) -> Result<Handle, Error> {
+    fn event_with(&self, flags: u32, lane: usize) -> Result<Handle, Error> {
         let mut event = null_mut();
         // SAFETY: a context is current, and the stream is of it.
         unsafe {
             let status = (self.library().create_event)(&mut event, flags);
             self.check("cuEventCreate", status)?;
-            let status = (self.library().record_event)(event, self.stream);
+            let status = (self.library().record_event)(event, self.lanes[lane]);
             self.check("cuEventRecord", status)?;
         }
         Ok(event)
@@ -363,7 +425,12 @@ impl Stream {
         Ok(())
     }
 
-    fn launch_function(&self, kernel: Launchable, addresses: &mut [Address]) -> Result<(), Error> {
+    fn launch_function(
+        &self,
+        kernel: Launchable,
+        addresses: &mut [Address],
+        lane: usize,
+    ) -> Result<(), Error> {
         let mut parameters: Vec<*mut c_void> = addresses
             .iter_mut()
             .map(|address| std::ptr::from_mut(address).cast())
@@ -379,66 +446,12 @@ impl Stream {
                 1,
                 1,
                 kernel.local,
-                self.stream,
+                self.lanes[lane],
                 parameters.as_mut_ptr(),
                 null_mut(),
             )
         };
         self.check("cuLaunchKernel", status)
-    }
-
-    /// Queues steps that are only launches, copies and counts; counts are additions to what is there.
-    fn queue(&mut self, steps: &[Step], status: Place) -> Result<(), Error> {
-        for step in steps {
-            match step {
-                Step::Launch { kernel, places } => {
-                    let mut places = places.clone();
-                    places.push(status);
-                    self.launch(*kernel, &places)?;
-                }
-                &Step::Copy { to, from, bytes } => self.copy(to, from, bytes)?,
-                &Step::Count { to } => {
-                    let kernel = Launchable {
-                        function: self.increment,
-                        groups: 1,
-                        items: 1,
-                        local: 0,
-                    };
-                    self.launch_function(kernel, &mut [self.address(to)])?;
-                }
-                _ => {
-                    let problem = "a step cannot be replayed (a bug in Ferrozyme)";
-                    return Err(Error::Device(problem.to_owned()));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The graph of a list of steps.
-    fn capture(&mut self, steps: &[Step], status: Place) -> Result<Handle, Error> {
-        let key = (steps.as_ptr() as usize, steps.len());
-        if let Some(&known) = self.captured.get(&key) {
-            return Ok(known);
-        }
-        let (mut graph, mut executable) = (null_mut(), null_mut());
-        // SAFETY: the stream is valid; between both calls nothing waits for it.
-        let code =
-            unsafe { (self.library().begin_capture)(self.stream, number::CAPTURE_THREAD_LOCAL) };
-        self.check("cuStreamBeginCapture", code)?;
-        let queued = self.queue(steps, status);
-        // SAFETY: the capture has begun.
-        let code = unsafe { (self.library().end_capture)(self.stream, &mut graph) };
-        queued?;
-        self.check("cuStreamEndCapture", code)?;
-        // SAFETY: the graph is complete, and is not used behind.
-        unsafe {
-            let code = (self.library().instantiate)(&mut executable, graph, 0);
-            self.check("cuGraphInstantiate", code)?;
-            self.check("cuGraphDestroy", (self.library().destroy_graph)(graph))?;
-        }
-        self.captured.insert(key, executable);
-        Ok(executable)
     }
 }
 
@@ -451,10 +464,10 @@ impl Device for Stream {
         // SAFETY: the pinned memory is large enough and nobody else's until the event has happened.
         let status = unsafe {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), pinned.address.cast(), bytes.len());
-            (self.library().write)(self.address(to), pinned.address, bytes.len(), self.stream)
+            (self.library().write)(self.address(to), pinned.address, bytes.len(), self.lanes[0])
         };
         self.check("cuMemcpyHtoDAsync", status)?;
-        let event = self.event()?;
+        let event = self.event_in(0)?;
         self.writes.push_back((event, pinned));
         self.reap(UNDER_WAY)
     }
@@ -464,11 +477,11 @@ impl Device for Stream {
         let pinned = self.pinned(bytes)?;
         // SAFETY: as for `write`.
         let status = unsafe {
-            (self.library().read)(pinned.address, self.address(from), bytes, self.stream)
+            (self.library().read)(pinned.address, self.address(from), bytes, self.lanes[0])
         };
         self.check("cuMemcpyDtoHAsync", status)?;
         Ok(Reading {
-            event: self.event()?,
+            event: self.event_in(0)?,
             pinned,
             size: bytes,
         })
@@ -485,32 +498,24 @@ impl Device for Stream {
     }
 
     fn copy(&mut self, to: Place, from: Place, bytes: usize) -> Result<(), Error> {
-        // SAFETY: both places are in their buffers and do not overlap.
-        let status = unsafe {
-            (self.library().copy)(self.address(to), self.address(from), bytes, self.stream)
-        };
-        self.check("cuMemcpyDtoDAsync", status)
+        self.copy_in(0, to, from, bytes)
     }
 
     fn set(&mut self, to: Place, value: i32) -> Result<(), Error> {
         self.enter()?;
         // SAFETY: the place is four bytes of its buffer.
         let status =
-            unsafe { (self.library().set)(self.address(to), value as u32, 1, self.stream) };
+            unsafe { (self.library().set)(self.address(to), value as u32, 1, self.lanes[0]) };
         self.check("cuMemsetD32Async", status)
     }
 
     fn launch(&mut self, kernel: usize, places: &[Place]) -> Result<(), Error> {
-        let mut addresses: Vec<Address> = places.iter().map(|&place| self.address(place)).collect();
-        if let (Some(blas), Some((product, gemm))) = (&self.blas, &self.products[kernel]) {
-            return blas.multiply(product, gemm, &addresses);
-        }
-        self.launch_function(self.kernels[kernel], &mut addresses)
+        self.launch_in(0, kernel, places)
     }
 
     fn finish(&mut self) -> Result<(), Error> {
         // SAFETY: the stream is valid.
-        let status = unsafe { (self.library().wait_for_stream)(self.stream) };
+        let status = unsafe { (self.library().wait_for_stream)(self.lanes[0]) };
         self.check("cuStreamSynchronize", status)?;
         self.reap(0)
     }
@@ -524,7 +529,7 @@ impl Device for Stream {
         }
         for _ in 0..count {
             // SAFETY: the graph uses buffers and kernels that live as long as the stream.
-            let code = unsafe { (self.library().launch_graph)(executable, self.stream) };
+            let code = unsafe { (self.library().launch_graph)(executable, self.lanes[0]) };
             self.check("cuGraphLaunch", code)?;
         }
         Ok(true)
@@ -536,7 +541,7 @@ impl Device for Stream {
 
     fn mark(&mut self) -> Result<bool, Error> {
         self.enter()?;
-        let event = self.event_with(number::EVENT_DEFAULT)?;
+        let event = self.event_with(number::EVENT_DEFAULT, 0)?;
         self.marks.push(event);
         Ok(true)
     }
@@ -585,8 +590,8 @@ impl Drop for Stream {
         // SAFETY: all that was made is released once, after everything in the stream is done.
         unsafe {
             (library.set_context)(self.driver.context);
-            if !self.stream.is_null() {
-                (library.wait_for_stream)(self.stream);
+            for &lane in &self.lanes {
+                (library.wait_for_stream)(lane);
             }
             for (event, pinned) in self.writes.drain(..) {
                 (library.destroy_event)(event);
@@ -603,11 +608,11 @@ impl Drop for Stream {
             }
             // The library's state goes before its stream and memory.
             self.blas = None;
-            for &buffer in &self.buffers {
+            for &buffer in self.buffers.iter().chain(&self.workspaces) {
                 (library.free)(buffer);
             }
-            if !self.stream.is_null() {
-                (library.destroy_stream)(self.stream);
+            for &lane in &self.lanes {
+                (library.destroy_stream)(lane);
             }
             if !self.module.is_null() {
                 (library.unload_module)(self.module);

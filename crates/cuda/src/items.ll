@@ -19,6 +19,18 @@ define internal void @__ferrozyme_barrier() alwaysinline convergent {
   ret void
 }
 
+define internal float @__ferrozyme_exchange_f32(float %own, i64 %distance) alwaysinline convergent {
+  %bit = trunc i64 %distance to i32
+  %other = call float @llvm.nvvm.shfl.sync.bfly.f32(i32 -1, float %own, i32 %bit, i32 31)
+  ret float %other
+}
+
+define internal i32 @__ferrozyme_exchange_i32(i32 %own, i64 %distance) alwaysinline convergent {
+  %bit = trunc i64 %distance to i32
+  %other = call i32 @llvm.nvvm.shfl.sync.bfly.i32(i32 -1, i32 %own, i32 %bit, i32 31)
+  ret i32 %other
+}
+
 define internal ptr @__ferrozyme_local(i64 %bytes) alwaysinline {
   ret ptr addrspacecast (ptr addrspace(3) @__ferrozyme_shared to ptr)
 }
@@ -33,3 +45,5 @@ define ptx_kernel void @__ferrozyme_increment(ptr %counter) {
 declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
 declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
 declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32) convergent
+declare float @llvm.nvvm.shfl.sync.bfly.f32(i32, float, i32, i32) convergent
+declare i32 @llvm.nvvm.shfl.sync.bfly.i32(i32, i32, i32, i32) convergent

@@ -79,6 +79,7 @@ functions! {
     destroy_event "cuEventDestroy_v2" (Handle);
     record_event "cuEventRecord" (Handle, Handle);
     wait_for_event "cuEventSynchronize" (Handle);
+    wait_in_stream "cuStreamWaitEvent" (Handle, Handle, u32);
     elapsed "cuEventElapsedTime" (*mut f32, Handle, Handle);
     launch "cuLaunchKernel" (Handle, u32, u32, u32, u32, u32, u32, u32, Handle, *mut *mut c_void, *mut *mut c_void);
     begin_capture "cuStreamBeginCapture_v2" (Handle, i32);

@@ -21,7 +21,7 @@ impl Backend for Assembler {
 
     fn compile(&self, planned: Planned) -> Result<Box<dyn Executable>, Error> {
         let lowered = planned.lowered;
-        let program = prepare(lowered.module, lowered.main, &ABILITIES)?;
+        let program = prepare(lowered, &ABILITIES)?;
         let folder = tempfile::tempdir().expect("there is room for files");
         for processor in ["sm_80", "sm_90"] {
             let ptx = stored_ptx(&program, processor, folder.path())?;
@@ -79,7 +79,7 @@ fn kernels_that_were_made_before_are_found() {
 
         fn compile(&self, planned: Planned) -> Result<Box<dyn Executable>, Error> {
             let lowered = planned.lowered;
-            let program = prepare(lowered.module, lowered.main, &ABILITIES)?;
+            let program = prepare(lowered, &ABILITIES)?;
             let folder = tempfile::tempdir().expect("there is room for files");
             let files = || std::fs::read_dir(folder.path()).unwrap().count();
             let made = stored_ptx(&program, "sm_90", folder.path())?;

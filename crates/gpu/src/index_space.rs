@@ -8,7 +8,8 @@ use crate::items::Items;
 use crate::parallel::{constant_count, is_pure, root, visit_all, written_roots};
 use crate::rows::{plan_rows, share_rows};
 use crate::stages::Extent;
-use ferrozyme_ir::{Builder, Function, IntPredicate, Op, OpView, Opcode, Value};
+use crate::widen::{insert_neighbours, neighbours};
+use ferrozyme_ir::{Builder, Function, IntPredicate, Op, OpView, Opcode, Type, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// How many items a group has that share nothing.
@@ -51,6 +52,8 @@ pub(crate) fn over_index_space(
         longest = longest.max(constant_count(function, op).unwrap_or(0));
     });
     let alone = points == 1 && longest > SHORT;
+    let width = width_of(function, &nest, points, abilities);
+    let points = points / width;
     let size = u64::from(ITEMS.min(abilities.group)).min(points.next_power_of_two());
     let mut b = Builder::at_body(function);
     let (group, item, size_value) = (items.group(&mut b), items.item(&mut b), b.i64(size as i64));
@@ -61,9 +64,19 @@ pub(crate) fn over_index_space(
     let (_, then, otherwise) = b.if_else(inside, &[]);
     b.ret(&[]);
     let counters = b.inside(then, |b| {
-        let counters = coordinates(b, point, &nest.counters);
-        for op in nest.ops {
-            b.insert(op);
+        let first = match width {
+            1 => point,
+            _ => {
+                let width = b.i64(width as i64);
+                b.binary(Opcode::Mul, point, width)
+            }
+        };
+        let counters = coordinates(b, first, &nest.counters);
+        match nest.counters.last() {
+            Some(&(counter, _)) => {
+                insert_neighbours(b, &nest.ops, &counters, counter, width);
+            }
+            None => nest.ops.iter().for_each(|&op| b.insert(op)),
         }
         b.yields(&[]);
         counters
@@ -76,6 +89,19 @@ pub(crate) fn over_index_space(
         local: 0,
         alone,
     }
+}
+
+/// How many neighbouring points an item takes: several if there are enough items for the device without them.
+fn width_of(function: &Function, nest: &Nest, points: u64, abilities: &Abilities) -> u64 {
+    let Some(&(counter, count)) = nest.counters.last() else {
+        return 1;
+    };
+    let enough = u64::from(abilities.units) * u64::from(ITEMS);
+    let mut width = neighbours(function, &nest.ops, counter, count);
+    while width > 1 && points / width < enough {
+        width /= 2;
+    }
+    width
 }
 
 /// Takes independent loops apart as long as one stands alone.
@@ -112,23 +138,36 @@ fn descend(function: &Function, ops: Vec<Op>, independent: &FxHashSet<Op>) -> Ne
     }
 }
 
-/// The coordinates of a point, in row-major order.
+/// The coordinates of a point, in row-major order. Divisions are of 32 bits if the number of the point is, which are faster on most devices.
 fn coordinates(
     b: &mut Builder<'_>,
     point: Value,
     counters: &[(Value, u64)],
 ) -> FxHashMap<Value, Value> {
     let mut map = FxHashMap::default();
-    let mut rest = point;
+    let many = counters.iter().filter(|&&(_, count)| count > 1).count();
+    let points: u64 = counters.iter().map(|&(_, count)| count).product();
+    let is_short = many > 1 && i32::try_from(points).is_ok();
+    let mut rest = match is_short {
+        true => b.cast(Opcode::TruncInt, point, Type::I32),
+        false => point,
+    };
+    let ty = b.ty(rest);
     for (position, &(counter, count)) in counters.iter().enumerate().rev() {
-        let coordinate = match (position, count) {
-            (_, 1) => b.i64(0),
-            (0, _) => rest,
+        let is_last = counters[..position].iter().all(|&(_, count)| count == 1);
+        let coordinate = match count {
+            1 => b.i64(0),
             _ => {
-                let count = b.i64(count as i64);
-                let coordinate = b.binary(Opcode::Urem, rest, count);
-                rest = b.binary(Opcode::Udiv, rest, count);
-                coordinate
+                let mut coordinate = rest;
+                if !is_last {
+                    let count = b.function.int(ty, i128::from(count));
+                    coordinate = b.binary(Opcode::Urem, rest, count);
+                    rest = b.binary(Opcode::Udiv, rest, count);
+                }
+                match is_short {
+                    true => b.cast(Opcode::Zext, coordinate, Type::I64),
+                    false => coordinate,
+                }
             }
         };
         map.insert(counter, coordinate);

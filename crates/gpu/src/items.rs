@@ -13,6 +13,13 @@ pub const BARRIER: &str = "__ferrozyme_barrier";
 /// `@local(i64 bytes) -> ptr`: the local memory of the group, of this constant size. A kernel asks for it once.
 pub const LOCAL: &str = "__ferrozyme_local";
 
+/// `@exchange(f32 x, i64 distance) -> f32`: the `x` of the item whose number differs in one bit, that of the distance, which is less than [`EXCHANGING`]. All items of the group call it. Only for devices that say that they have it.
+pub const EXCHANGE_F32: &str = "__ferrozyme_exchange_f32";
+/// As [`EXCHANGE_F32`].
+pub const EXCHANGE_I32: &str = "__ferrozyme_exchange_i32";
+/// How many items, neighbours, exchange numbers without memory.
+pub(crate) const EXCHANGING: u32 = 32;
+
 /// These functions in a module.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Items {
@@ -20,6 +27,8 @@ pub(crate) struct Items {
     item: FunctionId,
     barrier: FunctionId,
     local: FunctionId,
+    exchange_f32: FunctionId,
+    exchange_i32: FunctionId,
 }
 
 impl Items {
@@ -35,11 +44,20 @@ impl Items {
             .functions
             .push(Function::declare(BARRIER, Vec::new(), Vec::new()));
         let local = Function::declare(LOCAL, vec![Param::from(Type::I64)], vec![Type::PTR]);
+        let mut exchange = |name: &str, ty: Type| {
+            let params = [ty, Type::I64].map(Param::from);
+            let function = Function::declare(name, params.into(), vec![ty]);
+            module.functions.push(function)
+        };
+        let exchange_f32 = exchange(EXCHANGE_F32, Type::F32);
+        let exchange_i32 = exchange(EXCHANGE_I32, Type::I32);
         Items {
             group,
             item,
             barrier,
             local: module.functions.push(local),
+            exchange_f32,
+            exchange_i32,
         }
     }
 
@@ -55,6 +73,19 @@ impl Items {
 
     pub(crate) fn barrier(self, b: &mut Builder<'_>) {
         b.call(self.barrier, &[], &[]);
+    }
+
+    /// What another item has, if there is a function for numbers of this type.
+    pub(crate) fn exchange(self, b: &mut Builder<'_>, own: Value, distance: u32) -> Option<Value> {
+        let ty = b.ty(own);
+        let function = match ty {
+            Type::F32 => self.exchange_f32,
+            Type::I32 => self.exchange_i32,
+            _ => return None,
+        };
+        let distance = b.i64(i64::from(distance));
+        let op = b.call(function, &[own, distance], &[ty]);
+        Some(b.function.result(op))
     }
 
     pub(crate) fn local(self, b: &mut Builder<'_>, bytes: usize) -> Value {

@@ -24,15 +24,18 @@
 //! | `tiles.rs` | contractions: a group for each tile of the result, operands in local memory |
 //! | `columns.rs` | sums that go through rows go through columns |
 //! | `merge_loops.rs` | nests that go through the same points become one launch |
+//! | `widen.rs` | items take several neighbours, with accesses of sixteen bytes |
 //! | `product.rs` | contractions as products that a library of BLAS takes |
 //! | `accumulate.rs` | sums into memory become atomic additions |
 //! | `traps.rs` | what would stop the program sets a status that the host looks at |
 //! | `items.rs` | the functions that kernels call for their place in the index space, and for local memory |
+//! | `dependencies.rs` | which launches need each other, and what may run at the same time |
 //! | `traffic.rs` | what a kernel moves and computes |
 //! | `run.rs` | carries out the schedule, and measures it |
 
 mod accumulate;
 mod columns;
+mod dependencies;
 mod index_space;
 mod items;
 mod merge_loops;
@@ -45,14 +48,17 @@ mod stages;
 mod tiles;
 mod traffic;
 mod traps;
+mod widen;
 
-pub use items::{BARRIER, GROUP, ITEM, LOCAL};
+pub use dependencies::{BufferUse, Seat, deal_out, dependencies};
+pub use items::{BARRIER, EXCHANGE_F32, EXCHANGE_I32, GROUP, ITEM, LOCAL};
 pub use product::{Gemm, Operand, Product};
 pub use run::{Device, Runner};
 pub use schedule::{Buffer, Place, Step};
 pub use traffic::Traffic;
 
 use ferrozyme_backend::Error;
+use ferrozyme_graph::lower::Lowered;
 use ferrozyme_ir::{FunctionId, Module, verify_module};
 use schedule::read_schedule;
 use stages::make_kernels;
@@ -68,6 +74,8 @@ pub struct Abilities {
     pub atomic_f32: bool,
     /// As `atomic_f32`.
     pub atomic_f64: bool,
+    /// Whether neighbouring items exchange numbers without memory ([`EXCHANGE_F32`]).
+    pub exchange: bool,
 }
 
 /// A kernel that runs once for each item of each group.
@@ -83,6 +91,8 @@ pub struct Kernel {
     pub items: u32,
     /// The bytes of local memory that a group has.
     pub local: usize,
+    /// What it does with the memory behind each parameter but the status.
+    pub buffers: Vec<BufferUse>,
     /// Whether one item does all of it, although there is a loop in it: no loop was proved independent.
     pub alone: bool,
     /// The product of matrices that it computes, if it is one: a library may do that instead.
@@ -119,13 +129,9 @@ impl GpuProgram {
 }
 
 /// Makes kernels and a schedule of a lowered graph.
-pub fn prepare(
-    module: Module,
-    main: FunctionId,
-    abilities: &Abilities,
-) -> Result<GpuProgram, Error> {
-    let calls = read_schedule(&module, main)?;
-    let (module, kernels, steps) = make_kernels(module, calls, abilities)?;
+pub fn prepare(lowered: Lowered, abilities: &Abilities) -> Result<GpuProgram, Error> {
+    let calls = read_schedule(&lowered.module, lowered.main)?;
+    let (module, kernels, steps) = make_kernels(lowered, calls, abilities)?;
     verify_module(&module).map_err(|errors| {
         Error::Compile(format!(
             "a kernel is malformed (a bug in Ferrozyme): {}",

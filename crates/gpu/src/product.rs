@@ -14,6 +14,14 @@ pub struct Extent {
     pub strides: [i64; 3],
 }
 
+impl Extent {
+    /// No index at all.
+    pub const NONE: Extent = Extent {
+        count: 1,
+        strides: [0; 3],
+    };
+}
+
 /// A product of matrices, once for each batch.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Product {
@@ -25,6 +33,8 @@ pub struct Product {
     pub factor: f64,
     /// Whether the sums are added to the destination.
     pub add: bool,
+    /// Batches of batches, which a library does one after the other.
+    pub outer: Extent,
     /// Batches.
     pub batch: Extent,
     /// Rows of the destination and of the left operand.
@@ -68,7 +78,8 @@ pub struct Gemm {
 impl Product {
     /// The floating-point operations.
     pub fn operations(&self) -> f64 {
-        let counts = [self.batch, self.row, self.column, self.term].map(|extent| extent.count);
+        let extents = [self.outer, self.batch, self.row, self.column, self.term];
+        let counts = extents.map(|extent| extent.count);
         2.0 * counts.iter().map(|&count| count as f64).product::<f64>()
     }
 
@@ -191,6 +202,7 @@ mod tests {
             element: Scalar::F32,
             factor: 1.0,
             add: false,
+            outer: Extent::NONE,
             batch: extent(batch, [size, size, if m == 3 { 0 } else { size }]),
             row: extent(m, [c_m, a_m, 0]),
             column: extent(n, [c_n, 0, b_n]),
@@ -230,6 +242,7 @@ mod tests {
             element: Scalar::F32,
             factor: 1.0,
             add: false,
+            outer: Extent::NONE,
             batch: extent(1, [0; 3]),
             row: extent(4, [8, 8, 0]),
             column: extent(4, [2, 0, 1]),

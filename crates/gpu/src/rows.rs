@@ -17,10 +17,11 @@
 //! stand before and behind each write.
 
 use crate::Abilities;
-use crate::items::Items;
+use crate::items::{EXCHANGING, Items};
 use crate::parallel::{
     constant_count, identity, is_pure, reads_from, reductions, root, visit_all, written_roots,
 };
+use crate::widen::{iterations_at_a_time, widen_loop};
 use ferrozyme_ir::{
     Alignment, Builder, Function, IntPredicate, Op, OpView, Opcode, Region, Type, Value,
 };
@@ -46,12 +47,16 @@ const MEMORY: usize = 1 << 15;
 pub(crate) struct Rows {
     /// The loops, with the operations that combine what they carry, and the loop in each whose iterations are dealt out.
     shared: FxHashMap<Op, (Vec<Opcode>, Op)>,
+    /// Whether items take several iterations at a time where that makes wider accesses of them.
+    widens: bool,
     /// The items of a group.
     pub(crate) items: u32,
     /// The rows of a group, which are neighbours.
     pub(crate) lanes: u32,
     /// Whether memory is read that is written.
     rereads: bool,
+    /// Whether neighbouring items exchange numbers without memory.
+    exchanges: bool,
 }
 
 /// Decides whether the operations for one point, which has these coordinates, are done by a group.
@@ -71,10 +76,10 @@ pub(crate) fn plan_rows(
         independent,
         shared: FxHashMap::default(),
         longest: 0,
-        contiguous: false,
+        along: 0,
     };
     planner.find(ops);
-    let pays = planner.longest >= SHORTEST && (points <= MANY || planner.contiguous);
+    let pays = planner.longest >= SHORTEST && (points <= MANY || planner.along > 0);
     if !pays || points > u64::from(u32::MAX >> 1) {
         return None;
     }
@@ -83,19 +88,22 @@ pub(crate) fn plan_rows(
     let most = abilities.group.min(places as u32);
     let most = u64::from(previous_power_of_two(most));
     let longest = planner.longest.next_power_of_two();
-    let lanes = match planner.contiguous {
-        true => 1,
-        false => planner.lanes(ops, counters).min(most),
+    let lanes = planner.lanes(ops, counters).min(most);
+    let width = match lanes {
+        1 => planner.width(),
+        _ => 1,
     };
     let items = match lanes {
-        1 => longest.min(u64::from(ITEMS)).min(most),
+        1 => (longest / width).min(u64::from(ITEMS)).min(most),
         _ => lanes * (longest / SHARE).min(most / lanes),
     };
     Some(Rows {
         shared: planner.shared,
+        widens: width > 1,
         items: items as u32,
         lanes: lanes as u32,
         rereads: reads_from(function, ops, &written_roots(function, ops)),
+        exchanges: abilities.exchange && items >= u64::from(EXCHANGING),
     })
 }
 
@@ -110,8 +118,8 @@ struct Planner<'f> {
     shared: FxHashMap<Op, (Vec<Opcode>, Op)>,
     /// The most iterations that are dealt out.
     longest: u64,
-    /// Whether such a loop reads or writes one element after the other.
-    contiguous: bool,
+    /// How many addresses in such loops move by one element from one iteration to the next.
+    along: usize,
 }
 
 impl Planner<'_> {
@@ -125,7 +133,7 @@ impl Planner<'_> {
                 let (dealt, count) = self.longest_of_nest(op);
                 self.longest = self.longest.max(count);
                 let function = self.function;
-                self.contiguous |= is_contiguous(function, dealt, function.counter(dealt));
+                self.along += contiguous(function, dealt, function.counter(dealt));
                 self.shared.insert(op, (combined, dealt));
                 continue;
             }
@@ -164,16 +172,32 @@ impl Planner<'_> {
         }
     }
 
-    /// How many neighbouring rows a group has: several if their elements are neighbours, and if nothing that a row decides stands around a barrier.
+    /// How many iterations of the longest loop an item takes at a time: several if enough items have something to do.
+    fn width(&self) -> u64 {
+        let function = self.function;
+        let dealt = self.shared.values().map(|&(_, dealt)| dealt);
+        let longest = dealt.filter(|&dealt| constant_count(function, dealt) == Some(self.longest));
+        let width = longest
+            .map(|dealt| iterations_at_a_time(function, dealt))
+            .max();
+        match width {
+            Some(width) if self.longest / width >= u64::from(EXCHANGING) => width,
+            _ => 1,
+        }
+    }
+
+    /// How many neighbouring rows a group has: several if more addresses move by one element from row to row than within rows, and if nothing that a row decides stands around a barrier.
     fn lanes(&self, ops: &[Op], counters: &[(Value, u64)]) -> u64 {
         let function = self.function;
         let innermost = counters.iter().rev().find(|&&(_, count)| count > 1);
         let Some(&(counter, count)) = innermost else {
             return 1;
         };
-        let mut shared = self.shared.values();
-        let neighbours = shared.any(|&(_, dealt)| is_contiguous(function, dealt, counter));
-        match neighbours && self.is_uniform(ops) {
+        let shared = self.shared.values();
+        let across: usize = shared
+            .map(|&(_, dealt)| contiguous(function, dealt, counter))
+            .sum();
+        match across > self.along && self.is_uniform(ops) {
             true => LANES.into_iter().find(|lanes| count % lanes == 0),
             false => None,
         }
@@ -194,29 +218,32 @@ impl Planner<'_> {
     }
 }
 
-/// Whether an address in a loop moves by one element with a counter.
-fn is_contiguous(function: &Function, dealt: Op, counter: Value) -> bool {
-    let mut contiguous = false;
+/// How many addresses in a loop move by one element with a counter.
+fn contiguous(function: &Function, dealt: Op, counter: Value) -> usize {
+    let mut count = 0;
     visit_all(function, &[dealt], &mut |op| {
         let address = match function.view(op) {
             OpView::Load { address, .. } | OpView::Store { address, .. } => address,
             _ => return,
         };
         if let Some(OpView::Offset { index, .. }) = function.definition(address) {
-            contiguous |= counts_by_one(function, index, counter);
+            count += usize::from(mostly_counts_by_one(function, index, counter));
         }
     });
-    contiguous
+    count
 }
 
-/// Whether an index is a counter plus something else.
-fn counts_by_one(function: &Function, index: Value, counter: Value) -> bool {
+/// Whether an index is a counter plus something else, or what is left of that behind whole rows.
+fn mostly_counts_by_one(function: &Function, index: Value, counter: Value) -> bool {
     index == counter
-        || matches!(
-            function.definition(index),
-            Some(OpView::Binary(Opcode::Add, a, b))
-                if counts_by_one(function, a, counter) || counts_by_one(function, b, counter)
-        )
+        || match function.definition(index) {
+            Some(OpView::Binary(Opcode::Add, a, b)) => {
+                mostly_counts_by_one(function, a, counter)
+                    || mostly_counts_by_one(function, b, counter)
+            }
+            Some(OpView::Binary(Opcode::Urem, a, _)) => mostly_counts_by_one(function, a, counter),
+            _ => false,
+        }
 }
 
 /// The place of an item in its group: which part of its row it has, and which of the group's rows that is.
@@ -333,9 +360,19 @@ impl Sharer<'_> {
     fn share(&mut self, b: &mut Builder<'_>, op: Op) {
         let (combined, dealt) = &self.rows.shared[&op];
         self.wait_if_reread(b);
-        let step = b.i64(i64::from(self.rows.parts()));
+        let width = match self.rows.widens {
+            true => iterations_at_a_time(b.function, *dealt),
+            false => 1,
+        };
+        let step = b.i64(i64::from(self.rows.parts()) * width as i64);
+        let mut first = self.seat.part;
+        if width > 1 {
+            let width_value = b.i64(width as i64);
+            first = b.binary(Opcode::Mul, first, width_value);
+            widen_loop(b.function, *dealt, width);
+        }
         let operands = &mut b.function.ops[*dealt].operands;
-        (operands[0], operands[2]) = (self.seat.part, step);
+        (operands[0], operands[2]) = (first, step);
         let mut data = b.function.ops[op].clone();
         let results = std::mem::take(&mut data.results);
         let initial = data.operands[3..].to_vec();
@@ -366,6 +403,10 @@ impl Sharer<'_> {
         parts: &[Value],
         combined: &[Opcode],
     ) -> Vec<Value> {
+        let is_exchanged = |&part: &Value| matches!(b.ty(part), Type::F32 | Type::I32);
+        if self.rows.exchanges && parts.iter().all(is_exchanged) {
+            return self.exchange(b, memory, parts, combined);
+        }
         let count = self.rows.items as usize;
         let place = |b: &mut Builder<'_>, position: usize, item: Value| {
             let base = b.offset_bytes(memory, (position * PLACE * count) as i64);
@@ -404,6 +445,70 @@ impl Sharer<'_> {
             let at = place(b, position, first);
             let ty = b.ty(part);
             sums.push(b.load(ty, at, Alignment::natural(ty)));
+        }
+        // The memory serves the next loop.
+        self.items.barrier(b);
+        sums
+    }
+    /// As [`add_up`](Self::add_up), for numbers that neighbours exchange: all items of a team, which can exchange, combine what they have; then each item combines what the teams have left in local memory.
+    fn exchange(
+        &self,
+        b: &mut Builder<'_>,
+        memory: Value,
+        parts: &[Value],
+        combined: &[Opcode],
+    ) -> Vec<Value> {
+        let (items, lanes) = (self.rows.items, self.rows.lanes);
+        let mut own = parts.to_vec();
+        let mut distance = EXCHANGING / 2;
+        while distance >= lanes {
+            for (own, &opcode) in own.iter_mut().zip(combined) {
+                let other = self.items.exchange(b, *own, distance);
+                let other = other.expect("the caller looked at the types");
+                *own = b.binary(opcode, *own, other);
+            }
+            distance /= 2;
+        }
+        let teams = items / EXCHANGING;
+        if teams == 1 {
+            return own;
+        }
+        // One number for each lane, team and sum.
+        let place = |position: u32, team: u32| ((position * teams + team) * lanes) as i64;
+        let size = b.i64(i64::from(EXCHANGING));
+        let team = b.binary(Opcode::Udiv, self.seat.item, size);
+        let within = b.binary(Opcode::Urem, self.seat.item, size);
+        let end = b.i64(i64::from(lanes));
+        let leads = b.icmp(IntPredicate::Ult, within, end);
+        let (_, then, otherwise) = b.if_else(leads, &[]);
+        b.inside(then, |b| {
+            let row = b.binary(Opcode::Mul, team, end);
+            let own_place = b.binary(Opcode::Add, row, within);
+            for (position, &own) in (0..).zip(&own) {
+                let at = b.offset(memory, own_place, 4);
+                let at = b.offset_bytes(at, 4 * place(position, 0));
+                let align = Alignment::natural(b.ty(own));
+                b.store(own, at, align);
+            }
+            b.yields(&[]);
+        });
+        b.inside(otherwise, |b| b.yields(&[]));
+        self.items.barrier(b);
+        let lane = self.seat.lane.unwrap_or_else(|| b.i64(0));
+        let mut sums = Vec::new();
+        for (position, (&own, &opcode)) in (0..).zip(own.iter().zip(combined)) {
+            let ty = b.ty(own);
+            let mut sum: Option<Value> = None;
+            for team in 0..teams {
+                let at = b.offset(memory, lane, 4);
+                let at = b.offset_bytes(at, 4 * place(position, team));
+                let other = b.load(ty, at, Alignment::natural(ty));
+                sum = Some(match sum {
+                    Some(sum) => b.binary(opcode, sum, other),
+                    None => other,
+                });
+            }
+            sums.extend(sum);
         }
         // The memory serves the next loop.
         self.items.barrier(b);

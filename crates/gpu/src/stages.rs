@@ -5,6 +5,7 @@
 
 use crate::accumulate::accumulate;
 use crate::columns::columns_first;
+use crate::dependencies::buffer_uses;
 use crate::index_space::over_index_space;
 use crate::items::Items;
 use crate::merge_loops::merge_loops;
@@ -15,9 +16,15 @@ use crate::traffic::count_traffic;
 use crate::traps::report_traps;
 use crate::{Abilities, Kernel};
 use ferrozyme_backend::Error;
-use ferrozyme_ir::{Function, FunctionId, Module, Op, Opcode, Param, Type, Value, all_ops};
+use ferrozyme_graph::lower::Lowered;
+use ferrozyme_ir::{
+    Alignment, Function, FunctionId, Module, Op, Opcode, Param, Type, Value, all_ops,
+};
 use ferrozyme_opt::{expand_contractions, merge_common_subexpressions, remove_dead_code};
 use rustc_hash::FxHashMap;
+
+/// What the addresses of all tensors are multiples of, at least.
+const ALIGNMENT: usize = 16;
 
 /// How many groups and items a kernel has, and how much local memory.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,16 +38,18 @@ pub(crate) struct Extent {
 
 /// Makes the kernels of all launches, in a module of their own, and the schedule that launches them.
 pub(crate) fn make_kernels(
-    mut module: Module,
+    lowered: Lowered,
     steps: Vec<Step<FunctionId>>,
     abilities: &Abilities,
 ) -> Result<(Module, Vec<Kernel>, Vec<Step>), Error> {
+    let mut module = lowered.module;
     let mut into = Module::new();
     into.globals = module.globals.clone();
     let mut maker = Maker {
         items: Items::declare(&mut into),
         into,
         abilities,
+        sizes: &lowered.sizes,
         kernels: Vec::new(),
         stages: FxHashMap::default(),
     };
@@ -53,6 +62,8 @@ struct Maker<'a> {
     into: Module,
     items: Items,
     abilities: &'a Abilities,
+    /// The bytes of the tensors behind each function's parameters.
+    sizes: &'a FxHashMap<FunctionId, Vec<usize>>,
     kernels: Vec<Kernel>,
     /// The kernels that each function has become, by number.
     stages: FxHashMap<FunctionId, Vec<usize>>,
@@ -68,6 +79,11 @@ impl Maker<'_> {
         for step in steps {
             all.push(match step {
                 Step::Launch { kernel, places } => {
+                    // Kernels rely on it.
+                    if places.iter().any(|place| place.offset % ALIGNMENT != 0) {
+                        let problem = "a tensor is not aligned (a bug in Ferrozyme)";
+                        return Err(Error::Compile(problem.to_owned()));
+                    }
                     for kernel in self.stages_of(module, kernel)? {
                         let places = places.clone();
                         all.push(Step::Launch { kernel, places });
@@ -130,6 +146,9 @@ impl Maker<'_> {
         for (number, ops) in split(function).into_iter().enumerate() {
             let mut kernel = function.clone();
             kernel.name = format!("{}_{number}", function.name);
+            for param in kernel.params.iter_mut().filter(|param| param.ty.is_ptr()) {
+                param.facts.align = Alignment::new(ALIGNMENT as u64).unwrap_or_default();
+            }
             let status = add_status(&mut kernel);
             let contraction = ops
                 .iter()
@@ -142,6 +161,8 @@ impl Maker<'_> {
                 )));
             }
             let traffic = count_traffic(&kernel, &ops);
+            let sizes = self.sizes.get(&id).map(Vec::as_slice);
+            let buffers = buffer_uses(&kernel, &ops, function.arguments(), sizes);
             let body = kernel.body();
             kernel.regions[body].ops.clear();
             let (items, abilities) = (self.items, self.abilities);
@@ -163,6 +184,7 @@ impl Maker<'_> {
                 groups: extent.groups,
                 items: extent.items,
                 local: extent.local,
+                buffers,
                 alone: extent.alone,
                 product,
                 traffic,

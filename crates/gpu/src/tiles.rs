@@ -19,7 +19,7 @@ use crate::product::{self, Product, parameter_of};
 use crate::stages::Extent;
 use ferrozyme_ir::{
     Alignment, Builder, Contraction, ContractionIndex, Function, IndexClass, IntPredicate, Op,
-    Opcode, Scalar, Type, Value,
+    Opcode, Type, Value, sum_type,
 };
 
 /// Terms of one step.
@@ -142,13 +142,12 @@ pub(crate) fn over_tiles(
     ]
     .map(|class| axes(function, &contraction, class));
     let element = function.ty(contraction.factor);
-    let is_narrow = matches!(element.scalar(), Scalar::F16 | Scalar::Bf16);
     let tiles = Tiles {
         arrays: contraction.arrays,
         factor: contraction.factor,
         add: contraction.add,
         element,
-        sum: if is_narrow { Type::F32 } else { element },
+        sum: sum_type(element),
         block: block_for([&batch, &rows, &columns].map(|axes| count(axes)), abilities),
         batch,
         rows,
@@ -180,27 +179,30 @@ fn block_for([batches, rows, columns]: [usize; 3], abilities: &Abilities) -> usi
 }
 
 impl Tiles {
-    /// The product of matrices that it is, if each class has one index at most.
+    /// The product of matrices that it is, if each class has one index at most, and batches have two.
     fn product(&self, function: &Function) -> Option<Product> {
         let bytes = self.element.bytes() as i64;
         let one = |axes: &[Axis]| match *axes {
-            [] => Some(product::Extent {
-                count: 1,
-                strides: [0; 3],
-            }),
+            [] => Some(product::Extent::NONE),
             [Axis { count, strides }] if strides.iter().all(|stride| stride % bytes == 0) => {
                 let strides = strides.map(|stride| stride / bytes);
                 Some(product::Extent { count, strides })
             }
             _ => None,
         };
+        // The fewer are outside.
+        let mut batches = self.batch.clone();
+        batches.sort_by_key(|axis| axis.count);
+        let inner = batches.len().saturating_sub(1);
+        let (outer, batch) = batches.split_at(inner);
         let [to, left, right] = self.arrays.map(|array| parameter_of(function, array));
         Some(Product {
             arrays: [to?, left?, right?],
             element: self.element.scalar(),
             factor: function.float_of(self.factor)?,
             add: self.add,
-            batch: one(&self.batch)?,
+            outer: one(outer)?,
+            batch: one(batch)?,
             row: one(&self.rows)?,
             column: one(&self.columns)?,
             term: one(&self.terms)?,

@@ -2,6 +2,7 @@
 
 use expect_test::{Expect, expect};
 use ferrozyme_gpu::{Abilities, GpuProgram, prepare};
+use ferrozyme_graph::lower::Lowered;
 use ferrozyme_ir::{parse_module, print_function};
 
 const ABILITIES: Abilities = Abilities {
@@ -9,20 +10,36 @@ const ABILITIES: Abilities = Abilities {
     units: 8,
     atomic_f32: true,
     atomic_f64: false,
+    exchange: false,
 };
 
 /// The program of a kernel `@kernel(%to, %from)` of which one pointer is written.
 fn program_of(kernel: &str) -> GpuProgram {
+    program_for(kernel, &ABILITIES)
+}
+
+/// As [`program_of`], for a device that can do this.
+fn program_for(kernel: &str, abilities: &Abilities) -> GpuProgram {
     let text = format!(
         "{kernel}\nfunc @main(%p: ptr noalias, %arena: ptr) {{\n  call @kernel(%arena, %p)\n  return\n}}\n"
     );
     let module = parse_module(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let main = module.function_named("main").unwrap();
-    prepare(module, main, &ABILITIES).unwrap()
+    let lowered = Lowered {
+        module,
+        main,
+        exchanges: Vec::new(),
+        sizes: Default::default(),
+    };
+    prepare(lowered, abilities).unwrap()
 }
 
 fn check(kernel: &str, expected: Expect) {
-    let program = program_of(kernel);
+    check_for(kernel, &ABILITIES, expected);
+}
+
+fn check_for(kernel: &str, abilities: &Abilities, expected: Expect) {
+    let program = program_for(kernel, abilities);
     let mut text = String::new();
     for kernel in &program.kernels {
         let (groups, items, local) = (kernel.groups, kernel.items, kernel.local);
@@ -63,17 +80,20 @@ fn independent_loops_become_the_index_space() {
 }",
         expect![[r#"
             ; kernel_0: 3 groups of 256 items, 0 bytes
-            func @kernel_0(%to: ptr noalias, %from: ptr noalias readonly, %status: ptr noalias nocapture) {
+            func @kernel_0(%to: ptr noalias align 16, %from: ptr noalias readonly align 16, %status: ptr noalias nocapture) {
               %0 = call @__ferrozyme_group()
               %1 = call @__ferrozyme_item()
               %2 = mul i64 %0, 256
               %3 = add i64 %2, %1
               %4 = icmp ult i64 %3, 700
               if %4 {
-                %5 = urem i64 %3, 7
-                %6 = udiv i64 %3, 7
-                %row = mul i64 %6, 7
-                %at = add i64 %row, %5
+                %5 = trunc_int i64 %3 to i32
+                %6 = urem i32 %5, 7
+                %7 = udiv i32 %5, 7
+                %8 = zext i32 %6 to i64
+                %9 = zext i32 %7 to i64
+                %row = mul i64 %9, 7
+                %at = add i64 %row, %8
                 %p = offset %from, %at * 4
                 %x = load f32 %p align 4
                 %y = exp f32 %x
@@ -108,7 +128,7 @@ fn a_sum_is_shared_by_a_group() {
 }",
         expect![[r#"
             ; kernel_0: 3 groups of 64 items, 512 bytes
-            func @kernel_0(%to: ptr noalias, %from: ptr noalias readonly, %status: ptr noalias nocapture) {
+            func @kernel_0(%to: ptr noalias align 16, %from: ptr noalias readonly align 16, %status: ptr noalias nocapture) {
               %0 = call @__ferrozyme_group()
               %1 = call @__ferrozyme_item()
               %2 = call @__ferrozyme_local(512)
@@ -264,8 +284,9 @@ fn a_sum_in_order_is_not_shared() {
   return
 }";
     assert_eq!(extents(kernel), [(1, 1, 0)]);
+    // An item takes four neighbours at a time.
     let in_any_order = kernel.replace("fadd f32", "fadd reassoc f32");
-    assert_eq!(extents(&in_any_order), [(1, 256, 256 * 8)]);
+    assert_eq!(extents(&in_any_order), [(1, 128, 128 * 8)]);
 }
 
 /// Two nests over the same points; the second reads what the first wrote, so many elements behind.
@@ -307,28 +328,28 @@ fn nests_over_the_same_points_are_one_launch() {
     check(
         &two_nests(0),
         expect![[r#"
-        ; kernel_0: 2 groups of 256 items, 0 bytes
-        func @kernel_0(%to: ptr noalias, %from: ptr noalias readonly, %status: ptr noalias nocapture) {
-          %0 = call @__ferrozyme_group()
-          %1 = call @__ferrozyme_item()
-          %2 = mul i64 %0, 256
-          %3 = add i64 %2, %1
-          %4 = icmp ult i64 %3, 300
-          if %4 {
-            %p = offset %from, %3 * 4
-            %x = load f32 %p align 4
-            %y = fmul f32 %x, %x
-            %q = offset %to, %3 * 4
-            store f32 %y, %q align 4
-            %w = fadd f32 %y, 1.0
-            %second = add i64 %3, 400
-            %s = offset %to, %second * 4
-            store f32 %w, %s align 4
-            yield
-          }
-          return
-        }
-    "#]],
+            ; kernel_0: 2 groups of 256 items, 0 bytes
+            func @kernel_0(%to: ptr noalias align 16, %from: ptr noalias readonly align 16, %status: ptr noalias nocapture) {
+              %0 = call @__ferrozyme_group()
+              %1 = call @__ferrozyme_item()
+              %2 = mul i64 %0, 256
+              %3 = add i64 %2, %1
+              %4 = icmp ult i64 %3, 300
+              if %4 {
+                %p = offset %from, %3 * 4
+                %x = load f32 %p align 4
+                %y = fmul f32 %x, %x
+                %q = offset %to, %3 * 4
+                store f32 %y, %q align 4
+                %w = fadd f32 %y, 1.0
+                %second = add i64 %3, 400
+                %s = offset %to, %second * 4
+                store f32 %w, %s align 4
+                yield
+              }
+              return
+            }
+        "#]],
     );
 }
 
@@ -393,7 +414,7 @@ fn a_group_has_several_neighbouring_columns() {
 }",
         expect![[r#"
             ; kernel_0: 3 groups of 128 items, 1024 bytes
-            func @kernel_0(%to: ptr noalias, %from: ptr noalias readonly, %status: ptr noalias nocapture) {
+            func @kernel_0(%to: ptr noalias align 16, %from: ptr noalias readonly align 16, %status: ptr noalias nocapture) {
               %0 = call @__ferrozyme_group()
               %1 = call @__ferrozyme_item()
               %2 = udiv i64 %1, 8
@@ -543,30 +564,30 @@ fn sums_of_columns_go_through_columns() {
     check(
         kernel,
         expect![[r#"
-        ; kernel_0: 3 groups of 256 items, 0 bytes
-        func @kernel_0(%to: ptr noalias, %from: ptr noalias readonly, %status: ptr noalias nocapture) {
-          %0 = call @__ferrozyme_group()
-          %1 = call @__ferrozyme_item()
-          %2 = mul i64 %0, 256
-          %3 = add i64 %2, %1
-          %4 = icmp ult i64 %3, 700
-          if %4 {
-            %q = offset %to, %3 * 4
-            %5 = load f32 %q align 4
-            %6 = for %c: i64 = 0 to 16 step 1 with (%7: f32 = %5) {
-              %row = mul i64 %c, 700
-              %at = add i64 %row, %3
-              %p = offset %from, %at * 4
-              %x = load f32 %p align 4
-              %new = fadd reassoc f32 %7, %x
-              yield %new
+            ; kernel_0: 3 groups of 256 items, 0 bytes
+            func @kernel_0(%to: ptr noalias align 16, %from: ptr noalias readonly align 16, %status: ptr noalias nocapture) {
+              %0 = call @__ferrozyme_group()
+              %1 = call @__ferrozyme_item()
+              %2 = mul i64 %0, 256
+              %3 = add i64 %2, %1
+              %4 = icmp ult i64 %3, 700
+              if %4 {
+                %q = offset %to, %3 * 4
+                %5 = load f32 %q align 4
+                %6 = for %c: i64 = 0 to 16 step 1 with (%7: f32 = %5) {
+                  %row = mul i64 %c, 700
+                  %at = add i64 %row, %3
+                  %p = offset %from, %at * 4
+                  %x = load f32 %p align 4
+                  %new = fadd reassoc f32 %7, %x
+                  yield %new
+                }
+                store f32 %6, %q align 4
+                yield
+              }
+              return
             }
-            store f32 %6, %q align 4
-            yield
-          }
-          return
-        }
-    "#]],
+        "#]],
     );
     let tall = kernel.replace("0 to 16", "0 to 5000");
     // Four neighbouring columns are a group's.
@@ -579,4 +600,145 @@ fn sums_of_columns_go_through_columns() {
         "%place = add i64 %r, %c\n      %q = offset %to, %place * 4",
     );
     assert_eq!(extents(&skewed), [(1, 256, 0)]);
+}
+
+/// Two neighbours of eight bytes are one access of sixteen; enough items are left.
+#[test]
+fn an_item_takes_neighbours() {
+    check(
+        "func @kernel(%to: ptr noalias, %from: ptr noalias readonly) {
+  for %i: i64 = 0 to 100 step 1 {
+    for %j: i64 = 0 to 50 step 1 {
+      %row = mul i64 %i, 50
+      %at = add i64 %row, %j
+      %p = offset %from, %at * 8
+      %x = load f64 %p align 8
+      %y = fneg f64 %x
+      %q = offset %to, %at * 8
+      store f64 %y, %q align 8
+      yield
+    }
+    yield
+  }
+  return
+}",
+        expect![[r#"
+            ; kernel_0: 10 groups of 256 items, 0 bytes
+            func @kernel_0(%to: ptr noalias align 16, %from: ptr noalias readonly align 16, %status: ptr noalias nocapture) {
+              %0 = call @__ferrozyme_group()
+              %1 = call @__ferrozyme_item()
+              %2 = mul i64 %0, 256
+              %3 = add i64 %2, %1
+              %4 = icmp ult i64 %3, 2500
+              if %4 {
+                %5 = mul i64 %3, 2
+                %6 = trunc_int i64 %5 to i32
+                %7 = urem i32 %6, 50
+                %8 = udiv i32 %6, 50
+                %9 = zext i32 %7 to i64
+                %10 = zext i32 %8 to i64
+                %11 = add i64 %9, 1
+                %row = mul i64 %10, 50
+                %12 = mul i64 %10, 50
+                %at = add i64 %row, %9
+                %13 = add i64 %12, %11
+                %p = offset %from, %at * 8
+                %14 = offset %from, %13 * 8
+                %x = load f64 %p align 8
+                %15 = load f64 %14 align 8
+                %y = fneg f64 %x
+                %16 = fneg f64 %15
+                %q = offset %to, %at * 8
+                %17 = offset %to, %13 * 8
+                store f64 %y, %q align 8
+                store f64 %16, %17 align 8
+                yield
+              }
+              return
+            }
+        "#]],
+    );
+}
+
+/// Neighbours exchange what they have added up; then only what each team has goes through local memory.
+#[test]
+fn a_group_adds_up_by_exchanging() {
+    let kernel = "func @kernel(%to: ptr noalias, %from: ptr noalias readonly) {
+  for %i: i64 = 0 to 3 step 1 {
+    %row = mul i64 %i, 63
+    %sum = for %j: i64 = 0 to 63 step 1 with (%s: f32 = 0.0) {
+      %at = add i64 %row, %j
+      %p = offset %from, %at * 4
+      %x = load f32 %p align 4
+      %t = fadd reassoc f32 %s, %x
+      yield %t
+    }
+    %q = offset %to, %i * 4
+    store f32 %sum, %q align 4
+    yield
+  }
+  return
+}";
+    let exchanging = Abilities {
+        exchange: true,
+        ..ABILITIES
+    };
+    check_for(
+        kernel,
+        &exchanging,
+        expect![[r#"
+        ; kernel_0: 3 groups of 64 items, 512 bytes
+        func @kernel_0(%to: ptr noalias align 16, %from: ptr noalias readonly align 16, %status: ptr noalias nocapture) {
+          %0 = call @__ferrozyme_group()
+          %1 = call @__ferrozyme_item()
+          %2 = call @__ferrozyme_local(512)
+          %row = mul i64 %0, 63
+          %3 = for %j: i64 = %1 to 63 step 64 with (%s: f32 = 0.0) {
+            %at = add i64 %row, %j
+            %p = offset %from, %at * 4
+            %x = load f32 %p align 4
+            %t = fadd reassoc f32 %s, %x
+            yield %t
+          }
+          %4 = call @__ferrozyme_exchange_f32(%3, 16)
+          %5 = fadd f32 %3, %4
+          %6 = call @__ferrozyme_exchange_f32(%5, 8)
+          %7 = fadd f32 %5, %6
+          %8 = call @__ferrozyme_exchange_f32(%7, 4)
+          %9 = fadd f32 %7, %8
+          %10 = call @__ferrozyme_exchange_f32(%9, 2)
+          %11 = fadd f32 %9, %10
+          %12 = call @__ferrozyme_exchange_f32(%11, 1)
+          %13 = fadd f32 %11, %12
+          %14 = udiv i64 %1, 32
+          %15 = urem i64 %1, 32
+          %16 = icmp ult i64 %15, 1
+          if %16 {
+            %17 = mul i64 %14, 1
+            %18 = add i64 %17, %15
+            %19 = offset %2, %18 * 4
+            %20 = offset %19, 0
+            store f32 %13, %20 align 4
+            yield
+          }
+          call @__ferrozyme_barrier()
+          %21 = offset %2, 0 * 4
+          %22 = offset %21, 0
+          %23 = load f32 %22 align 4
+          %24 = offset %2, 0 * 4
+          %25 = offset %24, 4
+          %26 = load f32 %25 align 4
+          %27 = fadd f32 %23, %26
+          call @__ferrozyme_barrier()
+          %28 = fadd f32 0.0, %27
+          %q = offset %to, %0 * 4
+          %29 = icmp eq i64 %1, 0
+          if %29 {
+            store f32 %28, %q align 4
+            yield
+          }
+          return
+        }
+    "#]],
+    );
 }

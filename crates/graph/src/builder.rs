@@ -104,7 +104,7 @@ impl Graph {
 
     /// Appends an operation without regions, for the builder's methods.
     #[track_caller]
-    fn must(&mut self, opcode: Opcode, operands: &[Tensor], payload: Payload) -> Op {
+    pub(crate) fn must(&mut self, opcode: Opcode, operands: &[Tensor], payload: Payload) -> Op {
         match self.insert(opcode, operands, payload, &[]) {
             Ok(op) => op,
             Err(message) => panic!("`{opcode}`: {message}"),

@@ -73,8 +73,22 @@ impl fmt::Display for Reason {
 
 /// The most operations that an element is computed by, one from the other.
 const LONGEST: usize = 40;
-/// How often an element that costs hardly more than a load may be computed.
-const TIMES_IF_CHEAP: usize = 3;
+/// How often an element may be computed rather than kept in memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Repeats {
+    /// One that costs about a load.
+    pub cheap: usize,
+    /// One that costs more.
+    pub slow: usize,
+}
+
+impl Repeats {
+    /// Where computing costs as much as memory.
+    pub const PROCESSOR: Repeats = Repeats { cheap: 3, slow: 1 };
+    /// Where units of computation wait for memory.
+    pub const DEVICE: Repeats = Repeats { cheap: 16, slow: 8 };
+}
+
 /// A reduction over fewer elements is computed where another one uses it.
 const MANY_TERMS: usize = 32;
 
@@ -85,17 +99,23 @@ pub struct FusionReport {
     pub kept: Vec<(Tensor, Reason)>,
 }
 
-/// Chooses the tensors that are inlined, and the kernels that are joined.
+/// Chooses the tensors that are inlined, and the kernels that are joined, for a processor.
 pub fn fuse(graph: &Graph) -> (Fusion, FusionReport) {
-    let (mut fusion, report) = choose_inlined(graph);
+    fuse_for(graph, Repeats::PROCESSOR)
+}
+
+/// As [`fuse`], for what computes elements so often.
+pub fn fuse_for(graph: &Graph, repeats: Repeats) -> (Fusion, FusionReport) {
+    let (mut fusion, report) = choose_inlined(graph, repeats);
     join::join_kernels(graph, &mut fusion);
     (fusion, report)
 }
 
 /// Chooses the tensors that are inlined, which does not depend on the order of operations.
-pub(crate) fn choose_inlined(graph: &Graph) -> (Fusion, FusionReport) {
+pub(crate) fn choose_inlined(graph: &Graph, repeats: Repeats) -> (Fusion, FusionReport) {
     let mut fuser = Fuser {
         graph,
+        repeats,
         uses: find_uses(graph),
         fusion: Fusion::default(),
         times: SecondaryMap::new(),
@@ -133,6 +153,7 @@ fn find_uses(graph: &Graph) -> SecondaryMap<Tensor, Uses> {
 
 struct Fuser<'g> {
     graph: &'g Graph,
+    repeats: Repeats,
     uses: SecondaryMap<Tensor, Uses>,
     fusion: Fusion,
     /// How often an element of an inlined tensor is computed.
@@ -222,9 +243,9 @@ impl Fuser<'_> {
             return Some(Reason::Nested);
         }
         let most = match cost(graph, data) {
-            0 => usize::MAX,
-            1 => TIMES_IF_CHEAP,
-            _ => 1,
+            Cost::Nothing => usize::MAX,
+            Cost::Load => self.repeats.cheap,
+            Cost::More => self.repeats.slow,
         };
         if times > most {
             return Some(Reason::ComputedAgain(times));
@@ -291,18 +312,47 @@ fn is_number(data: &OpData) -> bool {
     is_splat || data.opcode == Opcode::Iota
 }
 
-/// What an element costs, beside its operands: 0 for nothing or another address, 1 for about a load, 2 for more.
-fn cost(graph: &Graph, data: &OpData) -> u32 {
-    if is_number(data) {
-        return 0;
+/// Whether elements follow from the coordinates alone, by a few steps of whole numbers, as masks do.
+fn is_made_of_numbers(graph: &Graph, data: &OpData) -> bool {
+    const STEPS: usize = 4;
+    fn within(graph: &Graph, data: &OpData, steps: usize) -> bool {
+        let is_whole = |&tensor: &Tensor| !graph.ty(tensor).is_float();
+        let operands = || {
+            data.operands
+                .iter()
+                .filter_map(|&operand| graph.def_op(operand))
+        };
+        is_number(data)
+            || (steps > 0
+                && data.opcode == Opcode::Elementwise
+                && data.operands.iter().all(is_whole)
+                && operands().count() == data.operands.len()
+                && operands().all(|op| within(graph, &graph.ops[op], steps - 1)))
+    }
+    within(graph, data, STEPS)
+}
+
+/// What an element costs, beside its operands.
+enum Cost {
+    /// Nothing, or another address.
+    Nothing,
+    /// About a load.
+    Load,
+    /// More.
+    More,
+}
+
+fn cost(graph: &Graph, data: &OpData) -> Cost {
+    if is_made_of_numbers(graph, data) {
+        return Cost::Nothing;
     }
     match (data.opcode, &data.payload) {
-        (Opcode::Broadcast | Opcode::Slice, _) => 0,
-        (Opcode::Constant | Opcode::Permute | Opcode::Cast | Opcode::Detach, _) => 1,
+        (Opcode::Broadcast | Opcode::Slice, _) => Cost::Nothing,
+        (Opcode::Constant | Opcode::Permute | Opcode::Cast | Opcode::Detach, _) => Cost::Load,
         (Opcode::Elementwise, Payload::Function(function)) => {
             match function.opcode().math().map(|row| row.cost) {
-                Some(MathCost::Slow | MathCost::Call) => 2,
-                _ => 1,
+                Some(MathCost::Slow | MathCost::Call) => Cost::More,
+                _ => Cost::Load,
             }
         }
         (Opcode::Reshape, _) => {
@@ -312,9 +362,12 @@ fn cost(graph: &Graph, data: &OpData) -> u32 {
                 let shape = graph.ty(tensor).shape.iter();
                 shape.copied().filter(|&size| size > 1).collect()
             };
-            if sizes(from) == sizes(to) { 1 } else { 2 }
+            match sizes(from) == sizes(to) {
+                true => Cost::Load,
+                false => Cost::More,
+            }
         }
-        _ => 2,
+        _ => Cost::More,
     }
 }
 

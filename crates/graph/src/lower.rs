@@ -32,6 +32,7 @@ use crate::graph::Graph;
 use crate::memory::MemoryPlan;
 use crate::types::TensorType;
 use ferrozyme_ir::{FunctionId, Module};
+use rustc_hash::FxHashMap;
 
 /// The function that feeds: `@feed(number, to)` writes the tensor of the exchange of this number.
 pub const FEED: &str = "__ferrozyme_feed";
@@ -58,6 +59,8 @@ pub struct Lowered {
     pub main: FunctionId,
     /// What `@feed` and `@receive` exchange, by number.
     pub exchanges: Vec<Exchange>,
+    /// For each kernel, how many bytes the tensor behind each parameter has.
+    pub sizes: FxHashMap<FunctionId, Vec<usize>>,
 }
 
 /// Lowers a graph that verifies. Every tensor that is not inlined has memory of its own, which `@main` allocates.

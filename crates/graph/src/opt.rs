@@ -1,10 +1,11 @@
 //! Passes over graphs. One pass, one file, one function, which returns how much it changed.
 //!
 //! *Guarantee* of every pass: the graph verifies, and its runs give what they gave before, except that the sign of a zero and the order of sums may differ, and that
-//! a failure (an index out of range) goes with an operation whose result nobody uses.
+//! a failure (an index out of range) goes with an operation whose result nobody uses. Those of [`ON_DEMAND`] say themselves what they change.
 
 mod cse;
 mod fold_constants;
+mod lower_precision;
 mod prune;
 mod rewrite;
 mod schedule;
@@ -12,11 +13,14 @@ mod simplify;
 
 pub use cse::cse;
 pub use fold_constants::fold_constants;
+pub use lower_precision::{lower_precision, lower_precision_to};
 pub use prune::prune;
 pub use schedule::schedule;
 pub use simplify::simplify;
 
+use crate::fuse::Repeats;
 use crate::graph::Graph;
+use schedule::schedule_for;
 
 /// A pass: returns how many operations it changed or removed.
 pub type Pass = fn(&mut Graph) -> usize;
@@ -30,9 +34,12 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("schedule", schedule),
 ];
 
+/// Passes that change results, and run only where they are asked for.
+pub const ON_DEMAND: &[(&str, Pass)] = &[("lower_precision", lower_precision)];
+
 /// The pass of this name.
 pub fn pass_named(name: &str) -> Option<Pass> {
-    let mut passes = PASSES.iter();
+    let mut passes = PASSES.iter().chain(ON_DEMAND);
     passes
         .find(|(other, _)| *other == name)
         .map(|&(_, pass)| pass)
@@ -40,6 +47,11 @@ pub fn pass_named(name: &str) -> Option<Pass> {
 
 /// Runs all passes until nothing changes, and orders what is left. Returns how much each changed.
 pub fn optimise(graph: &mut Graph) -> Vec<(&'static str, usize)> {
+    optimise_for(graph, Repeats::PROCESSOR)
+}
+
+/// As [`optimise`], for what computes elements so often.
+pub fn optimise_for(graph: &mut Graph, repeats: Repeats) -> Vec<(&'static str, usize)> {
     // Each round makes the graph smaller or moves an operation towards its sources, so this ends; the limit is for what is not worth it.
     const ROUNDS: usize = 10;
     let mut statistics: Vec<(&str, usize)> = PASSES.iter().map(|&(name, _)| (name, 0)).collect();
@@ -56,7 +68,7 @@ pub fn optimise(graph: &mut Graph) -> Vec<(&'static str, usize)> {
         }
     }
     if let Some((_, count)) = statistics.last_mut() {
-        *count = schedule(graph);
+        *count = schedule_for(graph, repeats);
     }
     statistics
 }

@@ -7,12 +7,21 @@
 //! adds `factor · Σₖ a[i,k]·b[k,j]` to each `c[i,j]`, and `contract set` writes it there. Each index has a class, which says in which of the
 //! three arrays it counts, a trip count, and for each of these arrays a stride in bytes. There may be several indices of a class, or none.
 //!
-//! The destination overlaps neither operand, and its elements are distinct. Sums are added up in any order. A trip count that is not positive is zero: then
+//! The destination overlaps neither operand, and its elements are distinct. Sums are added up in any order, those of half precision of both kinds in single precision ([`sum_type`]). A trip count that is not positive is zero: then
 //! `add` does nothing; `set` writes zeros if only sums are empty.
 
 use crate::function::{OpData, Payload, Value};
+use crate::types::{Scalar, Type};
 use smallvec::SmallVec;
 use std::fmt;
+
+/// The type that a contraction of these elements adds up in.
+pub fn sum_type(element: Type) -> Type {
+    match element.scalar() {
+        Scalar::F16 | Scalar::Bf16 => Type::F32,
+        _ => element,
+    }
+}
 
 /// In which arrays an index of a contraction counts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

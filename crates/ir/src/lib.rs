@@ -43,7 +43,7 @@ pub mod verify;
 mod view;
 
 pub use builder::Builder;
-pub use contraction::{Contraction, ContractionIndex, IndexClass};
+pub use contraction::{Contraction, ContractionIndex, IndexClass, sum_type};
 pub use cranelift_entity as entity;
 pub use cursor::Cursor;
 pub use facts::{Alignment, Field, Flags, FunctionFacts, Layout, MemoryEffect, ParamFacts, Range};

@@ -98,6 +98,7 @@ impl Driver {
             // Since OpenCL 1.1 every device compares and exchanges 32 bits.
             atomic_f32: true,
             atomic_f64: self.has("cl_khr_int64_base_atomics"),
+            exchange: false,
         }
     }
 

@@ -10,7 +10,7 @@ mod print;
 pub use print::print_program;
 
 use device::{Driver, Queue};
-use ferrozyme_backend::{Backend, Error, Executable, Planned};
+use ferrozyme_backend::{Backend, Error, Executable, Planned, Repeats};
 use ferrozyme_gpu::{Runner, prepare};
 
 /// The devices that OpenCL knows.
@@ -25,6 +25,10 @@ impl Backend for OpenCl {
         "opencl"
     }
 
+    fn repeats(&self) -> Repeats {
+        Repeats::DEVICE
+    }
+
     fn compile(&self, planned: Planned) -> Result<Box<dyn Executable>, Error> {
         let missing = |reason| Error::Missing {
             backend: "opencl",
@@ -32,8 +36,7 @@ impl Backend for OpenCl {
         };
         let driver = Driver::load(self.device).map_err(missing)?;
         let sizes = Runner::<Queue>::buffer_sizes(&planned);
-        let module = planned.lowered.module.clone();
-        let program = prepare(module, planned.lowered.main, &driver.abilities())?;
+        let program = prepare(planned.lowered.clone(), &driver.abilities())?;
         let source = print_program(&program)?;
         let queue = driver.queue(&source, &program, &sizes)?;
         Ok(Box::new(Runner::new(queue, program, &planned)?))

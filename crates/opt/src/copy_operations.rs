@@ -6,11 +6,7 @@ use smallvec::SmallVec;
 
 /// A copy of an operation that belongs to no region yet. Values from outside stay the same; `values` says what those that the copied
 /// operations give have become.
-pub(crate) fn copy_operation(
-    function: &mut Function,
-    op: Op,
-    values: &mut FxHashMap<Value, Value>,
-) -> Op {
+pub fn copy_operation(function: &mut Function, op: Op, values: &mut FxHashMap<Value, Value>) -> Op {
     let data = function.ops[op].clone();
     let operands = data
         .operands

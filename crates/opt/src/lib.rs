@@ -62,6 +62,7 @@ pub use carried::{
 };
 pub use check_facts::check_facts;
 pub use conditions::{Comparison, Truth, Truths, comparison, split_conjunction};
+pub use copy_operations::copy_operation;
 pub use count_loops::count_loops;
 pub use cse::{is_commutative, merge_common_subexpressions};
 pub use dce::remove_dead_code;

@@ -16,7 +16,7 @@ use crate::with_function::with_function;
 use ferrozyme_ir::{
     Alignment, Builder, Contraction, ContractionIndex, Cursor, Function, FunctionId, IndexClass,
     IntPredicate, MemoryEffect, Module, Op, Opcode, Param, ParamFacts, Structure, Type, Value,
-    all_ops,
+    all_ops, sum_type,
 };
 use smallvec::SmallVec;
 
@@ -26,9 +26,19 @@ pub const KERNELS: [(Type, &str); 2] = [
     (Type::F64, "__ferrozyme_contract_f64"),
 ];
 
-/// Replaces contractions by calls of kernels; returns how many.
+/// Replaces contractions by calls of kernels, those of elements without a kernel by loops; returns how many.
 pub fn lower_contractions(module: &mut Module, id: FunctionId) -> usize {
-    replace(module, id, call_kernel)
+    replace(module, id, |module, b, contraction| {
+        match kernel_for(b.ty(contraction.factor)) {
+            Some(name) => call_kernel(module, b, contraction, name),
+            None => build_loops(b, contraction),
+        }
+    })
+}
+
+fn kernel_for(element: Type) -> Option<&'static str> {
+    let mut kernels = KERNELS.into_iter();
+    kernels.find(|&(ty, _)| ty == element).map(|(_, name)| name)
 }
 
 /// Replaces contractions by loops; returns how many.
@@ -124,8 +134,8 @@ fn move_arrays(
 }
 
 /// Calls the kernel for one index of each class, in loops over the others.
-fn call_kernel(module: &mut Module, b: &mut Builder<'_>, contraction: &Contraction) {
-    let kernel = declare_kernel(module, b.ty(contraction.factor));
+fn call_kernel(module: &mut Module, b: &mut Builder<'_>, contraction: &Contraction, name: &str) {
+    let kernel = declare_kernel(module, b.ty(contraction.factor), name);
     let (zero, one) = (b.i64(0), b.i64(1));
     // The last index of each class is the kernel's, since the innermost loops of a nest move by the smallest strides.
     let chosen = [IndexClass::Left, IndexClass::Right, IndexClass::Sum].map(|class| {
@@ -177,12 +187,8 @@ fn call_kernel(module: &mut Module, b: &mut Builder<'_>, contraction: &Contracti
     );
 }
 
-/// The kernel for a type of elements, declared if it is not there yet.
-fn declare_kernel(module: &mut Module, element: Type) -> FunctionId {
-    let (_, name) = KERNELS
-        .into_iter()
-        .find(|(ty, _)| *ty == element)
-        .expect("the verifier permits no other elements");
+/// The kernel of this name for a type of elements, declared if it is not there yet.
+fn declare_kernel(module: &mut Module, element: Type, name: &str) -> FunctionId {
     if let Some(known) = module.function_named(name) {
         return known;
     }
@@ -219,28 +225,50 @@ fn build_loops(b: &mut Builder<'_>, contraction: &Contraction) {
     };
     let (sums, places): (Vec<Loop>, Vec<Loop>) = (contraction.indices.iter().map(as_loop))
         .partition(|one| one.index.class == IndexClass::Sum);
+    let wide = sum_type(element);
     build_nest(b, &places, contraction.arrays, None, &mut |b, arrays, _| {
-        let start = b.function.zero(element);
-        let sum = build_sum(b, &sums, arrays, start);
-        let scaled = b.binary(Opcode::Fmul, contraction.factor, sum);
-        let stored = match contraction.add {
+        let start = b.function.zero(wide);
+        let sum = build_sum(b, &sums, arrays, element, start);
+        let factor = widened(b, contraction.factor);
+        let scaled = b.binary(Opcode::Fmul, factor, sum);
+        let sum = match contraction.add {
             true => {
                 let old = b.load(element, arrays[0], align);
+                let old = widened(b, old);
                 b.binary(Opcode::Fadd, old, scaled)
             }
             false => scaled,
+        };
+        let stored = match wide == element {
+            true => sum,
+            false => b.cast(Opcode::Fptrunc, sum, element),
         };
         b.store(stored, arrays[0], align);
     });
 }
 
+/// A number in the type that sums are added up in.
+fn widened(b: &mut Builder<'_>, value: Value) -> Value {
+    let (ty, wide) = (b.ty(value), sum_type(b.ty(value)));
+    match ty == wide {
+        true => value,
+        false => b.cast(Opcode::Fpext, value, wide),
+    }
+}
+
 /// Builds the sum of the products over loops, added to what it is so far.
-fn build_sum(b: &mut Builder<'_>, loops: &[Loop], arrays: [Value; 3], so_far: Value) -> Value {
+fn build_sum(
+    b: &mut Builder<'_>,
+    loops: &[Loop],
+    arrays: [Value; 3],
+    element: Type,
+    so_far: Value,
+) -> Value {
     let Some((outermost, inner)) = loops.split_first() else {
-        let element = b.ty(so_far);
         let align = Alignment::natural(element);
         let left = b.load(element, arrays[1], align);
         let right = b.load(element, arrays[2], align);
+        let [left, right] = [left, right].map(|factor| widened(b, factor));
         let product = b.binary(Opcode::Fmul, left, right);
         return b.binary(Opcode::Fadd, so_far, product);
     };
@@ -251,7 +279,7 @@ fn build_sum(b: &mut Builder<'_>, loops: &[Loop], arrays: [Value; 3], so_far: Va
             unreachable!("the loop has a counter and carries the sum");
         };
         let arrays = move_arrays(b, arrays, &outermost.index, counter);
-        let next = build_sum(b, inner, arrays, so_far);
+        let next = build_sum(b, inner, arrays, element, so_far);
         b.yields(&[next]);
     });
     b.function.result(op)

@@ -32,6 +32,20 @@ pub fn causal(g: &mut Graph, scores: Tensor) -> Tensor {
     g.select(visible, scores, hidden)
 }
 
+/// Logits of `[rows, padded classes]` of which only so many classes have any probability.
+#[track_caller]
+pub fn with_classes(g: &mut Graph, logits: Tensor, classes: usize) -> Tensor {
+    let shape = g.ty(logits).shape.clone();
+    if shape[1] == classes {
+        return logits;
+    }
+    let class = g.iota(TensorType::new(INDEX, shape.clone()), 1);
+    let end = g.constant(TensorType::new(INDEX, shape), classes as f64);
+    let is_class = g.compare_integers(IntPredicate::Slt, class, end);
+    let none = g.constant_like(logits, f64::NEG_INFINITY);
+    g.select(is_class, logits, none)
+}
+
 /// The mean over rows of `−log softmax(logits)[target]`, for logits of `[rows, classes]` and targets of `[rows]`.
 #[track_caller]
 pub fn cross_entropy(g: &mut Graph, logits: Tensor, targets: Tensor) -> Tensor {

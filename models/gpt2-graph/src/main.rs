@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Parser, Subcommand};
+use ferrozyme_graph::Scalar;
 use gpt2::adamw::Settings;
 use gpt2::data::{Data, OWN_TEXT};
 use gpt2::encoding::Encoding;
@@ -72,9 +73,21 @@ struct TrainOptions {
     /// What runs the graph: cpu, opencl or cuda; opencl:1 is the second device that OpenCL knows
     #[arg(long, default_value = "cpu")]
     device: String,
+    /// Round the factors of matrix products to this type, and keep everything else in single precision
+    #[arg(long, value_enum, default_value_t = Products::F32)]
+    products: Products,
     /// Measure the kernels of the last step on a GPU: print them, and draw them into this file (SVG)
     #[arg(long, value_name = "FILE")]
     timeline: Option<PathBuf>,
+}
+
+/// What matrix products multiply.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Products {
+    /// Numbers as they are
+    F32,
+    /// Numbers of 16 bits; on a GPU tensor cores multiply them
+    Bf16,
 }
 
 #[derive(Args)]
@@ -133,6 +146,10 @@ fn train(options: &TrainOptions) -> Result<()> {
             ..Settings::default()
         },
         overfit: options.overfit,
+        factors: match options.products {
+            Products::F32 => None,
+            Products::Bf16 => Some(Scalar::Bf16),
+        },
     };
     let first = state.step;
     let start = Instant::now();

@@ -1,8 +1,8 @@
 //! The model as operations of a graph, and where its parameters are in the vector that the crate `gpt2` keeps them in.
 //!
-//! Rows of the token embedding beyond the vocabulary take part in nothing, so they are no parameters of the graph.
+//! Logits are computed for the padded vocabulary, since products of matrices are fast where rows begin at multiples of sixteen bytes. What is beyond the vocabulary has no probability.
 
-use crate::functions::{causal, cross_entropy, gelu};
+use crate::functions::{causal, cross_entropy, gelu, with_classes};
 use ferrozyme_graph::{Graph, INDEX, Parameter, Reduction, Tensor, TensorType};
 use gpt2::{Batch, Config, Parameters};
 use std::ops::Range;
@@ -72,7 +72,7 @@ impl Model {
             parameter
         };
         let c = config.channels;
-        let tokens = hold("wte", None, &[config.vocabulary, c]);
+        let tokens = hold("wte", None, &[config.padded_vocabulary, c]);
         let positions = hold("wpe", None, &[config.max_steps, c]);
         let mut layers = Vec::new();
         for layer in 0..config.layers {
@@ -101,6 +101,12 @@ impl Model {
     /// The logits after each of the tokens that are fed as `tokens`: `[batch.tokens(), vocabulary]`.
     #[track_caller]
     pub fn logits(&self, g: &mut Graph, batch: Batch) -> Tensor {
+        let padded = self.padded_logits(g, batch);
+        g.part(padded, 1, 0..self.config.vocabulary)
+    }
+
+    /// As [`logits`](Self::logits), and what belongs to no token behind them.
+    fn padded_logits(&self, g: &mut Graph, batch: Batch) -> Tensor {
         let (b, t) = (batch.sequences, batch.steps);
         let c = self.config.channels;
         let tokens = g.feed_of("tokens", TensorType::new(INDEX, [b * t]));
@@ -170,7 +176,8 @@ impl Model {
     /// The mean loss over a batch, whose tokens and targets are fed.
     #[track_caller]
     pub fn loss(&self, g: &mut Graph, batch: Batch) -> Tensor {
-        let logits = self.logits(g, batch);
+        let logits = self.padded_logits(g, batch);
+        let logits = with_classes(g, logits, self.config.vocabulary);
         let targets = g.feed_of("targets", TensorType::new(INDEX, [batch.tokens()]));
         cross_entropy(g, logits, targets)
     }

@@ -4,12 +4,12 @@ use crate::adamw::Optimiser;
 use crate::model::{Held, Model};
 use ferrozyme_device::{Program, Timeline, compile};
 use ferrozyme_graph::interpret::Array;
+use ferrozyme_graph::opt::lower_precision_to;
 use ferrozyme_graph::{Graph, Parameter, Scalar, TensorType};
 use gpt2::adamw::{AdamW, Settings};
 use gpt2::data::Loader;
 use gpt2::files::state::State;
 use gpt2::{Batch, Config, Parameters};
-use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use thiserror::Error;
 
@@ -39,24 +39,29 @@ pub struct Plan {
     pub optimiser: Settings,
     /// Whether to repeat the first batch.
     pub overfit: bool,
+    /// The type that factors of matrix products are rounded to. Otherwise they are of single precision, as everything else.
+    pub factors: Option<Scalar>,
 }
 
 /// The graph of a step: loss, gradient, update; the loss is received.
-pub fn step_graph(config: Config, batch: Batch, settings: Settings) -> (Graph, Model, Optimiser) {
+pub fn step_graph(config: Config, plan: &Plan) -> (Graph, Model, Optimiser) {
     let mut g = Graph::new();
     let model = Model::new(&mut g, config);
-    let optimiser = Optimiser::new(&mut g, settings, &model.parameters());
-    let loss = model.loss(&mut g, batch);
+    let optimiser = Optimiser::new(&mut g, plan.optimiser, &model.parameters());
+    let loss = model.loss(&mut g, plan.batch);
     g.receive("loss", &[loss]);
     let gradients = g.backward(loss);
     optimiser.step(&mut g, &gradients);
+    if let Some(element) = plan.factors {
+        lower_precision_to(&mut g, element);
+    }
     (g, model, optimiser)
 }
 
 /// A run.
 pub struct Training {
     plan: Plan,
-    /// Where the run was when it started. Of the numbers it has those that the graph does not, such as embeddings beyond the vocabulary.
+    /// Where the run was when it started, without the numbers, which the program has.
     start: State,
     steps: u64,
     program: Program,
@@ -86,7 +91,7 @@ impl Training {
             let (count, sequences) = (tokens.len(), batch.sequences);
             return Err(TrainError::TooFewTokens(count, sequences, batch.steps));
         }
-        let (graph, model, optimiser) = step_graph(config, batch, plan.optimiser);
+        let (graph, model, optimiser) = step_graph(config, &plan);
         let mut program = compile(&graph, device)?;
         set_numbers(&mut program, &model.held, &state.parameters);
         let moments = [&state.optimiser.means, &state.optimiser.squares];
@@ -121,10 +126,8 @@ impl Training {
         });
         // The numbers are in the program from here on.
         let mut start = state;
-        let rest = gaps(&model.held, start.parameters.len());
         for numbers in numbers_of(&mut start) {
-            let kept = rest.iter().flat_map(|range| &numbers[range.clone()]);
-            *numbers = kept.copied().collect();
+            *numbers = Vec::new();
         }
         Ok(Training {
             plan,
@@ -164,10 +167,7 @@ impl Training {
         let mut state = self.start.clone();
         let total = Parameters::total(&state.config);
         for numbers in numbers_of(&mut state) {
-            let mut kept = std::mem::replace(numbers, vec![0.0; total]).into_iter();
-            for range in gaps(&self.model.held, total) {
-                numbers[range].fill_with(|| kept.next().expect("as many as there are gaps for"));
-            }
+            numbers.resize(total, 0.0);
         }
         state.step += self.steps;
         state.batch = match (self.plan.overfit, self.steps) {
@@ -200,16 +200,6 @@ fn held_moments(model: &Model, optimiser: &Optimiser, number: usize) -> Vec<Held
 fn numbers_of(state: &mut State) -> [&mut Vec<f32>; 3] {
     let AdamW { means, squares, .. } = &mut state.optimiser;
     [&mut state.parameters, means, squares]
-}
-
-/// The parts of the vector of all parameters that are not held by the graph.
-fn gaps(held: &[Held], total: usize) -> Vec<Range<usize>> {
-    let mut ranges: Vec<Range<usize>> = held.iter().map(|held| held.range.clone()).collect();
-    ranges.sort_by_key(|range| range.start);
-    let ends = std::iter::once(0).chain(ranges.iter().map(|range| range.end));
-    let starts = ranges.iter().map(|range| range.start).chain([total]);
-    let between = ends.zip(starts).map(|(end, start)| end..start);
-    between.filter(|range| !range.is_empty()).collect()
 }
 
 /// Gives parameters of a program the numbers at their places.

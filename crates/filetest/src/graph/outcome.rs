@@ -37,6 +37,11 @@ impl Outcome {
 
     /// Whether another one is the same up to rounding; says where not.
     pub fn compare(&self, other: &Outcome) -> Result<(), String> {
+        self.compare_within(other, 0.0)
+    }
+
+    /// As [`compare`](Self::compare), where numbers on the way may have been rounded by so much, relative to the largest.
+    pub(crate) fn compare_within(&self, other: &Outcome, rounding: f64) -> Result<(), String> {
         let names = |outcome: &Outcome| -> Vec<Box<str>> {
             let received = outcome.received.iter();
             received.map(|(name, _)| name.clone()).collect()
@@ -54,7 +59,7 @@ impl Outcome {
         };
         let (own, others) = (arrays(self), arrays(other));
         for (a, b) in own.iter().zip(&others) {
-            if own.len() != others.len() || !are_close(a, b) {
+            if own.len() != others.len() || !are_within(a, b, rounding) {
                 return Err(format!("the result is {b}, not {a}"));
             }
         }
@@ -64,15 +69,20 @@ impl Outcome {
 
 /// Whether two tensors differ by rounding only.
 pub(crate) fn are_close(a: &Array, b: &Array) -> bool {
+    are_within(a, b, 0.0)
+}
+
+fn are_within(a: &Array, b: &Array, rounding: f64) -> bool {
     let largest = a
         .elements
         .iter()
         .fold(0.0f64, |most, value| most.max(value.abs()));
-    let tolerance = match a.ty.element {
+    let tolerance: f64 = match a.ty.element {
         ferrozyme_graph::Scalar::F64 => 1e-10,
         element if element.is_float() => 1e-4,
         _ => 0.0,
     };
+    let tolerance = tolerance.max(rounding);
     let close = |(a, b): (&f64, &f64)| {
         a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= tolerance * (1.0 + largest)
     };
@@ -81,10 +91,19 @@ pub(crate) fn are_close(a: &Array, b: &Array) -> bool {
 
 /// Whether two graphs come to the same; says where not.
 pub fn same_results(before: &Graph, after: &Graph) -> Result<(), String> {
+    nearly_same_results(before, after, 0.0)
+}
+
+/// As [`same_results`], for numbers that were rounded by so much on the way, relative to the largest.
+pub(crate) fn nearly_same_results(
+    before: &Graph,
+    after: &Graph,
+    rounding: f64,
+) -> Result<(), String> {
     // Where the first fails, the second may have removed what fails.
     let Ok(expected) = Outcome::of(before) else {
         return Ok(());
     };
     let actual = Outcome::of(after).map_err(|fault| format!("it fails now: {fault}"))?;
-    expected.compare(&actual)
+    expected.compare_within(&actual, rounding)
 }

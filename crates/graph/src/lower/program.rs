@@ -53,6 +53,7 @@ pub(super) fn lower_program(
         allocated: Vec::new(),
         kernels: FxHashMap::default(),
         exchanges: Vec::new(),
+        sizes: FxHashMap::default(),
         hosts,
     };
     match memory {
@@ -64,12 +65,13 @@ pub(super) fn lower_program(
         program.b.free(buffer);
     }
     program.b.ret(&[]);
-    let (mut module, exchanges) = (program.module, program.exchanges);
+    let (mut module, exchanges, sizes) = (program.module, program.exchanges, program.sizes);
     let main = module.functions.push(main);
     Lowered {
         module,
         main,
         exchanges,
+        sizes,
     }
 }
 
@@ -88,6 +90,11 @@ fn parameter(ty: &TensorType) -> Param {
         stride: memory.bytes(),
     });
     param
+}
+
+/// The bytes of a tensor in memory.
+fn bytes_of(ty: &TensorType) -> usize {
+    ty.shape.count() * memory_type(ty.element).bytes() as usize
 }
 
 /// The functions that the host defines.
@@ -112,6 +119,8 @@ struct Program<'p> {
     /// Kernels by what they compute.
     kernels: FxHashMap<String, FunctionId>,
     exchanges: Vec<Exchange>,
+    /// For each kernel, how many bytes the tensor behind each parameter has.
+    sizes: FxHashMap<FunctionId, Vec<usize>>,
     hosts: Hosts,
 }
 
@@ -187,8 +196,7 @@ impl Program<'_> {
     }
 
     fn new_buffer(&mut self, ty: &TensorType) -> Value {
-        let bytes = ty.shape.count() as i64 * memory_type(ty.element).bytes() as i64;
-        let bytes = self.b.i64(bytes);
+        let bytes = self.b.i64(bytes_of(ty) as i64);
         let align = Alignment::new(16).expect("a power of two");
         let buffer = self.b.alloc(bytes, align, false);
         self.allocated.push(buffer);
@@ -203,10 +211,9 @@ impl Program<'_> {
         if to == from {
             return;
         }
-        let memory = memory_type(ty.element);
-        let bytes = ty.shape.count() as i64 * memory.bytes() as i64;
-        let bytes = self.b.i64(bytes);
-        self.b.copy(to, from, bytes, Alignment::natural(memory));
+        let bytes = self.b.i64(bytes_of(ty) as i64);
+        let align = Alignment::natural(memory_type(ty.element));
+        self.b.copy(to, from, bytes, align);
     }
 
     // ---- operations
@@ -295,12 +302,11 @@ impl Program<'_> {
         let elsewhere = inputs.iter().zip(&shared);
         let elsewhere = elsewhere.filter(|(_, shared)| shared.is_none());
         let inputs = elsewhere.map(|(&input, _)| input);
-        let arguments: Vec<Value> = results
-            .iter()
-            .copied()
-            .chain(inputs)
-            .map(|tensor| self.buffer(tensor))
-            .collect();
+        let tensors: Vec<Tensor> = results.iter().copied().chain(inputs).collect();
+        let sizes = tensors.iter().map(|&tensor| bytes_of(graph.ty(tensor)));
+        self.sizes.entry(kernel).or_insert_with(|| sizes.collect());
+        let arguments = tensors.iter().map(|&tensor| self.buffer(tensor));
+        let arguments: Vec<Value> = arguments.collect();
         self.b.call(kernel, &arguments, &[]);
     }
 

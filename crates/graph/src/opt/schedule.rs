@@ -12,7 +12,7 @@
 //! What moves are updates and their *arithmetic*: operations without reductions that lead to nothing else. It moves up, to where the last of the tensors is computed that it is made of, and what reads the parameter before has run
 //! (not only the operation that takes the tensor, but the kernel that it is part of), so that the update can be in place. Everything else keeps its order.
 
-use crate::fuse::choose_inlined;
+use crate::fuse::{Repeats, choose_inlined};
 use crate::graph::{Graph, Op, Parameter, Region, Tensor};
 use crate::lower::Fusion;
 use crate::opcode::Opcode;
@@ -21,7 +21,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// See the file's head. Returns how many operations moved.
 pub fn schedule(graph: &mut Graph) -> usize {
-    let (fusion, _) = choose_inlined(graph);
+    schedule_for(graph, Repeats::PROCESSOR)
+}
+
+/// As [`schedule`], for kernels that compute elements so often.
+pub(super) fn schedule_for(graph: &mut Graph, repeats: Repeats) -> usize {
+    let (fusion, _) = choose_inlined(graph, repeats);
     let mut regions = vec![graph.body()];
     graph.for_each_op(graph.body(), &mut |_, op| {
         regions.extend(graph.ops[op].regions.iter().copied());

@@ -5,8 +5,8 @@ use super::fault::FaultKind;
 use super::memory::check_alignment;
 use super::promises::Touch;
 use super::{Machine, Pointer, Prepared, float};
-use crate::contraction::{ContractionIndex, IndexClass};
-use crate::function::{OpData, float_to_bits};
+use crate::contraction::{ContractionIndex, IndexClass, sum_type};
+use crate::function::{OpData, float_from_bits, float_to_bits};
 use crate::opcode::Opcode;
 use crate::types::{Scalar, Type};
 use cranelift_entity::EntityRef;
@@ -38,6 +38,8 @@ impl Machine<'_> {
         }
         let factor = self.slots[base + contraction.factor.index()].lane(0);
         let ty = prepared.types[contraction.factor.index()];
+        let wide = sum_type(ty).scalar();
+        let factor = converted(ty.scalar(), wide, factor);
         let extents = contraction
             .indices
             .iter()
@@ -49,15 +51,16 @@ impl Machine<'_> {
         let mut written = FxHashSet::default();
         let mut read = FxHashSet::default();
         each(&places, arrays, &mut |[to, left, right]| {
-            let zero = float_to_bits(ty.scalar(), 0.0);
+            let zero = float_to_bits(wide, 0.0);
             let mut sum = Some(zero);
             let mut terms = false;
             each(&sums, [to, left, right], &mut |[_, left, right]| {
                 let a = self.element(left, ty, align)?;
                 let b = self.element(right, ty, align)?;
                 read.extend([left, right]);
-                let product = combine(Opcode::Fmul, ty.scalar(), a, b);
-                sum = combine(Opcode::Fadd, ty.scalar(), sum, product);
+                let [a, b] = [a, b].map(|factor| converted(ty.scalar(), wide, factor));
+                let product = combine(Opcode::Fmul, wide, a, b);
+                sum = combine(Opcode::Fadd, wide, sum, product);
                 terms = true;
                 Ok(())
             })?;
@@ -68,14 +71,16 @@ impl Machine<'_> {
             if contraction.add && !terms {
                 return Ok(());
             }
-            let scaled = combine(Opcode::Fmul, ty.scalar(), factor, sum);
+            let scaled = combine(Opcode::Fmul, wide, factor, sum);
             let result = match contraction.add {
                 true => {
                     let old = self.element(to, ty, align)?;
-                    combine(Opcode::Fadd, ty.scalar(), old, scaled)
+                    let old = converted(ty.scalar(), wide, old);
+                    combine(Opcode::Fadd, wide, old, scaled)
                 }
                 false => scaled,
             };
+            let result = converted(wide, ty.scalar(), result);
             check_alignment(to, align)?;
             self.touch(to, ty.bytes(), Touch::Write)?;
             self.memory.store(to, ty, &Bits::from_scalar(result))
@@ -114,6 +119,14 @@ fn overlapping(to: u64) -> FaultKind {
 
 fn combine(opcode: Opcode, scalar: Scalar, a: Option<u128>, b: Option<u128>) -> Option<u128> {
     Some(float::compute(opcode, scalar, [a?, b?, 0]))
+}
+
+/// A float as one of another type, rounded.
+fn converted(from: Scalar, to: Scalar, bits: Option<u128>) -> Option<u128> {
+    match from == to {
+        true => bits,
+        false => Some(float_to_bits(to, float_from_bits(from, bits?)?)),
+    }
 }
 
 /// Visits the addresses of all combinations of indices, the last one fastest.

@@ -406,8 +406,9 @@ fn check_contract(shape: &Shape) -> Check {
         shape.operand_is(array, Type::PTR)?;
     }
     let element = shape.operand(3);
-    require(element == Type::F32 || element == Type::F64, || {
-        format!("contract works on f32 and f64, not on {element}")
+    let is_float = !element.is_vector() && element.is_float();
+    require(is_float, || {
+        format!("contract works on floats, not on {element}")
     })?;
     (4..4 + extents).try_for_each(|extent| shape.operand_is(extent, Type::I64))
 }
