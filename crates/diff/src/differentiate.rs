@@ -19,7 +19,7 @@ use crate::memory::Cells;
 use crate::overwritten::find_overwritten;
 use crate::plan::{Decision, Plan, Surroundings, plan};
 use crate::request::{Activity, Choices, Request};
-use crate::resolved_calls::retry_with_resolved_calls;
+use crate::resolved_calls::with_resolved_calls;
 use crate::reverse::{Forward, reverse};
 use crate::rules;
 use crate::shadows::{Derivatives, Findings, Signature};
@@ -53,7 +53,7 @@ pub fn differentiate_reverse(module: &mut Module, request: &Request) -> Result<F
         return Ok(join_split(module, split, request));
     }
     see_loops(module);
-    retry_with_resolved_calls(module, request, |module, resolved| {
+    with_resolved_calls(module, request, |module, resolved| {
         assume_constants(module, |module, assumption| {
             Session::new(module, assumption, resolved).combined(request)
         })
@@ -66,7 +66,7 @@ pub fn differentiate_reverse(module: &mut Module, request: &Request) -> Result<F
 /// If something active in it cannot be differentiated, or the request does not fit the function.
 pub fn differentiate_split(module: &mut Module, request: &Request) -> Result<Split, Error> {
     see_loops(module);
-    let derivative = retry_with_resolved_calls(module, request, |module, resolved| {
+    let derivative = with_resolved_calls(module, request, |module, resolved| {
         assume_constants(module, |module, assumption| {
             let mut session = Session::new(module, assumption, resolved);
             let key = session.check(request, Lists::Heap)?;
@@ -92,7 +92,7 @@ pub(crate) struct Study {
 /// If something active in it cannot be differentiated, or the request does not fit the function.
 pub(crate) fn study_reverse(module: &mut Module, request: &Request) -> Result<Study, Error> {
     see_loops(module);
-    retry_with_resolved_calls(module, request, |module, resolved| {
+    with_resolved_calls(module, request, |module, resolved| {
         assume_constants(module, |module, assumption| {
             let mut session = Session::new(module, assumption, resolved);
             let key = session.check(request, Lists::Stack)?;

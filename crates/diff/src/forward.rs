@@ -36,7 +36,7 @@ use crate::contractions::see_loops;
 use crate::error::Error;
 use crate::globals::{self, Use};
 use crate::request::{Activity, Request};
-use crate::resolved_calls::retry_with_resolved_calls;
+use crate::resolved_calls::with_resolved_calls;
 use crate::search::{Search, follows_rules, forget_accesses};
 use crate::shadows::{Derivatives, Findings, Signature};
 use crate::statics::{Assumption, assume_constants};
@@ -67,7 +67,7 @@ pub fn differentiate_forward(module: &mut Module, request: &Request) -> Result<F
     if module.functions[request.function].body.is_some() {
         ferrozyme_opt::infer_facts(module, request.function);
     }
-    retry_with_resolved_calls(module, request, |module, resolved| {
+    with_resolved_calls(module, request, |module, resolved| {
         assume_constants(module, |module, assumption| {
             make(module, request, assumption, resolved)
         })

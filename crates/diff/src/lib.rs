@@ -42,5 +42,6 @@ pub use given_memory::{MOVED, declare_moved};
 pub use globals::constant_in_shadow;
 pub use handles::infer_handles;
 pub use request::{Activity, Caching, Choices, Request};
+pub use resolved_calls::{can_resolve_calls, makes_indirect_calls};
 pub use statics::infer_inactive_globals;
 pub use unions::{add_shadow, put_shapes};

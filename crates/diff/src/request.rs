@@ -76,7 +76,7 @@ pub struct Choices {
     pub at_once: bool,
     /// Whether combined reverse mode is the two functions of split reverse mode, one after the other.
     pub split: bool,
-    /// Whether indirect calls are resolved where that is possible, also if the function has a derivative without that (`resolved_calls.rs`).
+    /// Whether indirect calls are resolved if all of them can be (`resolved_calls.rs`).
     pub resolve: bool,
 }
 

@@ -15,7 +15,7 @@
 //!                                                             }
 //! ```
 //!
-//! This is the second attempt at a request that is refused otherwise: each call site may cost derivatives of its own, and tables of derivatives also serve callers that are not known.
+//! It is done for requests that ask for it (`Choices::resolve`), and not for all, since each call site may cost derivatives of its own, and tables of derivatives also serve callers that are not known.
 //!
 //! Which functions a call may mean holds for calls from the function that is differentiated. So its derivative calls copies of the functions with resolved calls and of what calls them, with
 //! the facts that follow; all other callers find the functions as they were.
@@ -38,52 +38,35 @@ const CANDIDATES: usize = 64;
 /// How often calls are resolved that only functions make which were found behind pointers before.
 const ROUNDS: usize = 16;
 
-/// Makes a derivative; where it is refused, once more with resolved calls, if all calls through pointers can be resolved. The functions of the module are as before afterwards.
+/// Makes a derivative with resolved calls if the request asks for that and all calls through pointers can be resolved, otherwise with the calls as they are. The functions of the module are as before afterwards.
 ///
 /// # Errors
-/// Those of the first attempt. Only what another form of the request would lift (memory of the caller with union words) is told from the second.
-pub(crate) fn retry_with_resolved_calls<T>(
+/// Those of the attempt.
+pub(crate) fn with_resolved_calls<T>(
     module: &mut Module,
     request: &Request,
-    mut attempt: impl FnMut(&mut Module, bool) -> Result<T, Error>,
+    attempt: impl FnOnce(&mut Module, bool) -> Result<T, Error>,
 ) -> Result<T, Error> {
-    if !makes_indirect_calls(module) {
+    if !request.choices.resolve || !makes_indirect_calls(module) {
         return attempt(module, false);
     }
-    if request.choices.resolve
-        && let Some(Ok(done)) = attempt_resolved(module, request.function, &mut attempt)
-    {
-        return Ok(done);
-    }
     let untouched = module.clone();
-    let refused = match attempt(module, false) {
-        Ok(done) => return Ok(done),
-        Err(refused) => refused,
-    };
-    *module = untouched;
-    match attempt_resolved(module, request.function, &mut attempt) {
-        Some(Ok(done)) => Ok(done),
-        Some(Err(again)) if again.refusal == Refusal::UnionOfCaller => Err(again),
-        _ => Err(refused),
-    }
-}
-
-/// Makes a derivative with resolved calls; none if not all can be resolved. Without a derivative the module is as before.
-fn attempt_resolved<T>(
-    module: &mut Module,
-    function: FunctionId,
-    mut attempt: impl FnMut(&mut Module, bool) -> Result<T, Error>,
-) -> Option<Result<T, Error>> {
-    let untouched = module.clone();
-    let made = resolve_calls(module, function).map(|resolved| {
-        let done = attempt(module, true)?;
-        set_apart(module, &untouched, resolved);
-        Ok(done)
-    });
-    if !matches!(made, Some(Ok(_))) {
+    let Some(resolved) = resolve_calls(module, request.function) else {
         *module = untouched;
+        return attempt(module, false);
+    };
+    let made = attempt(module, true);
+    match made {
+        Ok(_) => set_apart(module, &untouched, resolved),
+        Err(_) => *module = untouched,
     }
     made
+}
+
+/// Whether there are calls through pointers below a function, and all of them can be resolved: only then does [`Choices::resolve`](crate::Choices) make a difference.
+pub fn can_resolve_calls(module: &Module, function: FunctionId) -> bool {
+    makes_indirect_calls(module)
+        && resolve_calls(&mut module.clone(), function).is_some_and(|resolved| !resolved.is_empty())
 }
 
 /// Makes the functions that were there before what they were, where they reach resolved calls. What is new calls copies of them.
@@ -151,7 +134,8 @@ fn copy_function(module: &mut Module, function: FunctionId) -> FunctionId {
     copy
 }
 
-fn makes_indirect_calls(module: &Module) -> bool {
+/// Whether anything in a module calls through pointers.
+pub fn makes_indirect_calls(module: &Module) -> bool {
     let mut functions = module.functions.values();
     functions.any(|function| {
         let mut ops = returning_ops(function).into_iter();

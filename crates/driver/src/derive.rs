@@ -1,21 +1,22 @@
 //! Differentiates the imported roots, inner requests first.
 
-use crate::dispatch::{Choice, stop_with};
+mod attempt;
+
+use crate::dispatch::Choice;
 use crate::explain::{describe_loops, describe_products, show_locations, summarise};
 use crate::frontend::FRONT_ENDS;
 use crate::itself::copy_itself;
+use crate::ladder::{Refused, Relaxation};
 use crate::late_passes::{call_kernels, parallelise, raise};
 use crate::options::{Explain, Options, Stage};
 use crate::perturbation::{Perturbation, REFUSED};
-use crate::refusal::{Reasons, describe_refusal, say, shown_place};
-use crate::repeatable::without_releases;
+use crate::refusal::{Reasons, say, shown_place};
 use crate::report::{ACCELERATED, DerivativeReport, Diagnostic, Location, shorten};
 use crate::requests::{FoundRequest, Mode, Part};
-use crate::trim::stop_writers;
+use attempt::{Made, give_up};
 use ferrozyme_diff::{
-    self as diff, constant_in_shadow, differentiate_forward, differentiate_reverse,
-    differentiate_split, explain_activity, explain_plan, infer_handles, infer_inactive_globals,
-    refuse_given_code,
+    self as diff, constant_in_shadow, explain_activity, explain_plan, infer_handles,
+    infer_inactive_globals,
 };
 use ferrozyme_ir::{
     Constant, FunctionId, GlobalId, Module, Opcode, Payload, Symbol, all_ops, print,
@@ -38,21 +39,31 @@ pub(crate) struct Derived {
 }
 
 /// Why derivatives cannot be made.
+#[derive(Default)]
 pub(crate) struct Refusals {
     pub(crate) problems: Vec<Diagnostic>,
     /// The functions that were to be differentiated, by the symbols of their roots.
     pub(crate) roots: Vec<String>,
-    /// Whether one is that a call through a pointer cannot be differentiated.
-    pub(crate) of_pointers: bool,
+    /// What the differentiator said, of functions behind pointers too.
+    errors: Vec<diff::Error>,
 }
 
 impl From<Vec<Diagnostic>> for Refusals {
     fn from(problems: Vec<Diagnostic>) -> Refusals {
         Refusals {
             problems,
-            roots: Vec::new(),
-            of_pointers: false,
+            ..Refusals::default()
         }
+    }
+}
+
+impl Refused for Refusals {
+    fn errors(&self) -> &[diff::Error] {
+        &self.errors
+    }
+
+    fn is_silent(&self) -> bool {
+        self.problems.is_empty()
     }
 }
 
@@ -82,15 +93,11 @@ pub(crate) fn derive(
         copies: HashMap::new(),
         split_shadows: HashMap::new(),
         open: Vec::new(),
-        refused_pointers: false,
+        errors: Vec::new(),
         reports: Vec::new(),
         shown: Vec::new(),
     };
-    let mut refusals = Refusals {
-        problems: Vec::new(),
-        roots: Vec::new(),
-        of_pointers: false,
-    };
+    let mut refusals = Refusals::default();
     for request in requests {
         derivation.describe_parameters(request);
     }
@@ -112,7 +119,7 @@ pub(crate) fn derive(
             }
         }
     }
-    refusals.of_pointers = derivation.refused_pointers;
+    refusals.errors = std::mem::take(&mut derivation.errors);
     if !refusals.problems.is_empty() {
         return Err(refusals);
     }
@@ -169,8 +176,8 @@ struct Derivation<'m> {
     split_shadows: HashMap<String, Vec<GlobalId>>,
     /// The requests being made, to find those that need themselves.
     open: Vec<String>,
-    /// Whether a call through a pointer was refused.
-    refused_pointers: bool,
+    /// What the differentiator refused.
+    errors: Vec<diff::Error>,
     reports: Vec<(String, DerivativeReport)>,
     /// The reports that show the text of a derivative, and which.
     shown: Vec<(usize, FunctionId)>,
@@ -260,16 +267,20 @@ impl Derivation<'_> {
         if request.mode != Mode::Primal {
             request.interface.describe_shadows(self.module, root);
         }
-        let mut asked = diff::Request {
+        let asked = diff::Request {
             keep_order: self.strict,
             choices: self.perturbation.choices,
             ..request.asked(root)
         };
         let globals = self.module.globals.len();
-        let report = self.report(request, &asked);
-        let (derivative, before) = match request.mode {
-            Mode::Primal => self.itself(root),
-            Mode::Forward | Mode::Reverse => self.attempt(request, &mut asked, &report)?,
+        let Made {
+            derivative,
+            before,
+            asked,
+            report,
+        } = match request.mode {
+            Mode::Primal => self.itself(request, asked),
+            Mode::Forward | Mode::Reverse => self.attempt(request, asked)?,
         };
         let made: Vec<FunctionId> = self.module.functions.keys().skip(before).collect();
         if request.part == Part::Whole {
@@ -385,59 +396,19 @@ impl Derivation<'_> {
         }
     }
 
-    /// The function that is asked for itself. Gives it, and how many functions there were before.
-    fn itself(&mut self, root: FunctionId) -> (FunctionId, usize) {
+    /// The function that is asked for itself.
+    fn itself(&mut self, request: &FoundRequest, asked: diff::Request) -> Made {
+        let report = self.report(request, &asked, &[]);
         let before = self.module.functions.len();
         let requests = &self.requests;
         // What requests call is made here, and has no other body.
         let stays = |name: &str| requests.contains_key(name);
-        let copy = copy_itself(self.module, root, &mut self.copies, stays);
-        (copy, before)
-    }
-
-    /// Makes a derivative, with fewer choices behind pointers and with shaped shadows where it is refused otherwise. Gives it, and how many functions there were before.
-    fn attempt(
-        &mut self,
-        request: &FoundRequest,
-        asked: &mut diff::Request,
-        report: &DerivativeReport,
-    ) -> Result<(FunctionId, usize), Diagnostic> {
-        let mut attempts = 0;
-        loop {
-            let before = self.module.functions.len();
-            let shaped = match asked.shaped.is_empty() {
-                true => request.interface.can_be_shaped(),
-                false => Vec::new(),
-            };
-            let may_retry = !self.choices.is_empty() || shaped.contains(&true);
-            let untouched = may_retry.then(|| self.module.clone());
-            let derivative =
-                self.check_given_code(request, asked)
-                    .and_then(|()| match request.mode {
-                        Mode::Reverse if request.part != Part::Whole => {
-                            self.half_of(request, asked)
-                        }
-                        Mode::Reverse => differentiate_reverse(self.module, asked),
-                        Mode::Forward | Mode::Primal => differentiate_forward(self.module, asked),
-                    });
-            match derivative {
-                Ok(derivative) => return Ok((derivative, before)),
-                // Each time there is one choice less, and nothing stays that was made for the others: it may mention what was never finished.
-                Err(error) => {
-                    if let Some(untouched) = untouched {
-                        *self.module = untouched;
-                    }
-                    if error.refusal == Refusal::UnionOfCaller && shaped.contains(&true) {
-                        asked.shaped = shaped;
-                        continue;
-                    }
-                    attempts += 1;
-                    if attempts > MAX_ATTEMPTS {
-                        return Err(self.refusal(request, report, &error));
-                    }
-                    self.give_up_choice(request, asked, report, error)?;
-                }
-            }
+        let derivative = copy_itself(self.module, asked.function, &mut self.copies, stays);
+        Made {
+            derivative,
+            before,
+            asked,
+            report,
         }
     }
 
@@ -449,30 +420,6 @@ impl Derivation<'_> {
         self.wrappers
             .extend(stop.map(|stop| (request.symbol.clone(), stop)));
         stop.is_some()
-    }
-
-    /// One of the two functions of split reverse mode, which are made together.
-    fn half_of(
-        &mut self,
-        request: &FoundRequest,
-        asked: &diff::Request,
-    ) -> Result<FunctionId, diff::Error> {
-        let split = match self.splits.get(&request.root) {
-            Some(split) => *split,
-            None => {
-                let before = self.module.functions.len();
-                let split = differentiate_split(self.module, asked)?;
-                let made: Vec<FunctionId> = self.module.functions.keys().skip(before).collect();
-                self.adapt(&made);
-                self.splits.insert(request.root.clone(), split);
-                split
-            }
-        };
-        Ok(match request.part {
-            Part::Reverse { keep_tape: true } => without_releases(self.module, split.reverse),
-            Part::Reverse { keep_tape: false } => split.reverse,
-            _ => split.augmented,
-        })
     }
 
     /// Lets all front ends change new derivatives: code of one language may be reached from a request in the other.
@@ -501,56 +448,6 @@ impl Derivation<'_> {
                 is_written
             })
             .collect()
-    }
-
-    /// Refuses code whose address comes with an argument, unless its shadow may be a table of derivatives. What is none
-    /// stops the program.
-    fn check_given_code(
-        &self,
-        request: &FoundRequest,
-        asked: &diff::Request,
-    ) -> Result<(), diff::Error> {
-        let tables =
-            request.language().makes_shadows && self.calling_pointers.contains(&request.root);
-        match tables {
-            true => Ok(()),
-            false => refuse_given_code(self.module, asked),
-        }
-    }
-
-    /// Gives up the function behind a pointer that an error is about, so that the others can be had: whoever calls it is told.
-    fn give_up_choice(
-        &mut self,
-        request: &FoundRequest,
-        asked: &diff::Request,
-        report: &DerivativeReport,
-        error: diff::Error,
-    ) -> Result<(), Diagnostic> {
-        let path = [error.function.as_str()].into_iter().chain(
-            error
-                .chain
-                .iter()
-                .rev()
-                .map(|caller| caller.function.as_str()),
-        );
-        let given_up = path.filter_map(|name| {
-            let choice = self.choices.iter().find(|choice| choice.symbol == name)?;
-            Some((choice, self.module.function_named(name)?))
-        });
-        let Some((choice, id)) = given_up.into_iter().find(|&(_, id)| {
-            let function = &self.module.functions[id];
-            function
-                .body
-                .is_some_and(|body| !function.ends_in_trap(body))
-        }) else {
-            return match stop_writers(self.module, asked, self.choices) {
-                true => Ok(()),
-                false => Err(self.refusal(request, report, &error)),
-            };
-        };
-        let problem = self.refusal(request, report, &error);
-        give_up(self.module, id, choice, &problem);
-        Ok(())
     }
 
     /// Makes the derivatives that a root calls. If one cannot be made, functions behind pointers that call it are given up.
@@ -603,7 +500,13 @@ impl Derivation<'_> {
         self.explain
     }
 
-    fn report(&self, request: &FoundRequest, asked: &diff::Request) -> DerivativeReport {
+    /// What is said of a derivative that is asked for in this way, with these relaxations.
+    fn report(
+        &self,
+        request: &FoundRequest,
+        asked: &diff::Request,
+        relaxed: &[Relaxation],
+    ) -> DerivativeReport {
         let mut report = DerivativeReport {
             primal: request.shown_name().to_owned(),
             derivative: request.derivative_name.clone(),
@@ -623,7 +526,7 @@ impl Derivation<'_> {
         let text =
             |text: Result<String, diff::Error>| text.unwrap_or_else(|error| format!("{error}\n"));
         if explain.stages.is_empty() {
-            report.summary = summarise(self.module, request, asked);
+            report.summary = summarise(self.module, request, asked, relaxed);
         }
         for &stage in &explain.stages {
             let text = match stage {
@@ -635,24 +538,6 @@ impl Derivation<'_> {
             report.stages.push((stage, text));
         }
         report
-    }
-
-    /// Why there is no derivative. Who asked for stages gets those that were reached.
-    fn refusal(
-        &mut self,
-        request: &FoundRequest,
-        report: &DerivativeReport,
-        error: &diff::Error,
-    ) -> Diagnostic {
-        self.refused_pointers |= error.is_at(Opcode::CallIndirect);
-        let mut refusal = describe_refusal(self.module, request, self.reasons, error);
-        for (stage, text) in &report.stages {
-            let text = show_locations(&self.module.files, text);
-            refusal
-                .notes
-                .push(format!("stage {}:\n{text}", stage.name()));
-        }
-        refusal
     }
 
     fn print_reached(&self, root: FunctionId) -> String {
@@ -683,30 +568,6 @@ fn say_where(module: &mut Module, id: FunctionId, request: &FoundRequest) {
             let text = format!("{message} ({file}:{line})");
             module.functions[id].ops[op].payload = Payload::Message(text.into());
         }
-    }
-}
-
-/// How often a derivative is tried with one choice less. Programs that run into this have a mechanism behind their pointers that has no derivative.
-const MAX_ATTEMPTS: usize = 12;
-
-/// What choices are called after that were given up.
-const GIVEN_UP: &str = ".ferrozyme_given_up";
-
-/// Makes a function that may be called through a pointer stop the program and say why it has no derivative.
-fn give_up(module: &mut Module, id: FunctionId, choice: &Choice, problem: &Diagnostic) {
-    let place = match &problem.location {
-        Some(Location { file, line, .. }) => format!(" ({file}:{line})"),
-        None => String::new(),
-    };
-    let refusal = Refusal::TargetWithoutDerivative {
-        function: choice.function.clone(),
-        reason: format!("{}{place}", problem.headline()),
-    };
-    let text = refusal.stop_text();
-    if let Some(body) = module.functions[id].body {
-        stop_with(module, id, body, None, &text);
-        // The function of its name in LLVM's module goes on, without derivatives.
-        module.functions[id].name.push_str(GIVEN_UP);
     }
 }
 

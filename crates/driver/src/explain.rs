@@ -1,5 +1,6 @@
 //! Describes a derivative: its arguments, its memory, what it saves and why, with source lines.
 
+use crate::ladder::{LADDER, Relaxation};
 use crate::refusal::is_of_toolchain;
 use crate::requests::{FoundRequest, Mode};
 use ferrozyme_diff::{self as diff, explain_activity, explain_plan};
@@ -8,11 +9,25 @@ use ferrozyme_opt::{Obstacle, Outcome, ParallelObstacle, Strategy, explain_contr
 use std::collections::HashMap;
 use std::fmt::Write;
 
-/// Arguments, memory and the caching plan of a derivative. Locations are still numbers ([`show_locations`]).
-pub(crate) fn summarise(module: &Module, request: &FoundRequest, asked: &diff::Request) -> String {
+/// Arguments, memory and the caching plan of a derivative, and what it is made with that would not have been accepted otherwise. Locations are still numbers ([`show_locations`]).
+pub(crate) fn summarise(
+    module: &Module,
+    request: &FoundRequest,
+    asked: &diff::Request,
+    relaxed: &[Relaxation],
+) -> String {
     let root = &module.functions[asked.function];
     let arguments = request.interface.explain_arguments(root, asked);
     let mut text = format!("arguments:\n{arguments}");
+    if !relaxed.is_empty() {
+        text.push_str("refused otherwise, so made with:\n");
+        for rung in LADDER
+            .iter()
+            .filter(|rung| relaxed.contains(&rung.relaxation))
+        {
+            let _ = writeln!(text, "  {}", rung.shown);
+        }
+    }
     if request.mode == Mode::Primal {
         return text;
     }

@@ -23,6 +23,7 @@ mod frontend;
 mod gather;
 pub mod inputs;
 mod itself;
+mod ladder;
 mod late_passes;
 mod locals;
 mod machine;

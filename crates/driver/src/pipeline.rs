@@ -1,11 +1,14 @@
 //! The stages from bitcode with requests to the object code of derivatives.
 
+mod attempt;
+
+pub(crate) use attempt::Choosing;
+
 use crate::Output;
 use crate::addresses::wrap_library_addresses;
-use crate::bits::follow_bits;
 use crate::derive::{Derived, Refusals, derive};
 use crate::detach::attach_again;
-use crate::dispatch::{Choice, Dispatched, dispatch_unknown_calls, has_unknown_calls};
+use crate::dispatch::Choice;
 use crate::finish::{emit, optimise_derivatives};
 use crate::gather::{Gathered, gather};
 use crate::inputs::Inputs;
@@ -22,8 +25,8 @@ use crate::refusal::{Reasons, describe_import_error};
 use crate::registrations::{Registration, RegistrationKind, RuleFunction};
 use crate::report::{DerivativeReport, Diagnostic, Report, Timing};
 use crate::requests::{FoundRequest, Mode};
-use crate::rounding::detach_rounding;
 use crate::text::refuse_numbers_from_text;
+use attempt::attempt;
 use ferrozyme_diff::declare_moved;
 use ferrozyme_export::{ExportOptions, Team, export};
 use ferrozyme_import::assembly::translate_assembly;
@@ -72,17 +75,6 @@ pub fn differentiate(inputs: &dyn Inputs, options: &Options) -> Result<Output, V
     })
 }
 
-/// Maximum number of rounds of indirect-call resolution.
-const MAX_ROUNDS: usize = 4;
-
-/// Which calls through pointers become choices, and between what.
-pub(crate) struct Choosing<'a> {
-    /// Where the functions are.
-    pub(crate) program: &'a dyn Inputs,
-    /// The roots whose calls are meant.
-    pub(crate) roots: &'a HashSet<String>,
-}
-
 /// What comes with the derivatives in a working module.
 pub(crate) struct Made {
     pub(crate) machine: TargetMachine,
@@ -90,8 +82,6 @@ pub(crate) struct Made {
 }
 
 /// Adds the derivatives to the working module, not yet optimised.
-///
-/// Refused ones that reach an unresolved indirect call are tried once more, with the call replaced by a choice between functions of the program.
 pub(crate) fn make_derivatives<'c>(
     context: &'c Context,
     gathered: &mut Gathered<'c>,
@@ -100,47 +90,11 @@ pub(crate) fn make_derivatives<'c>(
     clock: &mut Clock,
 ) -> Result<Made, Vec<Diagnostic>> {
     let machine = prepare_module(context, gathered, program, options)?;
-    let calling: HashSet<String> = gathered
-        .requests
-        .iter()
-        .map(|request| request.root.clone())
-        .filter(|root| has_unknown_calls(gathered.module, root))
-        .collect();
-    let late = options.perturbation.late;
-    let prepared = (late || !calling.is_empty()).then(|| gathered.duplicate());
-    let mut attempt = Attempt {
-        program,
-        machine: &machine,
-        options: options.clone(),
-        calling_pointers: HashSet::new(),
-    };
-    // What is refused late is not before all has been tried.
-    attempt.options.perturbation.late = false;
-    let mut refused = match attempt.run(context, gathered, clock) {
-        Ok(reports) => return Ok(Made { machine, reports }),
-        Err(refused) => refused,
-    };
-    let roots = std::mem::take(&mut refused.roots).into_iter();
-    attempt.calling_pointers = roots.filter(|root| calling.contains(root)).collect();
-    if let Some(prepared) = &prepared
-        && !attempt.calling_pointers.is_empty()
-    {
-        gathered.replace_by(prepared.duplicate());
-        match attempt.run(context, gathered, clock) {
-            Ok(reports) => return Ok(Made { machine, reports }),
-            // What else was wrong the first time is still what the user has to know.
-            Err(again) if refused.of_pointers && !again.problems.is_empty() => refused = again,
-            Err(_) => {}
-        }
+    let made = attempt(context, gathered, program, &machine, options, clock);
+    match made {
+        Ok(reports) => Ok(Made { machine, reports }),
+        Err(refused) => Err(refused.problems),
     }
-    if let Some(prepared) = prepared.filter(|_| late) {
-        gathered.replace_by(prepared);
-        attempt.options.perturbation.late = true;
-        let reports = attempt.run(context, gathered, clock);
-        let reports = reports.map_err(|again| again.problems)?;
-        return Ok(Made { machine, reports });
-    }
-    Err(refused.problems)
 }
 
 /// Brings the working module into the form that is differentiated.
@@ -188,84 +142,6 @@ fn prepare_module<'c>(
         return Err(refused);
     }
     Ok(machine)
-}
-
-/// One way to make the derivatives of a prepared module.
-struct Attempt<'a> {
-    /// Where more functions are.
-    program: &'a dyn Inputs,
-    machine: &'a TargetMachine,
-    options: Options,
-    /// The roots whose calls through pointers become choices between functions of the program.
-    calling_pointers: HashSet<String>,
-}
-
-impl Attempt<'_> {
-    fn run<'c>(
-        &self,
-        context: &'c Context,
-        gathered: &mut Gathered<'c>,
-        clock: &mut Clock,
-    ) -> Result<Vec<DerivativeReport>, Refusals> {
-        let choices = self.choose(context, gathered)?;
-        detach_rounding(context, gathered.module);
-        follow_bits(context, gathered.module);
-        let names = names_of(&gathered.requests);
-        self.program.progress(&format!("differentiates {names}"));
-        let derived = differentiate_prepared(
-            context,
-            gathered,
-            &choices,
-            &self.calling_pointers,
-            &self.options,
-            clock,
-        )?;
-        Ok(derived.reports)
-    }
-
-    /// Puts choices in the place of calls through pointers. Gives no problems with the refusal if there are too many: what was said before is all that can be said.
-    fn choose<'c>(
-        &self,
-        context: &'c Context,
-        gathered: &mut Gathered<'c>,
-    ) -> Result<Vec<Choice>, Refusals> {
-        let mut choices = Vec::new();
-        if self.calling_pointers.is_empty() {
-            return Ok(choices);
-        }
-        self.program.progress("resolves indirect calls");
-        let choosing = Choosing {
-            program: self.program,
-            roots: &self.calling_pointers,
-        };
-        let perturbation = &self.options.perturbation;
-        let mut dispatched = 0;
-        for _ in 0..MAX_ROUNDS {
-            match dispatch_unknown_calls(context, &choosing, gathered, &mut choices, dispatched)? {
-                Dispatched::Nothing => break,
-                Dispatched::Calls(calls) => dispatched += calls,
-                Dispatched::TooMany => return Err(Vec::new().into()),
-            }
-            let module = gathered.module;
-            for front_end in gathered.front_ends() {
-                let adapted =
-                    front_end.adapt_registrations(context, module, &mut gathered.registrations);
-                adapted.map_err(Vec::from)?;
-            }
-            choose_inlining(context, module, &gathered.requests, perturbation.inline);
-            prepare(module, self.machine, perturbation).map_err(Vec::from)?;
-        }
-        Ok(choices)
-    }
-}
-
-/// What is differentiated, in a few words.
-fn names_of(requests: &[FoundRequest]) -> String {
-    match requests {
-        [] => "nothing".to_owned(),
-        [one] => format!("`{}`", one.shown_name()),
-        [first, others @ ..] => format!("`{}` and {} more", first.shown_name(), others.len()),
-    }
 }
 
 /// From a working module that is optimised to one with derivatives.

@@ -98,6 +98,8 @@ pub fn parse_signature(text: &str) -> Result<Signature, String> {
             signature.choices.caching = Caching::Recompute;
         } else if scanner.eat_word("apart") {
             signature.choices.at_once = false;
+        } else if scanner.eat_word("resolved") {
+            signature.choices.resolve = true;
         } else if scanner.eat_word("raw") {
             signature.raw = true;
         } else if scanner.eat_word("width") {

@@ -6,6 +6,7 @@
 #![cfg(target_os = "linux")]
 
 mod accelerate;
+mod attempts;
 mod config;
 mod explain;
 mod install;
