@@ -131,14 +131,14 @@ impl<'c> Body<'_, '_, 'c> {
             };
         }
         let names = [function.c, function.not_reserved].concat();
-        match (names.first(), function.value) {
+        match (function.value.formula(), names.first()) {
             // Not all libraries have it.
-            (_, MathValue::Composite(formula)) => {
+            (Some(formula), _) => {
                 let wide = self.widened(operands[0].ty());
-                self.composite(operands, data, &formula(), wide)
+                self.composite(operands, data, &formula, wide)
             }
-            (Some(name), _) => self.library(name, operands, data, flags),
-            (None, _) => self.own(data, operands),
+            (None, Some(name)) => self.library(name, operands, data, flags),
+            (None, None) => self.own(data, operands),
         }
     }
 
@@ -169,8 +169,8 @@ impl<'c> Body<'_, '_, 'c> {
                 Ok(body.exporter.builder.call_function(function, lanes))
             });
         }
-        if let Some(MathValue::Composite(formula)) = row.map(|function| function.value) {
-            return self.composite(operands, data, &formula(), wide);
+        if let Some(formula) = row.and_then(|function| function.value.formula()) {
+            return self.composite(operands, data, &formula, wide);
         }
         if let Some(formula) = super::without_library::formula(data.opcode) {
             let double = self.exporter.context.double();

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The activities of the arguments, then those of the results, then options. Both lists may be left out together: then
-//! floats are active, pointers duplicated, and the rest constant. `save` and `recompute` decide the caching plan, `apart` keeps loops
+//! floats are active, pointers duplicated, and the rest constant. `save` and `recompute` decide the caching plan, `resolved` has indirect calls resolved, `apart` keeps loops
 //! from being differentiated at once.
 
 use crate::scan::Scanner;

@@ -49,7 +49,7 @@ impl<'c> At<'_, '_, 'c, '_, '_> {
     ) -> Result<Option<Leaves>> {
         let (parameters, result): (&[Type], Type) = match function.value {
             MathValue::FloatUnary(_) | MathValue::Composite(_) => (&[ty], ty),
-            MathValue::FloatBinary(_) => (&[ty, ty], ty),
+            MathValue::FloatBinary(_) | MathValue::CompositeBinary(_) => (&[ty, ty], ty),
             MathValue::FloatTernary(_) => (&[ty, ty, ty], ty),
             MathValue::FloatAndInt(_) => (&[ty, Type::I32], ty),
             MathValue::IntAndFloat(_) => (&[Type::I32, ty], ty),

@@ -194,12 +194,16 @@ impl Formula {
         }
     }
 
-    /// The value of a formula in one float, `x`.
-    pub fn at(&self, x: f64) -> f64 {
-        let parts: SmallVec<[f64; 3]> = self.parts().iter().map(|part| part.at(x)).collect();
+    /// The value of a formula in floats, the operands.
+    pub fn at(&self, operands: &[f64]) -> f64 {
+        let parts = self.parts().iter().map(|part| part.at(operands));
+        let parts: SmallVec<[f64; 3]> = parts.collect();
         let number = |truth: bool| f64::from(u8::from(truth));
         match self {
-            Formula::Variable(_) => x,
+            Formula::Variable(variable) => match variable.place() {
+                Place::Operand(index) => operands.get(index).copied().unwrap_or(f64::NAN),
+                Place::Result(_) => f64::NAN,
+            },
             Formula::Constant(value) => *value,
             Formula::Integer(value) => *value as f64,
             Formula::Truth(value) => number(*value),
@@ -332,6 +336,7 @@ macro_rules! function {
     (FloatUnary $name:ident $opcode:ident) => { function! { $name $opcode (a) } };
     (Composite $name:ident $opcode:ident) => { function! { $name $opcode (a) } };
     (FloatBinary $name:ident $opcode:ident) => { function! { $name $opcode (a, b) } };
+    (CompositeBinary $name:ident $opcode:ident) => { function! { $name $opcode (a, b) } };
     (FloatAndInt $name:ident $opcode:ident) => { function! { $name $opcode (a, n) } };
     (IntAndFloat $name:ident $opcode:ident) => { function! { $name $opcode (a, n) } };
     ($name:ident $opcode:ident ($($part:ident),+)) => {

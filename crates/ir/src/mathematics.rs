@@ -22,7 +22,7 @@ mod tests;
 use crate::formula::*;
 use crate::opcode::Opcode;
 pub(crate) use rows::with_functions;
-use std::f64::consts::{FRAC_2_SQRT_PI, FRAC_PI_2, LN_2, LN_10, LOG2_E, LOG10_E, PI};
+use std::f64::consts::{FRAC_1_PI, FRAC_2_SQRT_PI, FRAC_PI_2, LN_2, LN_10, LOG2_E, LOG10_E, PI};
 use std::fmt;
 use std::sync::LazyLock;
 
@@ -69,6 +69,8 @@ pub enum MathValue {
     FloatUnary(fn(f64) -> f64),
     /// Of one float, by a formula in other functions, for which no library is needed.
     Composite(fn() -> Formula),
+    /// Of two floats, in the same way.
+    CompositeBinary(fn() -> Formula),
     /// Of two floats.
     FloatBinary(fn(f64, f64) -> f64),
     /// Of three floats.
@@ -152,7 +154,9 @@ impl MathFunction {
         let one = |value: f64| (value, f64::NAN);
         match (self.value, operands) {
             (MathValue::FloatUnary(f), &[x]) => one(f(x)),
-            (MathValue::Composite(_), &[x]) => one(self.composite(x)),
+            (MathValue::Composite(_), &[_]) | (MathValue::CompositeBinary(_), &[_, _]) => {
+                one(self.composite(operands))
+            }
             (MathValue::FloatBinary(f), &[x, y]) => one(f(x, y)),
             (MathValue::FloatTernary(f), &[x, y, z]) => one(f(x, y, z)),
             (MathValue::FloatAndInt(f), &[x, n]) => one(f(x, n as i32)),
@@ -167,16 +171,24 @@ impl MathFunction {
         }
     }
 
-    fn composite(&self, x: f64) -> f64 {
+    fn composite(&self, operands: &[f64]) -> f64 {
         static FORMULAS: LazyLock<Vec<Option<Formula>>> = LazyLock::new(|| {
-            let formula = |row: &MathFunction| match row.value {
-                MathValue::Composite(formula) => Some(formula()),
-                _ => None,
-            };
-            ROWS.iter().map(formula).collect()
+            let formulas = ROWS.iter().map(|row| row.value.formula());
+            formulas.collect()
         });
         let formula = &FORMULAS[self.opcode as usize];
-        formula.as_ref().map_or(f64::NAN, |formula| formula.at(x))
+        let value = formula.as_ref().map(|formula| formula.at(operands));
+        value.unwrap_or(f64::NAN)
+    }
+}
+
+impl MathValue {
+    /// The formula in other functions by which it is computed, if there is one.
+    pub fn formula(self) -> Option<Formula> {
+        match self {
+            MathValue::Composite(formula) | MathValue::CompositeBinary(formula) => Some(formula()),
+            _ => None,
+        }
     }
 }
 

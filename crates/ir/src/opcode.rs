@@ -121,6 +121,9 @@ macro_rules! form {
     (Composite) => {
         Form::FloatUnary
     };
+    (CompositeBinary) => {
+        Form::FloatBinary
+    };
     (IntAndFloat) => {
         Form::FloatAndInt
     };

@@ -1,7 +1,9 @@
 //! `docs/library.md` has all rows of the table. `UPDATE_EXPECT=1` rewrites them.
 
 use expect_test::expect_file;
-use ferrozyme_library::{AllocationFunction, AllocationRole, Input, Known, Variant, functions};
+use ferrozyme_library::{
+    AllocationFunction, AllocationRole, Input, Known, Variant, functions, mathematical, variant,
+};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -136,17 +138,29 @@ fn page() -> String {
         }
         page.push('\n');
     }
-    let declared = RULES
-        .lines()
-        .filter_map(|line| line.strip_prefix("declare @"));
-    let names = declared.filter_map(|line| line.split('(').next());
-    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    let names: Vec<String> = with_rules().map(|name| format!("`{name}`")).collect();
     let _ = writeln!(
         page,
         "**Functions with rules (`crates/import/src/library.fz`); in single precision with `f` at the end:**\n\n- {}\n",
         names.join(", ")
     );
     page
+}
+
+/// The functions with rules.
+fn with_rules() -> impl Iterator<Item = &'static str> {
+    let declared = RULES.lines();
+    let declared = declared.filter_map(|line| line.strip_prefix("declare @"));
+    declared.filter_map(|line| line.split('(').next())
+}
+
+/// A function that is an operation of the Loop IR needs no rule.
+#[test]
+fn each_function_is_described_once() {
+    let twice: Vec<&str> = with_rules()
+        .filter(|name| mathematical(name).is_some() || variant(name).is_some())
+        .collect();
+    assert!(twice.is_empty(), "rows of mathematics, too: {twice:?}");
 }
 
 fn shown_input(input: Input) -> String {

@@ -53,6 +53,9 @@ pub(super) fn compute(opcode: Opcode, scalar: Scalar, [a, b, c]: [u128; 3]) -> u
         (_, MathValue::IntAndFloat(f)) => narrow(scalar, f(b as u32 as i32, number(a))),
         (_, MathValue::FloatToExponent(f)) => u128::from(f(number(a)) as u32),
         (_, MathValue::Composite(_)) => narrow(scalar, function.at(&[number(a)]).0),
+        (_, MathValue::CompositeBinary(_)) => {
+            narrow(scalar, function.at(&[number(a), number(b)]).0)
+        }
         (_, MathValue::FloatTernary(f)) => narrow(scalar, f(number(a), number(b), number(c))),
         (_, MathValue::FloatSplit(_) | MathValue::FloatPair(_)) => {
             unreachable!("{opcode} has two results")

@@ -109,6 +109,11 @@ macro_rules! with_functions {
         slope: Infinite("x = 0"), image: (-0.0, f64::INFINITY), cost: Slow,
         llvm: ["sqrt"], c: ["sqrt"], rust: "sqrt", domain: [FROM_ONE]
     }
+    /// `1/√x`.
+    Rsqrt rsqrt Composite(|| 1.0 / sqrt(X)) {
+        derivative: [-0.5 * (R / X)], slope: Infinite("x = 0"), cost: Slow,
+        not_reserved: ["rsqrt"], domain: [(1.0, 3.0)]
+    }
     /// Cube root.
     Cbrt cbrt FloatUnary(libm::cbrt) {
         derivative: [1.0 / (3.0 * R * R)], slope: Infinite("x = 0"), cost: Call,
@@ -141,6 +146,16 @@ macro_rules! with_functions {
         derivative: [exp(X)], slope: Finite, image: (-1.0, f64::INFINITY), cost: Call,
         c: ["expm1"], rust: "exp_m1", domain: [UNIT]
     }
+    /// `2^x - 1`, accurate near zero.
+    Exp2m1 exp2m1 Composite(|| where_(less(fabs(X), 0.5), expm1(X * LN_2), exp2(X) - 1.0)) {
+        derivative: [exp2(X) * LN_2], slope: Finite, image: (-1.0, f64::INFINITY), cost: Call,
+        not_reserved: ["exp2m1"], domain: [UNIT]
+    }
+    /// `10^x - 1`, accurate near zero.
+    Exp10m1 exp10m1 Composite(|| where_(less(fabs(X), 0.25), expm1(X * LN_10), exp10(X) - 1.0)) {
+        derivative: [exp10(X) * LN_10], slope: Finite, image: (-1.0, f64::INFINITY), cost: Call,
+        not_reserved: ["exp10m1"], domain: [(-0.5, 0.5)]
+    }
     /// Natural logarithm.
     Log log FloatUnary(libm::log) {
         derivative: [1.0 / X], slope: Infinite("x = 0"), cost: Call,
@@ -160,6 +175,16 @@ macro_rules! with_functions {
     Log1p log1p FloatUnary(libm::log1p) {
         derivative: [1.0 / (1.0 + X)], slope: Infinite("x = -1"), cost: Call,
         c: ["log1p"], not_reserved: ["logp1"], rust: "ln_1p", domain: [NOT_NEGATIVE]
+    }
+    /// `log2(1 + x)`, accurate near zero.
+    Log2p1 log2p1 Composite(|| where_(less(fabs(X), 0.5), log1p(X) * LOG2_E, log2(1.0 + X))) {
+        derivative: [LOG2_E / (1.0 + X)], slope: Infinite("x = -1"), cost: Call,
+        not_reserved: ["log2p1"], domain: [NOT_NEGATIVE]
+    }
+    /// `log10(1 + x)`, accurate near zero.
+    Log10p1 log10p1 Composite(|| where_(less(fabs(X), 0.5), log1p(X) * LOG10_E, log10(1.0 + X))) {
+        derivative: [LOG10_E / (1.0 + X)], slope: Infinite("x = -1"), cost: Call,
+        not_reserved: ["log10p1"], domain: [NOT_NEGATIVE]
     }
     /// `x^y`.
     Pow pow FloatBinary(libm::pow) {
@@ -216,6 +241,11 @@ macro_rules! with_functions {
         derivative: [-PI * sinpi(X)], slope: Finite, image: UNIT, cost: Call,
         not_reserved: ["cospi"], domain: [(-0.5, 0.5)]
     }
+    /// `tan(π·x)`, zero at whole numbers.
+    Tanpi tanpi Composite(|| sinpi(X) / cospi(X)) {
+        derivative: [PI * (1.0 + R * R)], slope: Infinite("x = ½ + k"), cost: Call,
+        not_reserved: ["tanpi"], domain: [(-0.25, 0.25)]
+    }
     /// Tangent.
     Tan tan FloatUnary(libm::tan) {
         derivative: [1.0 + R * R], slope: Infinite("x = π/2 + kπ"), cost: Call,
@@ -242,6 +272,29 @@ macro_rules! with_functions {
         derivative: [(1.0 / (X * X + Y * Y)) * Y, (1.0 / (X * X + Y * Y)) * -X],
         slope: Infinite("x = y = 0"), image: (-PI, PI), cost: Call,
         llvm: ["atan2"], c: ["atan2"], rust: "atan2", domain: [ALL, FROM_ONE]
+    }
+    /// `asin(x)/π`.
+    Asinpi asinpi Composite(|| asin(X) / PI) {
+        derivative: [FRAC_1_PI / sqrt((1.0 - X) * (1.0 + X))],
+        slope: Infinite("x = ±1"), image: (-0.5, 0.5), cost: Call,
+        not_reserved: ["asinpi"], domain: [(-0.75, 0.75)]
+    }
+    /// `acos(x)/π`.
+    Acospi acospi Composite(|| acos(X) / PI) {
+        derivative: [-FRAC_1_PI / sqrt((1.0 - X) * (1.0 + X))],
+        slope: Infinite("x = ±1"), image: (0.0, 1.0), cost: Call,
+        not_reserved: ["acospi"], domain: [(-0.75, 0.75)]
+    }
+    /// `atan(x)/π`.
+    Atanpi atanpi Composite(|| atan(X) / PI) {
+        derivative: [FRAC_1_PI / (1.0 + X * X)], slope: Finite, image: (-0.5, 0.5), cost: Call,
+        not_reserved: ["atanpi"], domain: [ALL]
+    }
+    /// `atan2(x, y)/π`.
+    Atan2pi atan2pi CompositeBinary(|| atan2(X, Y) / PI) {
+        derivative: [(FRAC_1_PI / (X * X + Y * Y)) * Y, (FRAC_1_PI / (X * X + Y * Y)) * -X],
+        slope: Infinite("x = y = 0"), image: UNIT, cost: Call,
+        not_reserved: ["atan2pi"], domain: [ALL, FROM_ONE]
     }
     /// Hyperbolic sine.
     Sinh sinh FloatUnary(libm::sinh) {
