@@ -1,22 +1,20 @@
 //! Tensors as bytes in memory.
 
 use ferrozyme_graph::interpret::Array;
-use ferrozyme_graph::{CONDITION, INDEX, Scalar, TensorType};
+use ferrozyme_graph::user::Number;
+use ferrozyme_graph::{CONDITION, INDEX, TensorType};
 use ferrozyme_ir::{float_from_bits, float_to_bits};
 
 /// A type of numbers that a feeder may give.
-pub trait Element: Copy + Send + 'static {
-    /// What the graph calls it.
-    const SCALAR: Scalar;
+pub trait Element: Number {
     /// Its bytes in memory.
     fn append_to(self, bytes: &mut Vec<u8>);
 }
 
 macro_rules! elements {
-    ($($ty:ty, $scalar:expr;)*) => {
+    ($($ty:ty),*) => {
         $(
             impl Element for $ty {
-                const SCALAR: Scalar = $scalar;
                 fn append_to(self, bytes: &mut Vec<u8>) {
                     bytes.extend(self.to_le_bytes());
                 }
@@ -25,11 +23,7 @@ macro_rules! elements {
     };
 }
 
-elements! {
-    f32, Scalar::F32;
-    f64, Scalar::F64;
-    i32, INDEX;
-}
+elements! { f32, f64, i32 }
 
 pub(crate) fn bytes_of_slice<T: Element>(values: &[T]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(size_of_val(values));

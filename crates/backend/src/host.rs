@@ -1,15 +1,15 @@
 //! The host's side of a run: feeders, which run ahead on threads of their own, and receivers, which run behind.
 //!
-//! A feeder is at most [`AHEAD`] tensors ahead. What it has made when the run ends is fed first in the next run. A feeder or receiver that panics, or a tensor of another type, is an error: from then on the run is fed zeros, nothing is received any more,
-//! and the run returns the error.
+//! A feeder is at most [`AHEAD`] tensors ahead. What it has made when the run ends is fed first in the next run. A feeder, a receiver or a Rust function of the graph that panics, or a tensor of another type, is an error, and the run returns it: it ends
+//! where a tensor cannot be fed or computed, and nothing is received any more.
 
 use crate::Error;
-use crate::bytes::array_of;
+use crate::bytes::{array_of, bytes_of};
 use ferrozyme_graph::Scalar;
-use ferrozyme_graph::interpret::Array;
-use ferrozyme_graph::lower::Exchange;
+use ferrozyme_graph::interpret::{Array, call};
+use ferrozyme_graph::lower::{Call, Exchange};
+use ferrozyme_graph::user::{Slice, SliceMut, UserFunction, message_of};
 use rustc_hash::FxHashMap;
-use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -44,9 +44,17 @@ impl Feeder {
     }
 }
 
+/// A call with the function that it calls.
+#[derive(Clone, Debug)]
+pub(crate) struct Bound {
+    pub(crate) call: Call,
+    pub(crate) function: UserFunction,
+}
+
 /// The host of a run: compiled code takes fed tensors from it, and hands over what is received.
 pub struct Host<'h> {
     exchanges: &'h [Exchange],
+    calls: &'h [Bound],
     feeds: FxHashMap<&'h str, mpsc::Receiver<Item>>,
     receivers: FxHashMap<&'h str, SyncSender<Vec<Array>>>,
     /// The tensors of a `receive` so far.
@@ -57,15 +65,19 @@ pub struct Host<'h> {
 /// Starts feeders and receivers, runs, and waits for them.
 pub(crate) fn with_host(
     exchanges: &[Exchange],
+    calls: &[Bound],
     feeders: &mut FxHashMap<String, Feeder>,
     receivers: &mut FxHashMap<String, Receiver>,
     run: impl FnOnce(&mut Host<'_>) -> Result<(), Error>,
 ) -> Result<(), Error> {
     check(exchanges, feeders)?;
+    check_names(exchanges, true, feeders.keys())?;
+    check_names(exchanges, false, receivers.keys())?;
     let stop = &AtomicBool::new(false);
     thread::scope(|scope| {
         let mut host = Host {
             exchanges,
+            calls,
             feeds: FxHashMap::default(),
             receivers: FxHashMap::default(),
             tensors: Vec::new(),
@@ -136,6 +148,36 @@ fn check(exchanges: &[Exchange], feeders: &FxHashMap<String, Feeder>) -> Result<
     Ok(())
 }
 
+/// The graph knows all names under which the host feeds, or receives.
+fn check_names<'n>(
+    exchanges: &[Exchange],
+    feeds: bool,
+    given: impl Iterator<Item = &'n String>,
+) -> Result<(), Error> {
+    let own = exchanges.iter().filter(|exchange| exchange.feeds == feeds);
+    let mut known: Vec<&str> = own.map(|exchange| &*exchange.name).collect();
+    known.sort_unstable();
+    known.dedup();
+    let mut unknown: Vec<&str> = given.map(String::as_str).collect();
+    unknown.retain(|name| !known.contains(name));
+    unknown.sort_unstable();
+    let Some(name) = unknown.first() else {
+        return Ok(());
+    };
+    let (operation, role) = match feeds {
+        true => ("feed", "feeder"),
+        false => ("receive", "receiver"),
+    };
+    let known: Vec<String> = known.iter().map(|name| format!("\"{name}\"")).collect();
+    let known = match known.is_empty() {
+        true => "none".to_owned(),
+        false => known.join(", "),
+    };
+    Err(Error::Host(format!(
+        "there is a {role} of \"{name}\", but the graph has no `{operation}` of that name; it has {known}"
+    )))
+}
+
 /// Sends what waits, then what is made, until it is told to stop. Returns what still waits.
 fn feed_ahead<'f>(
     next: &mut Next,
@@ -156,19 +198,13 @@ fn feed_ahead<'f>(
     waiting
 }
 
-fn message_of(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-    text.unwrap_or("without a message").to_owned()
-}
-
 impl Host<'_> {
     /// The size of a tensor of an exchange.
     pub fn bytes_of(&self, number: usize, position: usize) -> usize {
         self.exchanges[number].types[position].bytes()
     }
 
-    /// Whether the run has failed already, so that the rest of it need not be carried out.
+    /// Whether the run has failed: the rest of it must not be carried out.
     pub fn has_failed(&self) -> bool {
         self.problem.is_some()
     }
@@ -194,6 +230,47 @@ impl Host<'_> {
                 self.problem = Some(format!("the feeder of \"{name}\" panicked: {message}"));
             }
             None => self.problem = Some(format!("the feeder of \"{name}\" has ended")),
+        }
+    }
+
+    /// The operands and results of the call of this number.
+    pub fn call_of(&self, number: usize) -> &Call {
+        &self.calls[number].call
+    }
+
+    /// Calls a Rust function.
+    pub fn call(&mut self, number: usize, operands: &[Slice<'_>], results: &mut [SliceMut<'_>]) {
+        let Bound { call, function } = &self.calls[number];
+        let outcome = function.call(call.derivative, operands, results);
+        self.check_call(number, outcome);
+    }
+
+    /// Calls a Rust function on bytes, for devices with a memory of their own. None if it fails.
+    pub fn call_on_bytes(&mut self, number: usize, operands: &[Vec<u8>]) -> Option<Vec<Vec<u8>>> {
+        let Bound {
+            call: made,
+            function,
+        } = &self.calls[number];
+        let arrays = made.operands.iter().zip(operands);
+        let arrays: Vec<Array> = arrays.map(|(ty, bytes)| array_of(ty, bytes)).collect();
+        let outcome = call(function, made.derivative, &arrays, &made.results);
+        let results = self.check_call(number, outcome)?;
+        Some(results.iter().map(bytes_of).collect())
+    }
+
+    /// Remembers why a call failed, with the line of the program that made it.
+    fn check_call<T>(&mut self, number: usize, outcome: Result<T, String>) -> Option<T> {
+        let location = &self.calls[number].call.location;
+        let place = location
+            .as_ref()
+            .map(|location| format!(" (called at {location})"));
+        match outcome {
+            Ok(results) => Some(results),
+            Err(message) => {
+                let message = format!("{message}{}", place.unwrap_or_default());
+                self.problem.get_or_insert(message);
+                None
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! What runs compiled tensor graphs.
 //!
 //! A [`Backend`] takes a planned graph ([`Planned`]) and gives an [`Executable`]. Everything else is the same for all of them and is here: passes, fusion, memory plan and lowering ([`compile_with`]), the
-//! [`Program`] that a user runs, feeders and receivers (`host.rs`), and tensors as bytes (`bytes.rs`).
+//! [`Program`] that a user runs, what of it needs no graph ([`Session`]), feeders and receivers (`host.rs`), and tensors as bytes (`bytes.rs`).
 //!
 //! What a backend sees is Loop IR: `@main` calls kernels in order, on addresses in parameters and in the arena, with the loops and branches of the graph around the calls. An operation of the graph
 //! that is new needs nothing from a backend. `docs/backends.md` says how to add one, and the crate `ferrozyme-conformance` has the tests that each must pass.
@@ -11,15 +11,18 @@
 mod bytes;
 mod host;
 mod program;
+mod session;
 mod timeline;
 
 pub use bytes::{Element, array_of, bytes_of};
 pub use host::Host;
-pub use program::{Program, compile_with};
+pub use program::{Prepared, Program, compile_with, compile_within, prepare_graph};
+pub use session::Session;
 pub use timeline::{Row, Span, Timeline};
 
 pub use ferrozyme_graph::fuse::Repeats;
 use ferrozyme_graph::lower::Lowered;
+use ferrozyme_graph::memory::OverBudget;
 use thiserror::Error;
 
 /// Why a graph cannot be compiled, or why a run failed.
@@ -31,6 +34,9 @@ pub enum Error {
     /// The compiler is not there, or refuses.
     #[error("cannot compile the graph: {0}")]
     Compile(String),
+    /// The graph cannot be planned for a budget of memory.
+    #[error(transparent)]
+    Budget(#[from] OverBudget),
     /// The backend cannot be used here: a driver or a device is missing.
     #[error("cannot use the device `{backend}`: {reason}")]
     Missing {
@@ -47,7 +53,7 @@ pub enum Error {
         /// Which there are.
         known: String,
     },
-    /// A feeder or receiver is missing, panicked, or gave something else than the graph takes. Parameters are as the run left them.
+    /// A feeder or receiver is missing, panicked, or gave something else than the graph takes, or a Rust function of the graph panicked. The run ended there, and parameters are as it left them.
     #[error("{0}")]
     Host(String),
     /// The device or its driver failed, or a kernel stopped (an index out of range). Parameters are as the run left them.

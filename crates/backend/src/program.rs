@@ -1,62 +1,101 @@
 //! A compiled graph as its user sees it.
 
-use crate::bytes::{self, Element, array_of, bytes_of};
-use crate::host::{Feeder, Receiver, with_host};
-use crate::{Backend, Error, Executable, Planned, Timeline};
-use ferrozyme_graph::fuse::{fuse_for, print_fusion};
+use crate::bytes::{Element, array_of, bytes_of};
+use crate::session::{Session, bind};
+use crate::{Backend, Error, Planned, Timeline};
+use ferrozyme_graph::fuse::{Repeats, fuse_for, print_fusion};
 use ferrozyme_graph::interpret::Array;
-use ferrozyme_graph::lower::{Exchange, lower_planned};
-use ferrozyme_graph::memory::plan_memory;
+use ferrozyme_graph::lower::lower_planned;
+use ferrozyme_graph::memory::{fit_memory_for, plan_memory};
 use ferrozyme_graph::opt::optimise_for;
 use ferrozyme_graph::{Graph, Parameter, verify};
 use ferrozyme_ir::entity::EntityRef;
-use rustc_hash::FxHashMap;
 use std::fmt::Write;
 use std::time::Instant;
 
 /// A compiled graph, with the memory of its parameters.
 pub struct Program {
     graph: Graph,
-    executable: Box<dyn Executable>,
-    exchanges: Vec<Exchange>,
-    feeders: FxHashMap<String, Feeder>,
-    receivers: FxHashMap<String, Receiver>,
+    session: Session,
     report: String,
 }
 
-/// Compiles a graph for a backend: optimises, fuses, plans memory, lowers, and has the backend compile the kernels.
-pub fn compile_with(backend: &dyn Backend, graph: &Graph) -> Result<Program, Error> {
-    let start = Instant::now();
+/// A graph that is ready for a backend, after all passes.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// The graph after all passes.
+    pub graph: Graph,
+    /// What a backend takes.
+    pub planned: Planned,
+    /// The kernels, the memory, and what passes changed, in lines.
+    pub report: String,
+}
+
+/// What is the same for all backends: optimises, fits into a budget of memory if there is one, fuses, plans memory, and lowers.
+pub fn prepare_graph(
+    graph: &Graph,
+    repeats: Repeats,
+    budget: Option<usize>,
+) -> Result<Prepared, Error> {
     verify(graph).map_err(|error| Error::Graph(error.to_string()))?;
     let mut graph = graph.clone();
-    let repeats = backend.repeats();
     let statistics = optimise_for(&mut graph, repeats);
+    let fitted = budget.map(|budget| fit_memory_for(&mut graph, budget, repeats));
+    let fitted = fitted.transpose()?;
     let (fusion, fusion_report) = fuse_for(&graph, repeats);
     let plan = plan_memory(&graph, &fusion);
     let lowered = lower_planned(&graph, &fusion, &plan);
-    let exchanges = lowered.exchanges.clone();
     let parameters = graph.parameters.values().map(|data| {
         let value = Array::from_literal(&data.ty, &data.initial);
         bytes_of(&value)
     });
-    let executable = backend.compile(Planned {
+    let planned = Planned {
         lowered,
         parameters: parameters.collect(),
         arena: plan.arena,
-    })?;
+    };
     let mut report = print_fusion(&graph, &fusion, &fusion_report);
-    let _ = write!(
+    let _ = writeln!(report, "{plan}");
+    if let Some(fitted) = fitted {
+        let _ = writeln!(report, "{fitted}");
+    }
+    let _ = writeln!(report, "passes changed {statistics:?}");
+    Ok(Prepared {
+        graph,
+        planned,
         report,
-        "{plan}\npasses changed {statistics:?}\n{}compiled for {} in {:.3} s\n",
+    })
+}
+
+/// Compiles a graph for a backend: optimises, fuses, plans memory, lowers, and has the backend compile the kernels.
+pub fn compile_with(backend: &dyn Backend, graph: &Graph) -> Result<Program, Error> {
+    compile_within(backend, graph, None)
+}
+
+/// As [`compile_with`], with an arena of no more bytes than a budget, if there is one: values are computed again where they are needed instead of being kept. Parameters do not count. The error says what the least is.
+pub fn compile_within(
+    backend: &dyn Backend,
+    graph: &Graph,
+    budget: Option<usize>,
+) -> Result<Program, Error> {
+    let start = Instant::now();
+    let Prepared {
+        graph,
+        planned,
+        mut report,
+    } = prepare_graph(graph, backend.repeats(), budget)?;
+    let exchanges = planned.lowered.exchanges.clone();
+    let calls = bind(&planned.lowered.calls, |name| graph.function_named(name))?;
+    let executable = backend.compile(planned)?;
+    let _ = writeln!(
+        report,
+        "{}compiled for {} in {:.3} s",
         executable.report(),
         backend.name(),
         start.elapsed().as_secs_f64()
     );
     Ok(Program {
-        executable,
-        exchanges,
-        feeders: FxHashMap::default(),
-        receivers: FxHashMap::default(),
+        session: Session::bound(executable, exchanges, calls),
         report,
         graph,
     })
@@ -67,42 +106,24 @@ impl Program {
     pub fn feeder<T: Element>(
         &mut self,
         name: &str,
-        mut next: impl FnMut() -> Vec<T> + Send + 'static,
+        next: impl FnMut() -> Vec<T> + Send + 'static,
     ) {
-        let feeder = Feeder::new(T::SCALAR, move || bytes::bytes_of_slice(&next()));
-        self.feeders.insert(name.to_owned(), feeder);
+        self.session.feeder(name, next);
     }
 
     /// What is done with the tensors that `receive` of this name hands over. It is called on a thread of its own; [`run`](Self::run) waits for it.
     pub fn receiver(&mut self, name: &str, receive: impl FnMut(Vec<Array>) + Send + 'static) {
-        self.receivers.insert(name.to_owned(), Box::new(receive));
+        self.session.receiver(name, receive);
     }
 
     /// Runs the graph once. What nobody receives is dropped.
     pub fn run(&mut self) -> Result<(), Error> {
-        let executable = &mut self.executable;
-        with_host(
-            &self.exchanges,
-            &mut self.feeders,
-            &mut self.receivers,
-            |host| executable.run(host),
-        )
+        self.session.run()
     }
 
     /// Runs the graph once and measures each kernel that runs on the device. None, and nothing has run, if the device has no kernels of its own to measure, as the processor.
     pub fn timeline(&mut self) -> Result<Option<Timeline>, Error> {
-        let executable = &mut self.executable;
-        let mut timeline = None;
-        with_host(
-            &self.exchanges,
-            &mut self.feeders,
-            &mut self.receivers,
-            |host| {
-                timeline = executable.timeline(host)?;
-                Ok(())
-            },
-        )?;
-        Ok(timeline)
+        self.session.timeline()
     }
 
     /// The value of a parameter.
@@ -111,7 +132,7 @@ impl Program {
     /// If the device on which it is does not answer any more.
     pub fn parameter(&self, parameter: Parameter) -> Array {
         let ty = &self.graph.parameters[parameter].ty;
-        let bytes = self.executable.parameter(parameter.index());
+        let bytes = self.session.executable().parameter(parameter.index());
         array_of(ty, &bytes.unwrap_or_else(|error| panic!("{error}")))
     }
 
@@ -122,13 +143,16 @@ impl Program {
     pub fn set_parameter(&mut self, parameter: Parameter, value: &Array) {
         assert_eq!(self.graph.parameters[parameter].ty, value.ty);
         let number = parameter.index();
-        let outcome = self.executable.set_parameter(number, &bytes_of(value));
+        let outcome = self
+            .session
+            .executable_mut()
+            .set_parameter(number, &bytes_of(value));
         outcome.unwrap_or_else(|error| panic!("{error}"));
     }
 
     /// The bytes of a parameter: its elements in row-major order, as they are in memory.
     pub fn parameter_bytes(&self, parameter: Parameter) -> Result<Vec<u8>, Error> {
-        self.executable.parameter(parameter.index())
+        self.session.executable().parameter(parameter.index())
     }
 
     /// Gives a parameter these bytes.
@@ -144,7 +168,9 @@ impl Program {
             data.name,
             data.ty
         );
-        self.executable.set_parameter(parameter.index(), bytes)
+        self.session
+            .executable_mut()
+            .set_parameter(parameter.index(), bytes)
     }
 
     /// The graph as it was compiled, after all passes.

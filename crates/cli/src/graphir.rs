@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use ferrozyme_filetest::graph::{add_gradients, execute, find_tensor, read_feed};
 use ferrozyme_graph::fuse::{fuse, print_fusion};
 use ferrozyme_graph::lower::lower_planned;
-use ferrozyme_graph::memory::{plan_memory, print_plan};
+use ferrozyme_graph::memory::{fit_memory, plan_memory, print_plan};
 use ferrozyme_graph::opt::optimise;
 use ferrozyme_graph::print::print;
 use ferrozyme_graph::{Graph, parse, verify};
@@ -27,6 +27,7 @@ Examples:
   graphir tree model.fzg
   graphir differentiate model.fzg %loss
   graphir plan --optimise model.fzg
+  graphir plan --optimise --budget 100000 model.fzg
   graphir run model.fzg --feed 'x = [1.0, 2.0]' --feed 'scale = 0.5'
 
 A file named `-` is the standard input, so that commands can be chained:
@@ -48,7 +49,13 @@ enum Command {
     /// Prints the kernels, the operations that are fused into each, and why its result has a buffer.
     Fuse(Source),
     /// Prints where each tensor is in memory, and how much that takes.
-    Plan(Source),
+    Plan {
+        #[command(flatten)]
+        source: Source,
+        /// The most bytes that tensors may take: values are computed again to keep it.
+        #[arg(long, value_name = "BYTES")]
+        budget: Option<usize>,
+    },
     /// Prints the kernels as Loop IR, with the function that calls them.
     Kernels(Source),
     /// Runs a graph in the interpreter; prints what is received, and the parameters afterwards.
@@ -98,11 +105,7 @@ pub fn run(arguments: &Arguments) -> Result<String, String> {
             let (fusion, report) = fuse(&graph);
             Ok(print_fusion(&graph, &fusion, &report))
         }
-        Command::Plan(source) => {
-            let graph = source.read()?;
-            let (fusion, _) = fuse(&graph);
-            Ok(print_plan(&graph, &plan_memory(&graph, &fusion)))
-        }
+        Command::Plan { source, budget } => plan(source, *budget),
         Command::Kernels(source) => {
             let graph = source.read()?;
             let (fusion, _) = fuse(&graph);
@@ -125,6 +128,18 @@ pub fn run(arguments: &Arguments) -> Result<String, String> {
             }
         }
     }
+}
+
+fn plan(source: &Source, budget: Option<usize>) -> Result<String, String> {
+    let mut graph = source.read()?;
+    let mut text = String::new();
+    if let Some(budget) = budget {
+        let fitted = fit_memory(&mut graph, budget).map_err(|error| format!("error: {error}"))?;
+        text += &format!("{fitted}\n");
+    }
+    let (fusion, _) = fuse(&graph);
+    text += &print_plan(&graph, &plan_memory(&graph, &fusion));
+    Ok(text)
 }
 
 fn differentiate(source: &Source, tensor: &str) -> Result<String, String> {

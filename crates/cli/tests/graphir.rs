@@ -33,6 +33,21 @@ fn commands_print_what_they_make() {
 }
 
 #[test]
+fn a_plan_keeps_a_budget_or_says_what_the_least_is() {
+    let fits = graphir(&["plan", "-", "--budget", "1000"], MODEL).unwrap();
+    let first = fits.lines().next().unwrap_or_default();
+    assert_eq!(
+        first,
+        "budget 1000: 0 values are computed again, by 0.0 % more arithmetic"
+    );
+    let error = graphir(&["plan", "-", "--budget", "10"], MODEL).unwrap_err();
+    expect![[r#"
+        error: the graph does not fit into 10 bytes: the least that it can be planned for is 96 bytes
+    "#]]
+    .assert_eq(&error);
+}
+
+#[test]
 fn commands_can_be_chained() {
     let derivative = graphir(&["differentiate", "-", "%loss"], MODEL).unwrap();
     let feed = "x = [1.0, 2.0, 3.0, 4.0]";

@@ -16,6 +16,7 @@ pub fn random_graphs_give_what_the_interpreter_gives(backend: &dyn Backend) {
         size: 8,
         control: true,
         updates: true,
+        calls: true,
     };
     for seed in 0..count.unwrap_or(12) {
         let (mut graph, tensor) = random_graph(seed, profile);

@@ -48,7 +48,7 @@ fn problem(outcome: Result<(), Error>) -> String {
     outcome.expect_err("it fails").to_string()
 }
 
-pub fn errors_of_the_host_end_the_run_with_a_message(backend: &dyn Backend) {
+pub fn errors_of_feeders_end_the_run_with_a_message(backend: &dyn Backend) {
     let (g, _) = summing();
     let Some(mut program) = compile_or_skip(backend, &g) else {
         return;
@@ -64,10 +64,28 @@ pub fn errors_of_the_host_end_the_run_with_a_message(backend: &dyn Backend) {
     let message = problem(program.run());
     assert_eq!(message, "the feeder of \"x\" panicked: no more data");
     program.feeder("x", || vec![1.0f32; 2]);
+    program.feeder("z", || vec![1.0f32; 2]);
+    assert_eq!(
+        problem(program.run()),
+        "there is a feeder of \"z\", but the graph has no `feed` of that name; it has \"x\""
+    );
+}
+
+pub fn errors_of_receivers_end_the_run_with_a_message(backend: &dyn Backend) {
+    let (g, _) = summing();
+    let Some(mut program) = compile_or_skip(backend, &g) else {
+        return;
+    };
+    program.feeder("x", || vec![1.0f32; 2]);
     program.receiver("sum", |_| panic!("the disk is full"));
     let message = problem(program.run());
     assert_eq!(
         message,
         "the receiver of \"sum\" panicked: the disk is full"
+    );
+    program.receiver("loss", |_| {});
+    assert_eq!(
+        problem(program.run()),
+        "there is a receiver of \"loss\", but the graph has no `receive` of that name; it has \"sum\""
     );
 }

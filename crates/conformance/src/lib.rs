@@ -13,8 +13,10 @@
 //! | `graphs.rs` | random graphs with their gradients, types of elements, control |
 //! | `kernels.rs` | sizes that fill several work-groups: contractions, reductions, softmax, layer normalisation, gathering and scattering |
 //! | `host.rs` | feeders and receivers, and what happens when they err |
+//! | `functions.rs` | Rust functions as operations, and what happens when they panic |
 
 mod agreement;
+pub mod functions;
 pub mod graphs;
 pub mod host;
 pub mod kernels;
@@ -54,7 +56,12 @@ macro_rules! with_all_tests {
             kernels::rows_are_gathered_and_scattered
             kernels::updates_are_in_place
             host::feeders_run_ahead_and_nothing_is_lost_between_runs
-            host::errors_of_the_host_end_the_run_with_a_message
+            host::errors_of_feeders_end_the_run_with_a_message
+            host::errors_of_receivers_end_the_run_with_a_message
+            functions::functions_are_called_with_their_derivatives
+            functions::a_function_in_a_loop_is_called_each_time
+            functions::a_panic_ends_the_run_where_it_is
+            functions::a_function_that_is_not_known_is_named
         }
     };
 }

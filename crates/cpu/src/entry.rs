@@ -1,32 +1,34 @@
 //! Adds to a lowered graph what connects it with this process, as Loop IR.
 //!
 //! ```text
-//! func @__ferrozyme_run(%table: ptr)          the addresses of the host's two functions and of its data, and the arguments of @main, one after the other
+//! func @__ferrozyme_run(%table: ptr)          the addresses of the host's three functions and of its data, and the arguments of @main, one after the other
 //! func @__ferrozyme_feed(%number, %to)        calls the host's function with its data
 //! func @__ferrozyme_receive(%number, %position, %from)
+//! func @__ferrozyme_call_2(%number, %x, %y)   calls the host's function with its data, the number and the addresses in memory, one after the other
 //! ```
 
-use ferrozyme_graph::lower::{FEED, RECEIVE};
+use ferrozyme_graph::lower::{CALL, FEED, RECEIVE};
 use ferrozyme_ir::{
     Alignment, Builder, Function, FunctionId, Global, GlobalId, Module, Opcode, Payload, Type,
     Value,
 };
 
-/// The function that runs the graph.
-pub(crate) const RUN: &str = "__ferrozyme_run";
-
-/// Where the addresses of feeder, receiver and the host's data are.
+/// Where the addresses of feeder, receiver, caller and the host's data are.
 const FEEDER: i64 = 0;
 const RECEIVER: i64 = 8;
-const DATA: i64 = 16;
+const CALLER: i64 = 16;
+const DATA: i64 = 24;
+/// Where the arguments of `@main` are.
+const ARGUMENTS: i64 = 32;
 
-pub(crate) fn add_entry(module: &mut Module, main: FunctionId) -> FunctionId {
+/// Adds the function that runs the graph, under this name.
+pub(crate) fn add_entry(module: &mut Module, main: FunctionId, name: &str) -> FunctionId {
     let hosts = module.globals.push(Global {
         name: "__ferrozyme_host".to_owned(),
-        size: 24,
+        size: ARGUMENTS as u64,
         align: Alignment::natural(Type::PTR),
         constant: false,
-        bytes: Some(vec![0; 24]),
+        bytes: Some(vec![0; ARGUMENTS as usize]),
         relocations: Vec::new(),
         inactive: true,
         shared: false,
@@ -34,23 +36,28 @@ pub(crate) fn add_entry(module: &mut Module, main: FunctionId) -> FunctionId {
         parts: Vec::new(),
         layout: None,
     });
-    for (name, offset) in [(FEED, FEEDER), (RECEIVE, RECEIVER)] {
-        if let Some(function) = module.function_named(name) {
+    for (host, offset) in [(FEED, FEEDER), (RECEIVE, RECEIVER)] {
+        if let Some(function) = module.function_named(host) {
             module.functions[function] = call_host(&module.functions[function], hosts, offset);
         }
     }
-    let mut run = Function::define(RUN, vec![Type::PTR.into()], Vec::new());
+    for function in module.functions.values_mut() {
+        if function.body.is_none() && function.name.starts_with(CALL) {
+            *function = call_with_addresses(function, hosts);
+        }
+    }
+    let mut run = Function::define(name, vec![Type::PTR.into()], Vec::new());
     let table = run.arguments()[0];
     let mut b = Builder::at_body(&mut run);
     let global = b.global_address(hosts);
-    for offset in [FEEDER, RECEIVER, DATA] {
+    for offset in [FEEDER, RECEIVER, CALLER, DATA] {
         let value = load(&mut b, table, offset);
         let at = b.offset_bytes(global, offset);
         b.store(value, at, Alignment::natural(Type::PTR));
     }
     let count = module.functions[main].params.len() as i64;
     let arguments: Vec<Value> = (0..count)
-        .map(|position| load(&mut b, table, 24 + 8 * position))
+        .map(|position| load(&mut b, table, ARGUMENTS + 8 * position))
         .collect();
     b.call(main, &arguments, &[]);
     b.ret(&[]);
@@ -68,9 +75,32 @@ fn call_host(declared: &Function, hosts: GlobalId, offset: i64) -> Function {
     function.facts.noinline = true;
     let arguments = function.arguments().to_vec();
     let mut b = Builder::at_body(&mut function);
+    call_pointer(&mut b, hosts, offset, &arguments);
+    function
+}
+
+/// A function that stores all its arguments but the first in memory, and passes the first and the address of these on to the caller.
+fn call_with_addresses(declared: &Function, hosts: GlobalId) -> Function {
+    let mut function = Function::define(declared.name.clone(), declared.params.clone(), Vec::new());
+    function.facts.noinline = true;
+    let arguments = function.arguments().to_vec();
+    let (&number, addresses) = arguments.split_first().expect("the number comes first");
+    let mut b = Builder::at_body(&mut function);
+    let bytes = b.i64(8 * addresses.len() as i64);
+    let table = b.stack(bytes, Alignment::natural(Type::PTR));
+    for (position, &address) in addresses.iter().enumerate() {
+        let at = b.offset_bytes(table, 8 * position as i64);
+        b.store(address, at, Alignment::natural(Type::PTR));
+    }
+    call_pointer(&mut b, hosts, CALLER, &[number, table]);
+    function
+}
+
+/// Ends a function with a call of the one whose address is at an offset, with the host's data before the arguments.
+fn call_pointer(b: &mut Builder<'_>, hosts: GlobalId, offset: i64, arguments: &[Value]) {
     let global = b.global_address(hosts);
-    let target = load(&mut b, global, offset);
-    let data = load(&mut b, global, DATA);
+    let target = load(b, global, offset);
+    let data = load(b, global, DATA);
     let mut operands = vec![target, data];
     operands.extend(arguments);
     b.op(
@@ -80,5 +110,4 @@ fn call_host(declared: &Function, hosts: GlobalId, offset: i64) -> Function {
         &[],
     );
     b.ret(&[]);
-    function
 }

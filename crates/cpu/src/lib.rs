@@ -18,17 +18,20 @@
 //! # Ok::<(), ferrozyme_cpu::Error>(())
 //! ```
 //!
+//! [`build`] compiles it in a build script instead, so that nothing is compiled when the program runs.
+//!
 //! What is the same for all backends is in `ferrozyme-backend`: passes, feeders and receivers, which run on threads of their own. An index out of range stops the process.
 
+mod ahead;
 mod entry;
-mod memory;
 mod native;
+mod object;
 
+pub use ahead::{build, build_within};
 pub use ferrozyme_backend::{Backend, Element, Error, Program};
 
-use ferrozyme_backend::{Executable, Host, Planned, compile_with};
+use ferrozyme_backend::{Executable, Planned, compile_with};
 use ferrozyme_graph::Graph;
-use memory::Memory;
 use native::Native;
 
 /// This processor.
@@ -40,50 +43,17 @@ pub fn compile(graph: &Graph) -> Result<Program, Error> {
     compile_with(&Cpu, graph)
 }
 
+/// As [`compile`], with an arena of no more bytes than a budget: values are computed again where they are needed instead of being kept. The report says what that costs, the error what the least is.
+pub fn compile_within(graph: &Graph, budget: usize) -> Result<Program, Error> {
+    ferrozyme_backend::compile_within(&Cpu, graph, Some(budget))
+}
+
 impl Backend for Cpu {
     fn name(&self) -> &'static str {
         "cpu"
     }
 
     fn compile(&self, planned: Planned) -> Result<Box<dyn Executable>, Error> {
-        let lowered = planned.lowered;
-        Ok(Box::new(Compiled {
-            native: Native::compile(lowered.module, lowered.main)?,
-            parameters: planned
-                .parameters
-                .iter()
-                .map(|b| Memory::holding(b))
-                .collect(),
-            sizes: planned.parameters.iter().map(Vec::len).collect(),
-            arena: Memory::zeroed(planned.arena),
-        }))
-    }
-}
-
-/// A compiled graph, with the memory of its parameters.
-struct Compiled {
-    native: Native,
-    parameters: Vec<Memory>,
-    /// The size of each parameter.
-    sizes: Vec<usize>,
-    arena: Memory,
-}
-
-impl Executable for Compiled {
-    fn run(&mut self, host: &mut Host<'_>) -> Result<(), Error> {
-        let mut pointers: Vec<*mut u8> = self.parameters.iter_mut().map(Memory::address).collect();
-        pointers.push(self.arena.address());
-        self.native.run(host, &pointers)
-    }
-
-    fn parameter(&self, number: usize) -> Result<Vec<u8>, Error> {
-        let mut bytes = self.parameters[number].bytes();
-        bytes.truncate(self.sizes[number]);
-        Ok(bytes)
-    }
-
-    fn set_parameter(&mut self, number: usize, bytes: &[u8]) -> Result<(), Error> {
-        self.parameters[number] = Memory::holding(bytes);
-        Ok(())
+        Ok(Box::new(Native::compile(planned)?))
     }
 }

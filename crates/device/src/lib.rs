@@ -18,7 +18,6 @@
 
 pub use ferrozyme_backend::{Backend, Element, Error, Program, Timeline};
 
-use ferrozyme_backend::compile_with;
 use ferrozyme_cpu::Cpu;
 use ferrozyme_cuda::Cuda;
 use ferrozyme_graph::Graph;
@@ -47,7 +46,16 @@ pub fn take_device(arguments: &mut Vec<String>) -> Result<String, Error> {
 
 /// Compiles a graph for the device of this name.
 pub fn compile(graph: &Graph, device: &str) -> Result<Program, Error> {
-    let outcome = compile_with(&*backend_named(device)?, graph);
+    compile_within(graph, device, None)
+}
+
+/// As [`compile`], with an arena of no more bytes than a budget, if there is one: values are computed again where they are needed instead of being kept. The report says what that costs, the error what the least is.
+pub fn compile_within(
+    graph: &Graph,
+    device: &str,
+    budget: Option<usize>,
+) -> Result<Program, Error> {
+    let outcome = ferrozyme_backend::compile_within(&*backend_named(device)?, graph, budget);
     outcome.map_err(|error| match error {
         Error::Missing { backend, reason } => Error::Missing {
             backend,

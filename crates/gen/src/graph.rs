@@ -9,6 +9,7 @@ mod views;
 use crate::random::Random;
 use ferrozyme_graph::{
     FloatPredicate, Function, Graph, Indices, Reduction, Scalar, Shape, Tensor, TensorType,
+    UserFunction,
 };
 use ferrozyme_ir::{Interval, MathFunction, MathValue, Opcode};
 
@@ -24,6 +25,31 @@ pub struct GraphProfile {
     pub control: bool,
     /// Whether parameters are updated.
     pub updates: bool,
+    /// Whether Rust functions are called.
+    pub calls: bool,
+}
+
+/// A Rust function that makes of two tensors of one size a third one, each element of which depends on its neighbours, with its derivative.
+pub fn mixture() -> UserFunction {
+    UserFunction::new("mixture", mix).with_derivative(d_mix)
+}
+
+fn mix(x: &[f64], by: &[f64], y: &mut [f64]) {
+    for at in 0..x.len() {
+        let next = x[(at + 1) % x.len()];
+        y[at] = x[at].sin() * by[at] + 0.5 * next.cos();
+    }
+}
+
+fn d_mix(x: &[f64], dx: &mut [f64], by: &[f64], dby: &mut [f64], y: &mut [f64], dy: &mut [f64]) {
+    mix(x, by, y);
+    for at in 0..x.len() {
+        let next = (at + 1) % x.len();
+        dx[at] += dy[at] * x[at].cos() * by[at];
+        dby[at] += dy[at] * x[at].sin();
+        dx[next] -= dy[at] * 0.5 * x[next].sin();
+    }
+    dy.fill(0.0);
 }
 
 /// A random graph, and the tensor whose gradient is interesting.
@@ -89,6 +115,7 @@ impl Maker {
             0..=2 => Some(self.function()),
             3 | 4 => Some(self.arithmetic()),
             5 | 6 => self.view(),
+            7 if self.profile.calls && self.random.percent(60) => Some(self.call()),
             7 => Some(self.reduction()),
             8 | 9 => self.contraction(),
             10 => Some(self.choice()),
@@ -167,6 +194,15 @@ impl Maker {
             }
             _ => self.g.neg(a),
         }
+    }
+
+    /// A call of a Rust function.
+    fn call(&mut self) -> Tensor {
+        let a = self.pick();
+        let b = self.like(a);
+        let shape = self.shape_of(a);
+        let [mixed] = self.g.call(&mixture(), &[a, b], [shape]);
+        mixed
     }
 
     fn reduction(&mut self) -> Tensor {

@@ -3,9 +3,10 @@
 use ferrozyme_filetest::graph::{
     compare_derivatives, gradcheck, same_results, same_when_lowered, same_when_planned,
 };
-use ferrozyme_gen::graph::{GraphProfile, random_graph};
+use ferrozyme_gen::graph::{GraphProfile, mixture, random_graph};
 use ferrozyme_graph::fuse::fuse;
 use ferrozyme_graph::lower::Fusion;
+use ferrozyme_graph::memory::{fit_memory, plan_memory};
 use ferrozyme_graph::opt::{PASSES, optimise};
 use ferrozyme_graph::{Graph, Tensor, parse, print, verify};
 
@@ -13,21 +14,36 @@ const PLAIN: GraphProfile = GraphProfile {
     size: 6,
     control: false,
     updates: false,
+    calls: false,
 };
 const FULL: GraphProfile = GraphProfile {
     size: 8,
     control: true,
     updates: true,
+    calls: false,
+};
+/// With Rust functions, which the Loop IR's differentiator does not see into.
+const CALLING: GraphProfile = GraphProfile {
+    calls: true,
+    ..FULL
 };
 
-/// Checks a law on graphs of both profiles.
+/// Checks a law on graphs of all profiles.
 fn for_all(law: impl Fn(&Graph, Tensor) -> Result<(), String>) {
+    let profiles = [("plain", PLAIN), ("full", FULL), ("calling", CALLING)];
+    for_profiles(&profiles, law);
+}
+
+fn for_profiles(
+    profiles: &[(&str, GraphProfile)],
+    law: impl Fn(&Graph, Tensor) -> Result<(), String>,
+) {
     let count = std::env::var("FERROZYME_GRAPHS");
     let count: u64 = count
         .ok()
         .and_then(|count| count.parse().ok())
         .unwrap_or(150);
-    for (name, profile) in [("plain", PLAIN), ("full", FULL)] {
+    for &(name, profile) in profiles {
         for seed in 0..count {
             let (graph, tensor) = random_graph(seed, profile);
             if let Err(problem) = law(&graph, tensor) {
@@ -42,7 +58,8 @@ fn graphs_verify_and_read_back() {
     for_all(|graph, _| {
         verify(graph).map_err(|error| error.to_string())?;
         let text = print::print(graph);
-        let again = parse(&text).map_err(|error| error.to_string())?;
+        let mut again = parse(&text).map_err(|error| error.to_string())?;
+        again.define(&mixture());
         verify(&again).map_err(|error| error.to_string())?;
         match print::print(&again) == text {
             true => same_results(graph, &again),
@@ -94,7 +111,44 @@ fn lowering_keeps_results() {
 
 #[test]
 fn gradients_are_the_derivatives_of_the_lowered_graph() {
-    for_all(|graph, tensor| compare_derivatives(graph, tensor, &Fusion::default()));
+    for_profiles(&[("plain", PLAIN), ("full", FULL)], |graph, tensor| {
+        compare_derivatives(graph, tensor, &Fusion::default())
+    });
+}
+
+/// Half of what a graph needs, a quarter, and as little as possible: the plan keeps the budget or says what the least is, and that can be kept. Results stay.
+#[test]
+fn budgets_are_kept_or_the_least_is_said() {
+    for_all(|graph, tensor| {
+        let mut graph = with_gradients(graph, tensor);
+        optimise(&mut graph);
+        let arena = |graph: &Graph| plan_memory(graph, &fuse(graph).0).arena;
+        let before = arena(&graph);
+        let check = |fitted: &Graph, budget: usize| {
+            let after = arena(fitted);
+            if after > budget {
+                return Err(format!("{after} bytes instead of {budget}\n{fitted}"));
+            }
+            verify(fitted).map_err(|error| format!("{error}\n{fitted}"))?;
+            same_results(&graph, fitted).map_err(|problem| format!("{problem}\n{fitted}"))?;
+            same_when_planned(fitted, &fuse(fitted).0)
+                .map_err(|problem| format!("{problem}\n{fitted}"))
+        };
+        for budget in [before / 2, before / 4, 0] {
+            let mut fitted = graph.clone();
+            match fit_memory(&mut fitted, budget) {
+                Ok(_) => check(&fitted, budget)?,
+                Err(error) => {
+                    if error.least <= budget || error.least > before {
+                        return Err(format!("{error}, but it needs {before}"));
+                    }
+                    fit_memory(&mut fitted, error.least).map_err(|error| error.to_string())?;
+                    check(&fitted, error.least)?;
+                }
+            }
+        }
+        Ok(())
+    });
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Carries out the schedule on a device.
 //!
-//! The host runs ahead of the device: launches, copies and fed tensors are queued, in order. What is received is read in order too and handed over once it has arrived. The host waits where it must know a trip count or a condition, when
+//! The host runs ahead of the device: launches, copies and fed tensors are queued, in order. What is received is read in order too and handed over once it has arrived. The host waits where it must know a trip count or a condition, before it calls a Rust function, when
 //! too many tensors are under way, and at the end. The status that kernels set is read along with everything that is handed over or decided on, so nothing is made of numbers behind an error.
 
 use crate::schedule::{Place, Step};
@@ -298,6 +298,7 @@ impl<D: Device> Run<'_, '_, D> {
                 });
                 self.hand_over(UNDER_WAY)
             }
+            Step::Call { number, places } => self.call(*number, places),
             &Step::Count { to } => self.device.set(to, self.iteration),
             Step::For { count, body } => self.counted(*count, body),
             Step::Again { condition, body } => loop {
@@ -315,6 +316,25 @@ impl<D: Device> Run<'_, '_, D> {
                 false => self.steps(otherwise),
             },
         }
+    }
+
+    /// Copies operands to the host, calls a function there, and copies results back.
+    fn call(&mut self, number: usize, places: &[Place]) -> Result<(), Error> {
+        let call = self.host.call_of(number);
+        let sizes = call.operands.iter().map(|ty| ty.bytes());
+        let (from, to) = places.split_at(call.operands.len());
+        let queued = from.iter().zip(sizes);
+        let queued = queued.map(|(&from, bytes)| self.device.read(from, bytes));
+        let queued = queued.collect::<Result<Vec<_>, _>>()?;
+        let status = self.device.read(self.status, 4)?;
+        self.check(status)?;
+        let operands = queued.into_iter().map(|read| self.device.wait(read));
+        let operands = operands.collect::<Result<Vec<_>, _>>()?;
+        let results = self.host.call_on_bytes(number, &operands);
+        for (bytes, &to) in results.into_iter().flatten().zip(to) {
+            self.device.write(to, bytes)?;
+        }
+        Ok(())
     }
 
     fn counted(&mut self, count: Place, body: &[Step]) -> Result<(), Error> {

@@ -3,7 +3,7 @@
 //! `@main` is what `ferrozyme_graph::lower` makes: its pointers are parameters, or the arena, at constant offsets, and the only numbers that it computes with are trip counts and conditions, which it loads.
 
 use ferrozyme_backend::Error;
-use ferrozyme_graph::lower::{FEED, RECEIVE};
+use ferrozyme_graph::lower::{CALL, FEED, RECEIVE};
 use ferrozyme_ir::{
     Function, FunctionId, IntPredicate, Module, Op, OpView, Opcode, Region, Type, Value,
 };
@@ -55,6 +55,13 @@ pub enum Step<K = usize> {
         position: usize,
         /// Where it is.
         from: Place,
+    },
+    /// Calls a Rust function, which runs on the host.
+    Call {
+        /// The number of the call.
+        number: usize,
+        /// Where its operands are, and then its results.
+        places: Vec<Place>,
     },
     /// Writes the number of the current iteration of the loop around it, as `i32`.
     Count {
@@ -122,6 +129,10 @@ impl Reader<'_> {
             .get(&value)
             .copied()
             .ok_or_else(|| self.problem(op))
+    }
+
+    fn places(&self, op: Op, values: &[Value]) -> Result<Vec<Place>, Error> {
+        values.iter().map(|&value| self.place(op, value)).collect()
     }
 
     fn number(&self, op: Op, value: Value) -> Result<usize, Error> {
@@ -245,13 +256,14 @@ impl Reader<'_> {
                 position: self.number(op, position)?,
                 from: self.place(op, from)?,
             }),
-            _ => {
-                let places = arguments.iter().map(|&argument| self.place(op, argument));
-                Ok(Step::Launch {
-                    kernel: callee,
-                    places: places.collect::<Result<_, Error>>()?,
-                })
-            }
+            (name, [number, addresses @ ..]) if name.starts_with(CALL) => Ok(Step::Call {
+                number: self.number(op, *number)?,
+                places: self.places(op, addresses)?,
+            }),
+            _ => Ok(Step::Launch {
+                kernel: callee,
+                places: self.places(op, arguments)?,
+            }),
         }
     }
 }

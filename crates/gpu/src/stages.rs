@@ -118,6 +118,7 @@ impl Maker<'_> {
                     position,
                     from,
                 },
+                Step::Call { number, places } => Step::Call { number, places },
                 Step::Count { to } => Step::Count { to },
             });
         }

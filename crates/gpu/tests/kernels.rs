@@ -26,6 +26,7 @@ fn program_for(kernel: &str, abilities: &Abilities) -> GpuProgram {
     let module = parse_module(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let main = module.function_named("main").unwrap();
     let lowered = Lowered {
+        calls: Vec::new(),
         module,
         main,
         exchanges: Vec::new(),

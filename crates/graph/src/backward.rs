@@ -21,9 +21,10 @@ pub(crate) mod rules;
 
 pub use rules::{Contributions, Vjp};
 
-use crate::graph::{Def, Graph, Op, Parameter, Tensor};
+use crate::graph::{Def, Graph, Op, OpData, Parameter, Tensor};
 use crate::opcode::{Effect, Opcode};
 use crate::payload::Payload;
+use crate::user::not_known;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt;
 use std::panic::Location;
@@ -209,6 +210,54 @@ impl Sweep {
         Ok(())
     }
 
+    /// The adjoints of a Rust function's operands: `call_vjp`. Results that nobody uses have zeros for adjoints.
+    fn call(
+        &mut self,
+        g: &mut Graph,
+        data: &OpData,
+        name: &str,
+        adjoints: &[Option<Tensor>],
+    ) -> Result<(), BackwardError> {
+        let refuse = |message: String| {
+            Err(BackwardError {
+                operation: data.label(),
+                location: data.location,
+                message,
+            })
+        };
+        if data.opcode == Opcode::CallVjp {
+            return refuse("the derivative of a function has no derivative itself".to_owned());
+        }
+        let Some(function) = g.function_named(name) else {
+            return refuse(not_known(name));
+        };
+        let Some(active) = function.active() else {
+            return refuse(
+                "the function has no derivative: give it one by `with_derivative`, or `detach` its operands".to_owned(),
+            );
+        };
+        let active = active.to_vec();
+        let mut operands = data.operands.to_vec();
+        let is_float = |&(_, operand): &(usize, Tensor)| g.ty(operand).is_float();
+        let inputs = operands.iter().copied().enumerate().filter(is_float);
+        let inputs: Vec<(usize, Tensor)> = inputs.collect();
+        for (&result, adjoint) in data.results.iter().zip(adjoints) {
+            operands.push(adjoint.unwrap_or_else(|| g.constant_like(result, 0.0)));
+        }
+        let types = inputs.iter().map(|&(_, input)| g.ty(input).clone());
+        let payload = Payload::Call(name.into(), types.collect());
+        let op = g
+            .insert(Opcode::CallVjp, &operands, payload, &[])
+            .expect("the adjoints have the types of operands and results");
+        let made = g.ops[op].results.clone();
+        for ((position, input), adjoint) in inputs.into_iter().zip(made) {
+            if active[position] {
+                self.add(g, input, adjoint);
+            }
+        }
+        Ok(())
+    }
+
     fn operation(&mut self, g: &mut Graph, op: Op) -> Result<(), BackwardError> {
         let data = g.ops[op].clone();
         let adjoint = |sweep: &Sweep, tensor: &Tensor| sweep.gradients.tensors.get(tensor).copied();
@@ -224,6 +273,14 @@ impl Sweep {
                 }
             }
             (Opcode::Feed | Opcode::Receive, _) => {}
+            (Opcode::Call | Opcode::CallVjp, Payload::Call(name, _)) => {
+                let results = data.results.iter();
+                let adjoints: Vec<Option<Tensor>> =
+                    results.map(|result| adjoint(self, result)).collect();
+                if adjoints.iter().any(Option::is_some) {
+                    self.call(g, &data, name, &adjoints)?;
+                }
+            }
             (Opcode::For | Opcode::If | Opcode::While, _) => {
                 let changes = loops::changes(g, op);
                 let has_adjoint = data

@@ -22,6 +22,7 @@ use crate::infer::check_literal;
 use crate::opcode::Opcode;
 use crate::payload::{Literal, Padding, Payload, Stretch};
 use crate::types::{Shape, TensorType};
+use crate::user::UserFunction;
 use ferrozyme_ir::Scalar;
 use smallvec::SmallVec;
 use std::ops::Range;
@@ -209,6 +210,38 @@ impl Graph {
     #[track_caller]
     pub fn receive(&mut self, name: &str, tensors: &[Tensor]) {
         self.must(Opcode::Receive, tensors, Payload::Receive(name.into()));
+    }
+
+    /// The results of a Rust function, which have these shapes. See [`UserFunction`].
+    ///
+    /// # Panics
+    /// If operands and results are not of the function's elements, or another function has its name.
+    #[track_caller]
+    pub fn call<const N: usize>(
+        &mut self,
+        function: &UserFunction,
+        operands: &[Tensor],
+        shapes: [impl Into<Shape>; N],
+    ) -> [Tensor; N] {
+        let name = function.name();
+        if let Some(other) = self.function_named(name) {
+            assert!(
+                other.is(function),
+                "`call`: another function is called \"{name}\""
+            );
+        }
+        let elements = function.results();
+        assert!(
+            elements.len() == N,
+            "`call`: \"{name}\" has {} results, but {N} shapes are given",
+            elements.len()
+        );
+        self.define(function);
+        let types = elements.iter().zip(shapes);
+        let types = types.map(|(&element, shape)| TensorType::new(element, shape));
+        let payload = Payload::Call(name.into(), types.collect());
+        let op = self.must(Opcode::Call, operands, payload);
+        std::array::from_fn(|index| self.ops[op].results[index])
     }
 
     // ---- views

@@ -7,8 +7,10 @@
 use crate::opcode::Opcode;
 use crate::payload::{Literal, Payload};
 use crate::types::TensorType;
+use crate::user::UserFunction;
 use cranelift_entity::{PrimaryMap, entity_impl};
 use smallvec::SmallVec;
+use std::collections::BTreeMap;
 use std::panic::Location;
 
 /// A tensor: the result of an operation or an argument of a region.
@@ -103,6 +105,8 @@ pub struct Graph {
     pub ops: PrimaryMap<Op, OpData>,
     /// All regions, including removed ones.
     pub regions: PrimaryMap<Region, RegionData>,
+    /// The functions that `call` names, by name, as far as they are known: those of a graph that was read from text are not.
+    pub(crate) functions: BTreeMap<Box<str>, UserFunction>,
     body: Region,
     /// The regions that are being built, from the outermost on.
     pub(crate) open: Vec<Region>,
@@ -126,6 +130,7 @@ impl Graph {
             tensors: PrimaryMap::new(),
             ops: PrimaryMap::new(),
             regions,
+            functions: BTreeMap::new(),
             body,
             open: vec![body],
             blame: None,
@@ -140,6 +145,17 @@ impl Graph {
     /// The type of a tensor.
     pub fn ty(&self, tensor: Tensor) -> &TensorType {
         &self.tensors[tensor].ty
+    }
+
+    /// The Rust function of this name.
+    pub fn function_named(&self, name: &str) -> Option<&UserFunction> {
+        self.functions.get(name)
+    }
+
+    /// Says which Rust function a name stands for: for a graph that was read from text. It replaces the one that the name stood for; [`verify`](crate::verify()) says whether its calls fit.
+    pub fn define(&mut self, function: &UserFunction) {
+        self.functions
+            .insert(function.name().into(), function.clone());
     }
 
     /// The operation that a tensor is a result of, if any.

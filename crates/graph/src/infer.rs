@@ -107,6 +107,52 @@ pub(crate) fn receive(_: &Graph, _: &OpData) -> Result {
     Ok(smallvec![])
 }
 
+// ---- functions of the host
+
+/// Functions that are not known may take anything.
+pub(crate) fn call(graph: &Graph, data: &OpData) -> Result {
+    let Payload::Call(name, results) = &data.payload else {
+        return Err(OTHER_PAYLOAD.into());
+    };
+    for ty in results {
+        ty.check()?;
+        if !matches!(ty.element, Scalar::F32 | Scalar::F64) {
+            return Err(format!("results of functions are f32 or f64, not {ty}"));
+        }
+    }
+    if results.is_empty() {
+        return Err(format!("\"{name}\" has no results"));
+    }
+    if let Some(function) = graph.function_named(name) {
+        let operands = types_of(graph, &data.operands);
+        function.check(&operands.iter().collect::<Vec<_>>(), results)?;
+    }
+    Ok(results.iter().cloned().collect())
+}
+
+/// The results are of the types of the operands that are floats, those of the adjoints excepted, which come last.
+pub(crate) fn call_vjp(graph: &Graph, data: &OpData) -> Result {
+    let Payload::Call(name, results) = &data.payload else {
+        return Err(OTHER_PAYLOAD.into());
+    };
+    let operands = types_of(graph, &data.operands);
+    let floats = operands.iter().filter(|ty| ty.is_float());
+    let count = floats.clone().count();
+    if count <= results.len() || !floats.take(results.len()).eq(results.iter()) {
+        return Err(format!(
+            "the adjoints {results:?} are not those of the first operands of {operands:?}"
+        ));
+    }
+    if let Some(function) = graph.function_named(name) {
+        let (inputs, adjoints) = operands.split_at(function.inputs().len().min(operands.len()));
+        function.check(&inputs.iter().collect::<Vec<_>>(), adjoints)?;
+        if inputs.iter().filter(|ty| ty.is_float()).count() != results.len() {
+            return Err(format!("\"{name}\" has other adjoints than {results:?}"));
+        }
+    }
+    Ok(results.iter().cloned().collect())
+}
+
 // ---- views
 
 pub(crate) fn reshape(graph: &Graph, data: &OpData) -> Result {

@@ -18,16 +18,19 @@
 //! ```
 
 mod array;
+mod call;
 pub(crate) mod source;
 pub(crate) mod view;
 
 pub use array::Array;
 pub(crate) use array::{from_bits, round_to, to_bits};
+pub use call::call;
 
 use crate::graph::{Graph, Op, OpData, Parameter, Region, Tensor};
 use crate::opcode::Opcode;
 use crate::payload::{Payload, Reduction};
 use crate::types::{INDEX, Shape, TensorType};
+use crate::user;
 use cranelift_entity::SecondaryMap;
 use ferrozyme_ir::interpret::Bits;
 use ferrozyme_ir::{Flags, Type};
@@ -217,6 +220,15 @@ impl<'g> Machine<'g> {
                 let tensors = values(self, &data.operands);
                 self.received.push((name.clone(), tensors));
                 Ok(Vec::new())
+            }
+            (Opcode::Call | Opcode::CallVjp, Payload::Call(name, types)) => {
+                let operands = values(self, &data.operands);
+                let derivative = data.opcode == Opcode::CallVjp;
+                let function = self.graph.function_named(name);
+                let function = function.ok_or_else(|| user::not_known(name));
+                let results =
+                    function.and_then(|function| call(function, derivative, &operands, types));
+                results.map_err(Problem::Here)
             }
             (Opcode::For, _) => {
                 let count = self.value(data.operands[0]).scalar() as i64;

@@ -1,6 +1,6 @@
 //! The Graph IR: tensor programs, which are built in Rust, and differentiated, optimised and lowered to the Loop IR ahead of time.
 //!
-//! Operations stand in one table ([`Opcode`]). Tensors never change; parameters have a state that `update` changes.
+//! Operations stand in one table ([`Opcode`]). Tensors never change; parameters have a state that `update` changes. A Rust function can be an operation, too ([`UserFunction`]).
 //!
 //! ```text
 //! parameter @w : f32[3, 4] = 0.5
@@ -34,6 +34,7 @@ mod payload;
 pub mod print;
 pub mod tree;
 mod types;
+pub mod user;
 mod verify;
 
 pub use backward::{BackwardError, Contributions, Gradients, Vjp};
@@ -45,4 +46,5 @@ pub use opcode::{Effect, Evaluate, Opcode, PayloadKind, Row, Types};
 pub use parse::parse;
 pub use payload::{Function, Indices, Literal, Padding, Payload, Reduction, Stretch};
 pub use types::{CONDITION, INDEX, Shape, TensorType, element_from_name, is_element};
+pub use user::UserFunction;
 pub use verify::{VerifyError, verify};

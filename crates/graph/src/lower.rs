@@ -10,8 +10,8 @@
 //!                              }
 //! ```
 //!
-//! `@main` takes the memory of each parameter and calls the kernels in order; `for`, `while` and `if` are the Loop IR's. Tensors have memory of their own, or are where a plan ([`memory`](crate::memory)) has them. `feed` and `receive` are calls of functions
-//! that the host defines ([`FEED`], [`RECEIVE`]).
+//! `@main` takes the memory of each parameter and calls the kernels in order; `for`, `while` and `if` are the Loop IR's. Tensors have memory of their own, or are where a plan ([`memory`](crate::memory)) has them. `feed`, `receive` and the calls of Rust functions
+//! are calls of functions that the host defines ([`FEED`], [`RECEIVE`], [`CALL`]).
 //!
 //! Conditions take a byte in memory. An index out of range is a `trap`.
 
@@ -39,6 +39,24 @@ pub const FEED: &str = "__ferrozyme_feed";
 /// The function that receives: `@receive(number, position, from)` gets the tensor at a position of the exchange of this number.
 pub const RECEIVE: &str = "__ferrozyme_receive";
 
+/// The functions that call Rust functions: `@call_3(number, a, b, y)` has the call of this number carried out on the addresses of its operands, then of its results. There is one for each number of addresses, which ends its name.
+pub const CALL: &str = "__ferrozyme_call_";
+
+/// A `call` or `call_vjp` as the host knows it.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// The name of the function.
+    pub name: Box<str>,
+    /// Whether its derivative is called.
+    pub derivative: bool,
+    /// The types of the operands.
+    pub operands: Vec<TensorType>,
+    /// The types of the results.
+    pub results: Vec<TensorType>,
+    /// The line of the program that made it.
+    pub location: Option<String>,
+}
+
 /// A `feed` or `receive` as the host knows it.
 #[derive(Clone, Debug)]
 pub struct Exchange {
@@ -61,6 +79,8 @@ pub struct Lowered {
     pub exchanges: Vec<Exchange>,
     /// For each kernel, how many bytes the tensor behind each parameter has.
     pub sizes: FxHashMap<FunctionId, Vec<usize>>,
+    /// What `@call_…` calls, by number.
+    pub calls: Vec<Call>,
 }
 
 /// Lowers a graph that verifies. Every tensor that is not inlined has memory of its own, which `@main` allocates.

@@ -114,7 +114,7 @@ macro_rules! payload_kinds {
 }
 
 payload_kinds! {
-    Parameter, Constant, Iota, Random, Feed, Receive, Type, Permutation, Broadcast, Slice, Pad, Axis, Reduce, Contract, Function,
+    Parameter, Constant, Iota, Random, Feed, Receive, Call, Type, Permutation, Broadcast, Slice, Pad, Axis, Reduce, Contract, Function,
 }
 
 operations! {
@@ -134,6 +134,13 @@ operations! {
     Feed "feed" () Feed Exchange { infer: infer::feed };
     /// `receive "y" %y, %z`: hands tensors to the host.
     Receive "receive" ("tensor", "..more") Receive Exchange { infer: infer::receive };
+
+    // ---- functions of the host
+
+    /// `%y, %z = call "law" %a, %b : f32[2], f64[]`: the results of a Rust function of this name, which must depend on nothing but the operands.
+    Call "call" ("operand", "..more") Call Partial { infer: infer::call };
+    /// `%da, %db = call_vjp "law" %a, %b, %dy, %dz : f32[2], f32[3]`: from the operands of a call and the adjoints of its results the adjoints of those operands that are floats.
+    CallVjp "call_vjp" ("operand", "..more") Call Partial { infer: infer::call_vjp };
 
     // ---- views
 
@@ -249,10 +256,11 @@ mod tests {
     }
 
     #[test]
-    fn operations_without_effect_can_be_evaluated_and_lowered() {
+    fn operations_without_effect_that_are_not_of_the_host_can_be_evaluated_and_lowered() {
         for opcode in Opcode::all() {
             let row = opcode.row();
-            let pure = matches!(row.effect, Effect::Pure | Effect::Partial);
+            let of_host = row.payload == PayloadKind::Call;
+            let pure = matches!(row.effect, Effect::Pure | Effect::Partial) && !of_host;
             assert_eq!(row.evaluate.is_some(), pure, "{opcode}");
             let lowered = u32::from(row.element.is_some()) + u32::from(row.whole.is_some());
             assert_eq!(lowered, u32::from(pure), "{opcode}");

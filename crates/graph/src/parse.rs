@@ -182,10 +182,7 @@ impl<'t> Parser<'t> {
                 }
             }
         }
-        let payload = self.at(
-            start,
-            payload::payload(opcode, before, after, types.first()),
-        )?;
+        let payload = self.at(start, payload::payload(opcode, before, after, &types))?;
         let inserted = self
             .graph
             .insert_at(None, opcode, &operands, payload, &regions);
@@ -243,7 +240,7 @@ impl<'t> Parser<'t> {
             }
             PayloadKind::Constant => self.numbers(&mut before)?,
             PayloadKind::Iota | PayloadKind::Random => before.number = self.number()?,
-            PayloadKind::Feed | PayloadKind::Receive => match &self.token {
+            PayloadKind::Feed | PayloadKind::Receive | PayloadKind::Call => match &self.token {
                 Token::String(string) => {
                     before.string = string.clone();
                     self.advance()?;

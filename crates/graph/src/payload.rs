@@ -25,6 +25,8 @@ pub enum Payload {
     Feed(Box<str>, TensorType),
     /// `receive`: the name by which the host receives it.
     Receive(Box<str>),
+    /// `call` and `call_vjp`: the name of the function, and the types of the results.
+    Call(Box<str>, Box<[TensorType]>),
     /// `reshape` and `cast`: the type of the result.
     Type(TensorType),
     /// `permute`: for each axis of the result, the axis of the operand.

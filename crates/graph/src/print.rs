@@ -188,7 +188,7 @@ impl Printer<'_> {
             }
             Payload::Iota(axis, _) => write!(self.out, " {axis}"),
             Payload::Random(seed, _) => write!(self.out, " {seed}"),
-            Payload::Feed(name, _) | Payload::Receive(name) => {
+            Payload::Feed(name, _) | Payload::Receive(name) | Payload::Call(name, _) => {
                 self.out.write_str(" ")?;
                 write_string(&mut self.out, name)
             }
@@ -270,10 +270,11 @@ pub(crate) fn write_literal(out: &mut String, literal: &Literal, ty: &TensorType
 }
 
 impl OpData {
-    /// What it is called in messages and reports: the name of its function, or its own.
+    /// What it is called in messages and reports: the name of its function, or its own, with that of the Rust function that it calls.
     pub fn label(&self) -> String {
         match (self.opcode, &self.payload) {
             (Opcode::Elementwise, Payload::Function(function)) => function.to_string(),
+            (opcode, Payload::Call(name, _)) => format!("{opcode} {name:?}"),
             (opcode, _) => opcode.to_string(),
         }
     }

@@ -90,12 +90,18 @@ impl Tree<'_> {
             return self.line(depth, &format!("{name} …"));
         }
         self.shown.insert(tensor);
-        let ty = self.graph.ty(tensor);
         match self.graph.def_op(tensor) {
-            None => self.line(depth, &format!("{name} : {ty}")),
+            None => self.line(depth, &format!("{name} : {}", self.graph.ty(tensor))),
             Some(op) => {
-                let what = describe(self.graph, op);
-                self.line(depth, &format!("{name} = {what} : {ty}"));
+                // With the other results, if it has more.
+                let results = self.graph.ops[op].results.iter();
+                let types: Vec<String> = results
+                    .clone()
+                    .map(|&result| self.graph.ty(result).to_string())
+                    .collect();
+                self.shown.extend(results.copied());
+                let (names, what) = (self.results(op), describe(self.graph, op));
+                self.line(depth, &format!("{names}{what} : {}", types.join(", ")));
                 for &operand in &self.graph.ops[op].operands {
                     self.tensor(operand, depth + 1);
                 }

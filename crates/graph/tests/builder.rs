@@ -1,7 +1,7 @@
 //! What the builder does with operands that do not fit, and with those of different shapes.
 
 use ferrozyme_graph::interpret::Machine;
-use ferrozyme_graph::{Graph, Payload, Reduction, Scalar, TensorType, verify};
+use ferrozyme_graph::{Graph, Payload, Reduction, Scalar, TensorType, UserFunction, verify};
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, set_hook, take_hook};
 use std::sync::Mutex;
 
@@ -178,4 +178,104 @@ fn a_region_outside_of_the_loop_is_not_computed_again_with_other_parameters() {
         assert_eq!(tensors[0].elements[..], [0.75, 0.75]);
     }
     assert_eq!(machine.all_received().len(), 2);
+}
+
+fn twice(x: &[f32], y: &mut [f32]) {
+    for (x, y) in x.iter().zip(y) {
+        *y = 2.0 * x;
+    }
+}
+
+#[test]
+fn a_call_that_does_not_fit_names_the_function_and_the_types() {
+    let function = UserFunction::new("twice", twice);
+    let mut g = Graph::new();
+    let x = g.feed_of("x", TensorType::new(Scalar::F64, [3]));
+    let mut line = 0;
+    let (message, at) = panic_of(|| {
+        line = line!() + 1;
+        let [_] = g.call(&function, &[x], [[3]]);
+    });
+    assert_eq!(
+        message,
+        "`call`: \"twice\" is fn(&[f32], &mut [f32]), but the operands are [f64[3]] and the results [f32[3]]"
+    );
+    assert_eq!(at, line);
+    let (message, at) = panic_of(|| {
+        line = line!() + 1;
+        let [_, _] = g.call(&function, &[x], [[3], [3]]);
+    });
+    assert_eq!(
+        message,
+        "`call`: \"twice\" has 1 results, but 2 shapes are given"
+    );
+    assert_eq!(at, line);
+}
+
+#[test]
+fn a_name_is_that_of_one_function() {
+    let mut g = Graph::new();
+    let x = g.feed("x", [3]);
+    let [_] = g.call(&UserFunction::new("f", twice), &[x], [[3]]);
+    // The same one again.
+    let [_] = g.call(&UserFunction::new("f", twice), &[x], [[3]]);
+    let other = UserFunction::new("f", |x: &[f32], y: &mut [f32]| y.copy_from_slice(x));
+    let (message, _) = panic_of(|| {
+        let [_] = g.call(&other, &[x], [[3]]);
+    });
+    assert_eq!(message, "`call`: another function is called \"f\"");
+    // What is captured may differ.
+    let scaled =
+        |by: f32| UserFunction::new("scaled", move |x: &[f32], y: &mut [f32]| y[0] = by * x[0]);
+    let scaled_by_two = scaled(2.0);
+    let [_] = g.call(&scaled_by_two, &[x], [[1]]);
+    let [_] = g.call(&scaled_by_two.clone(), &[x], [[1]]);
+    let (message, _) = panic_of(|| {
+        let [_] = g.call(&scaled(3.0), &[x], [[1]]);
+    });
+    assert_eq!(message, "`call`: another function is called \"scaled\"");
+}
+
+#[test]
+fn a_function_without_a_derivative_is_refused_at_its_line() {
+    let function = UserFunction::new("twice", twice);
+    let mut g = Graph::new();
+    let w = g.parameter("w", [3], 1.0);
+    let x = g.read(w);
+    let line = line!() + 1;
+    let [y] = g.call(&function, &[x], [[3]]);
+    let seed = g.constant_like(y, 1.0);
+    let message = g.try_backward(&[(y, seed)]).unwrap_err().to_string();
+    let expected = "cannot differentiate `call \"twice\"` (";
+    assert!(message.starts_with(expected), "{message}");
+    assert!(
+        message.contains(&format!("builder.rs:{line}:"))
+            && message.ends_with("give it one by `with_derivative`, or `detach` its operands"),
+        "{message}"
+    );
+    // No gradient goes through what is detached.
+    let still = g.detach(x);
+    let [y] = g.call(&function, &[still], [[3]]);
+    let gradients = g.backward(y);
+    assert!(gradients.of_parameter(w).is_none());
+}
+
+#[test]
+fn a_panic_of_a_function_is_a_fault_at_the_line_of_its_call() {
+    let function = UserFunction::new("late", |x: &[f32], y: &mut [f32]| y[0] = x[7]);
+    let mut g = Graph::new();
+    let x = g.constant(TensorType::new(Scalar::F32, [3]), 1.0);
+    let line = line!() + 1;
+    let [y] = g.call(&function, &[x], [[3]]);
+    g.receive("y", &[y]);
+    let message = Machine::new(&g).run().unwrap_err().to_string();
+    assert!(
+        message.contains(&format!("builder.rs:{line}:")),
+        "{message}"
+    );
+    assert!(
+        message
+            .ends_with("\"late\" panicked: index out of bounds: the len is 3 but the index is 7"),
+        "{message}"
+    );
 }

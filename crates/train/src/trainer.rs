@@ -29,7 +29,7 @@ pub enum Error {
         /// The loss.
         loss: f64,
     },
-    /// A feeder or receiver panicked or erred, or the device failed.
+    /// A feeder, a receiver or a Rust function of the graph panicked or erred, or the device failed.
     #[error("step {step}: {problem}")]
     Run {
         /// The step, or one shortly before.
@@ -285,7 +285,9 @@ impl Trainer {
             Err(problem) => {
                 let working = self.feedings.iter().filter_map(|own| *lock(&own.working));
                 // A feeder is ahead of the program, but never of the steps before the one that it fails in.
-                let step = working.min().unwrap_or(first).clamp(first, end - 1);
+                // What else fails does so in the step behind the last one whose loss is known.
+                let known = first + lock(&self.losses).len() as u64;
+                let step = working.min().unwrap_or(known).clamp(first, end - 1);
                 (step, Error::Run { step, problem })
             }
         };

@@ -2,7 +2,7 @@
 
 use ferrozyme_cpu::compile;
 use ferrozyme_graph::interpret::Array;
-use ferrozyme_graph::{Graph, Scalar, TensorType};
+use ferrozyme_graph::{Graph, Scalar, TensorType, UserFunction};
 use ferrozyme_nn::loss::mean_squared_error;
 use ferrozyme_nn::{
     AdamW, Dropout, Layer, Linear, Module, Schedule, Sequential, Sgd, Tanh, clip_by_norm,
@@ -39,6 +39,15 @@ fn targets(step: u64) -> Vec<f32> {
         .collect()
 }
 
+/// A Rust function in the graph: gives what it gets, if it likes that.
+fn picky(x: &[f32], y: &mut [f32]) {
+    assert!(x[0] != PICKY, "it is {}", x[0]);
+    y.copy_from_slice(x);
+}
+
+/// What it does not like.
+const PICKY: f32 = 77.0;
+
 /// A trainer with feeders; `change` has a look at each input.
 fn trainer(change: impl FnMut(u64, &mut Vec<f32>) + Send + 'static) -> (Trainer, Sequential) {
     let mut g = Graph::new();
@@ -46,9 +55,12 @@ fn trainer(change: impl FnMut(u64, &mut Vec<f32>) + Send + 'static) -> (Trainer,
     let parameters = net.parameters();
     let adam = AdamW::new(&mut g, 0.0, 0.01, &parameters);
     let schedule = Schedule::cosine(0.02, 0.001, 3000).after_warmup(10);
+    let picky = UserFunction::new("picky", picky);
     let steps = training_loop(&mut g, |g, step| {
         let x = g.feed("x", [ROWS, 2]);
         let target = g.feed("target", [ROWS, 1]);
+        let x = g.detach(x);
+        let [x] = g.call(&picky, &[x], [[ROWS, 2]]);
         let y = net.forward(g, x);
         let loss = mean_squared_error(g, y, target);
         let mut gradients = g.backward(loss);
@@ -197,6 +209,30 @@ fn a_feeder_that_panics_ends_the_run_and_loses_nothing() {
     );
     assert_eq!(broken.steps(), 29);
     assert_same(folder.path(), undisturbed(29).path());
+}
+
+#[test]
+fn a_function_that_panics_ends_the_run_and_loses_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (broken, _) = trainer(|step, x| {
+        if step == 31 {
+            x[0] = PICKY;
+        }
+    });
+    let mut broken = broken.in_folder(folder.path()).unwrap();
+    let message = broken.train(40).unwrap_err().to_string();
+    assert!(
+        message.starts_with("step 31: \"picky\" panicked: it is 77 (called at "),
+        "{message}"
+    );
+    assert!(message.contains("training.rs:"), "{message}");
+    assert_eq!(broken.steps(), 31);
+    assert_same(folder.path(), undisturbed(31).path());
+    // With better numbers it goes on, as if nothing had been.
+    let (better, _) = trainer(|_, _| {});
+    let mut better = better.in_folder(folder.path()).unwrap();
+    better.train(40).unwrap();
+    assert_same(folder.path(), undisturbed(40).path());
 }
 
 #[test]

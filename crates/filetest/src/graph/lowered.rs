@@ -3,8 +3,10 @@
 use super::gradient::{Direction, add_gradients, gradient_of};
 use super::outcome::{Outcome, are_close};
 use ferrozyme_diff::{Request, differentiate_reverse};
-use ferrozyme_graph::interpret::{Array, Machine};
-use ferrozyme_graph::lower::{Exchange, FEED, Fusion, Lowered, RECEIVE, lower, lower_planned};
+use ferrozyme_graph::interpret::{Array, Machine, call};
+use ferrozyme_graph::lower::{
+    CALL, Exchange, FEED, Fusion, Lowered, RECEIVE, lower, lower_planned,
+};
 use ferrozyme_graph::memory::{check_memory, plan_memory};
 use ferrozyme_graph::{
     Graph, Opcode, ParameterData, Payload, Scalar, Shape, Tensor, TensorType, verify,
@@ -122,6 +124,7 @@ impl Outcome {
                 Ok(Vec::new())
             }),
         );
+        define_calls(&mut machine, graph, lowered);
         for data in graph.parameters.values() {
             let value = Array::from_literal(&data.ty, &data.initial);
             parameters.push(allocate(&mut machine, &value)?);
@@ -145,6 +148,34 @@ impl Outcome {
             received: received.into_inner(),
             parameters,
         })
+    }
+}
+
+/// Has a machine call the Rust functions of a graph.
+fn define_calls<'m>(machine: &mut LoopMachine<'m>, graph: &'m Graph, lowered: &'m Lowered) {
+    let functions = lowered.module.functions.values();
+    for function in functions.filter(|function| function.name.starts_with(CALL)) {
+        machine.define_external(
+            &function.name,
+            Box::new(move |memory, arguments| {
+                let number = arguments[0].as_i64();
+                let made = number.and_then(|number| lowered.calls.get(number as usize));
+                let made = made.ok_or("there is no such call")?;
+                let addresses = arguments[1..].iter().map(pointer);
+                let addresses = addresses.collect::<Result<Vec<_>, _>>()?;
+                let (from, to) = addresses.split_at(made.operands.len());
+                let operands = from.iter().zip(&made.operands);
+                let operands = operands.map(|(&at, ty)| read(memory, at, ty));
+                let operands = operands.collect::<Result<Vec<_>, _>>()?;
+                let function = graph.function_named(&made.name);
+                let function = function.ok_or("there is no such function")?;
+                let results = call(function, made.derivative, &operands, &made.results)?;
+                for (&at, value) in to.iter().zip(&results) {
+                    write(memory, at, value)?;
+                }
+                Ok(Vec::new())
+            }),
+        );
     }
 }
 

@@ -3,7 +3,7 @@
 //! A loop keeps a carried tensor in one buffer, which is that of the arguments and of the result.
 
 use super::kernel::{Interface, define_kernel, kernel_key, memory_type};
-use super::{Exchange, FEED, Fusion, Lowered, RECEIVE};
+use super::{CALL, Call, Exchange, FEED, Fusion, Lowered, RECEIVE};
 use crate::graph::{Graph, Op, OpData, Parameter, Region, Tensor};
 use crate::memory::{MemoryPlan, Place};
 use crate::opcode::Opcode;
@@ -54,6 +54,7 @@ pub(super) fn lower_program(
         kernels: FxHashMap::default(),
         exchanges: Vec::new(),
         sizes: FxHashMap::default(),
+        calls: Vec::new(),
         hosts,
     };
     match memory {
@@ -65,13 +66,15 @@ pub(super) fn lower_program(
         program.b.free(buffer);
     }
     program.b.ret(&[]);
-    let (mut module, exchanges, sizes) = (program.module, program.exchanges, program.sizes);
+    let (mut module, exchanges, calls) = (program.module, program.exchanges, program.calls);
+    let sizes = program.sizes;
     let main = module.functions.push(main);
     Lowered {
         module,
         main,
         exchanges,
         sizes,
+        calls,
     }
 }
 
@@ -121,6 +124,7 @@ struct Program<'p> {
     exchanges: Vec<Exchange>,
     /// For each kernel, how many bytes the tensor behind each parameter has.
     sizes: FxHashMap<FunctionId, Vec<usize>>,
+    calls: Vec<Call>,
     hosts: Hosts,
 }
 
@@ -244,6 +248,9 @@ impl Program<'_> {
                             .call(self.hosts.receive, &[number, position, from], &[]);
                     }
                 }
+                (Opcode::Call | Opcode::CallVjp, Payload::Call(name, _)) => {
+                    self.call_function(data, name);
+                }
                 (Opcode::For, _) => self.for_loop(data),
                 (Opcode::While, _) => self.while_loop(data),
                 (Opcode::If, _) => self.branch(data),
@@ -265,6 +272,39 @@ impl Program<'_> {
             types: types.collect(),
         });
         self.b.i64(self.exchanges.len() as i64 - 1)
+    }
+
+    fn call_function(&mut self, data: &OpData, name: &str) {
+        let types = |tensors: &[Tensor]| -> Vec<TensorType> {
+            let types = tensors.iter().map(|&tensor| self.graph.ty(tensor).clone());
+            types.collect()
+        };
+        let call = Call {
+            name: name.into(),
+            derivative: data.opcode == Opcode::CallVjp,
+            operands: types(&data.operands),
+            results: types(&data.results),
+            location: data.location.map(ToString::to_string),
+        };
+        let number = self.b.i64(self.calls.len() as i64);
+        self.calls.push(call);
+        let mut arguments = vec![number];
+        for &tensor in data.operands.iter().chain(&data.results) {
+            arguments.push(self.buffer(tensor));
+        }
+        let callee = self.function_of_calls(arguments.len() - 1);
+        self.b.call(callee, &arguments, &[]);
+    }
+
+    /// The host's function for calls with this number of addresses.
+    fn function_of_calls(&mut self, addresses: usize) -> FunctionId {
+        let name = format!("{CALL}{addresses}");
+        self.module.function_named(&name).unwrap_or_else(|| {
+            let mut params: Vec<Param> = vec![Type::I64.into()];
+            params.resize(1 + addresses, Type::PTR.into());
+            let declared = Function::declare(name, params, Vec::new());
+            self.module.functions.push(declared)
+        })
     }
 
     fn call_kernel(&mut self, op: Op) {

@@ -49,6 +49,10 @@ pub(super) struct Lifetimes {
     pub(super) updates: Vec<Update>,
     /// All kernels, in order, with their times.
     pub(super) kernels: Vec<(Op, usize)>,
+    /// When each operation begins.
+    pub(super) begins: SecondaryMap<Op, usize>,
+    /// When the run ends.
+    pub(super) end: usize,
 }
 
 /// An update of a parameter.
@@ -72,6 +76,7 @@ pub(super) fn find_lifetimes(graph: &Graph, fusion: &Fusion) -> Lifetimes {
         updates: Vec::new(),
         kernels: Vec::new(),
         buffers: Vec::new(),
+        begins: SecondaryMap::new(),
     };
     times.region(graph.body());
     let Times {
@@ -79,6 +84,8 @@ pub(super) fn find_lifetimes(graph: &Graph, fusion: &Fusion) -> Lifetimes {
         updates,
         kernels,
         mut buffers,
+        begins,
+        now: end,
         ..
     } = times;
     let mut buffer_of = SecondaryMap::new();
@@ -104,6 +111,8 @@ pub(super) fn find_lifetimes(graph: &Graph, fusion: &Fusion) -> Lifetimes {
         buffer_of,
         updates,
         kernels,
+        begins,
+        end,
     }
 }
 
@@ -116,12 +125,14 @@ struct Times<'g> {
     updates: Vec<Update>,
     kernels: Vec<(Op, usize)>,
     buffers: Vec<Buffer>,
+    begins: SecondaryMap<Op, usize>,
 }
 
 impl Times<'_> {
     fn region(&mut self, region: Region) {
         for &op in &self.graph.regions[region].ops {
             self.now += 1;
+            self.begins[op] = self.now;
             self.operation(op);
         }
         // What a region yields is copied at its end.

@@ -57,15 +57,15 @@ impl Before<'_> {
     }
 }
 
-/// The payload of an operation, given what stands before and after its operands, and the type of its first result if that is written.
+/// The payload of an operation, given what stands before and after its operands, and the types of its results as far as they are written.
 pub(super) fn payload(
     opcode: Opcode,
     before: Before<'_>,
     after: After,
-    ty: Option<&TensorType>,
+    types: &[TensorType],
 ) -> Result<Payload, String> {
     let typed = || {
-        let ty = ty.cloned();
+        let ty = types.first().cloned();
         ty.ok_or_else(|| {
             format!(
                 "the type of the result of `{opcode}` must be written: it follows from nothing else"
@@ -99,6 +99,10 @@ pub(super) fn payload(
         PayloadKind::Random => Payload::Random(before.number, typed()?),
         PayloadKind::Feed => Payload::Feed(before.string.into(), typed()?),
         PayloadKind::Receive => Payload::Receive(before.string.into()),
+        PayloadKind::Call => {
+            typed()?;
+            Payload::Call(before.string.into(), types.into())
+        }
         PayloadKind::Type => Payload::Type(typed()?),
         PayloadKind::Permutation => Payload::Permutation(singles()?),
         PayloadKind::Broadcast => {

@@ -1,0 +1,147 @@
+//! Machine code of a graph: called by its address, and called back from.
+//!
+//! The code is a function that takes one table: the addresses of the host's functions and of its data, then those of the parameters and of the arena. `crates/cpu` makes it.
+
+#![allow(
+    unsafe_code,
+    reason = "compiled code is called by its address, and calls back"
+)]
+
+use crate::memory::Memory;
+use ferrozyme_backend::{Error, Executable, Host};
+use ferrozyme_graph::Scalar;
+use ferrozyme_graph::user::{Slice, SliceMut};
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+/// The function that runs a graph.
+pub type Run = unsafe extern "C-unwind" fn(*const *const c_void);
+
+/// Machine code of a graph, with the memory of its parameters.
+pub struct Code {
+    run: Run,
+    parameters: Vec<Memory>,
+    /// The size of each parameter.
+    sizes: Vec<usize>,
+    arena: Memory,
+}
+
+impl Code {
+    /// Of a function, with the bytes of the parameters before the first run and the size of the arena.
+    ///
+    /// # Safety
+    /// The function was compiled by `ferrozyme-cpu` from a graph with such parameters, an arena of this size, and the exchanges and calls of the hosts that it will be run with. It stays where it is as long as the result lives.
+    pub unsafe fn new(run: Run, parameters: &[Vec<u8>], arena: usize) -> Code {
+        let memories = parameters.iter().map(|bytes| Memory::holding(bytes));
+        Code {
+            run,
+            parameters: memories.collect(),
+            sizes: parameters.iter().map(Vec::len).collect(),
+            arena: Memory::zeroed(arena),
+        }
+    }
+}
+
+impl Executable for Code {
+    fn run(&mut self, host: &mut Host<'_>) -> Result<(), Error> {
+        let (feed, receive, call): (Feed, Receive, Call) = (feed, receive, call);
+        let mut table: Vec<*const c_void> = vec![
+            feed as *const c_void,
+            receive as *const c_void,
+            call as *const c_void,
+            std::ptr::from_mut(host).cast(),
+        ];
+        let memories = self.parameters.iter_mut().chain([&mut self.arena]);
+        table.extend(memories.map(|memory| memory.address().cast_const().cast()));
+        let run = self.run;
+        // SAFETY: the memory is that of the parameters and the arena, in their order and of their sizes, and the host lives until the call returns.
+        let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { run(table.as_ptr()) }));
+        match outcome {
+            // What stopped it is the host's problem, which it reports.
+            Err(panic) if !panic.is::<Stopped>() => resume_unwind(panic),
+            _ => Ok(()),
+        }
+    }
+
+    fn parameter(&self, number: usize) -> Result<Vec<u8>, Error> {
+        let mut bytes = self.parameters[number].bytes();
+        bytes.truncate(self.sizes[number]);
+        Ok(bytes)
+    }
+
+    fn set_parameter(&mut self, number: usize, bytes: &[u8]) -> Result<(), Error> {
+        self.parameters[number] = Memory::holding(bytes);
+        Ok(())
+    }
+}
+
+type Feed = extern "C-unwind" fn(*mut Host<'_>, i64, *mut u8);
+type Receive = extern "C" fn(*mut Host<'_>, i64, i64, *const u8);
+type Call = extern "C-unwind" fn(*mut Host<'_>, i64, *const *mut u8);
+
+/// What unwinds compiled code, which owns nothing, when the host has failed: the run ends where it is.
+struct Stopped;
+
+fn stop_if_failed(host: &Host<'_>) {
+    if host.has_failed() {
+        resume_unwind(Box::new(Stopped));
+    }
+}
+
+extern "C-unwind" fn feed(host: *mut Host<'_>, number: i64, to: *mut u8) {
+    // SAFETY: `run` passes the address of a host that nobody else uses meanwhile, and the code gives the buffer of the exchange of this number.
+    let (host, to) = unsafe {
+        let host = &mut *host;
+        let bytes = host.bytes_of(number as usize, 0);
+        (host, std::slice::from_raw_parts_mut(to, bytes))
+    };
+    host.feed(number as usize, to);
+    stop_if_failed(host);
+}
+
+extern "C" fn receive(host: *mut Host<'_>, number: i64, position: i64, from: *const u8) {
+    // SAFETY: as for `feed`.
+    let (host, from) = unsafe {
+        let host = &mut *host;
+        let bytes = host.bytes_of(number as usize, position as usize);
+        (host, std::slice::from_raw_parts(from, bytes))
+    };
+    host.receive(number as usize, position as usize, from);
+}
+
+extern "C-unwind" fn call(host: *mut Host<'_>, number: i64, addresses: *const *mut u8) {
+    // SAFETY: as for `feed`: there is an address for each operand, then for each result of the call of this number. Buffers begin with a line of the cache.
+    let host = unsafe { &mut *host };
+    let call = host.call_of(number as usize);
+    let (operands, results) = (call.operands.clone(), call.results.clone());
+    let at = |position: usize| unsafe { *addresses.add(position) };
+    let inputs = operands.iter().enumerate();
+    let inputs: Vec<Slice<'_>> = inputs
+        .map(|(position, ty)| {
+            let (from, count) = (at(position).cast_const(), ty.shape.count());
+            unsafe {
+                match ty.element {
+                    Scalar::F32 => Slice::F32(std::slice::from_raw_parts(from.cast(), count)),
+                    Scalar::F64 => Slice::F64(std::slice::from_raw_parts(from.cast(), count)),
+                    _ => Slice::I32(std::slice::from_raw_parts(from.cast(), count)),
+                }
+            }
+        })
+        .collect();
+    let outputs = results.iter().enumerate();
+    let mut outputs: Vec<SliceMut<'_>> = outputs
+        .map(|(position, ty)| {
+            let (to, count) = (at(operands.len() + position), ty.shape.count());
+            // Results have memory that no operand has: a call computes nothing in place.
+            unsafe {
+                match ty.element {
+                    Scalar::F32 => SliceMut::F32(std::slice::from_raw_parts_mut(to.cast(), count)),
+                    Scalar::F64 => SliceMut::F64(std::slice::from_raw_parts_mut(to.cast(), count)),
+                    _ => SliceMut::I32(std::slice::from_raw_parts_mut(to.cast(), count)),
+                }
+            }
+        })
+        .collect();
+    host.call(number as usize, &inputs, &mut outputs);
+    stop_if_failed(host);
+}
