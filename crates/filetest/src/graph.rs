@@ -8,7 +8,9 @@ use crate::check::text::{mark_error, same_program};
 use crate::check::{Output, no_check};
 use crate::file::{Detail, Directive};
 pub use crate::graph::gradient::{add_gradients, gradcheck};
-pub use crate::graph::lowered::{compare_derivatives, same_when_lowered, same_when_planned};
+pub use crate::graph::lowered::{
+    compare_derivatives, same_when_lowered, same_when_planned, same_with_plan,
+};
 use crate::graph::outcome::nearly_same_results;
 pub use crate::graph::outcome::{Outcome as GraphOutcome, same_results};
 use crate::scan::Scanner;

@@ -2,6 +2,7 @@
 
 use ferrozyme_filetest::graph::{
     compare_derivatives, gradcheck, same_results, same_when_lowered, same_when_planned,
+    same_with_plan,
 };
 use ferrozyme_gen::graph::{GraphProfile, mixture, random_graph};
 use ferrozyme_graph::fuse::fuse;
@@ -161,4 +162,32 @@ fn fusion_and_memory_plans_keep_results() {
         same_when_lowered(&graph, &fusion)?;
         same_when_planned(&graph, &fusion)
     });
+}
+
+/// The law about plans notices if memory is taken for dead one operation too early.
+#[test]
+fn memory_that_is_dead_too_early_is_noticed() {
+    let (mut moved, mut noticed) = (0, 0);
+    for seed in 0..10 {
+        let (graph, tensor) = random_graph(seed, FULL);
+        let mut graph = with_gradients(&graph, tensor);
+        optimise(&mut graph);
+        let (fusion, _) = fuse(&graph);
+        let plan = plan_memory(&graph, &fusion);
+        let ops = graph.regions[graph.body()].ops.clone();
+        for pair in ops.windows(2) {
+            if plan.dead[pair[1]].is_empty() || !graph.ops[pair[0]].regions.is_empty() {
+                continue;
+            }
+            let mut early = plan.clone();
+            let ranges = std::mem::take(&mut early.dead[pair[1]]);
+            early.dead[pair[0]].extend(ranges);
+            moved += 1;
+            noticed += u32::from(same_with_plan(&graph, &fusion, &early).is_err());
+        }
+    }
+    assert!(
+        moved > 50 && noticed * 10 > moved * 7,
+        "{noticed} of {moved}"
+    );
 }

@@ -39,6 +39,9 @@ pub const FEED: &str = "__ferrozyme_feed";
 /// The function that receives: `@receive(number, position, from)` gets the tensor at a position of the exchange of this number.
 pub const RECEIVE: &str = "__ferrozyme_receive";
 
+/// The function that overwrites memory which holds nothing any more: `@poison(address, bytes)`.
+pub const POISON: &str = "__ferrozyme_poison";
+
 /// The functions that call Rust functions: `@call_3(number, a, b, y)` has the call of this number carried out on the addresses of its operands, then of its results. There is one for each number of addresses, which ends its name.
 pub const CALL: &str = "__ferrozyme_call_";
 
@@ -85,10 +88,15 @@ pub struct Lowered {
 
 /// Lowers a graph that verifies. Every tensor that is not inlined has memory of its own, which `@main` allocates.
 pub fn lower(graph: &Graph, fusion: &Fusion) -> Lowered {
-    program::lower_program(graph, fusion, None)
+    program::lower_program(graph, fusion, None, false)
 }
 
 /// Lowers a graph that verifies, with tensors where a plan has them. `@main` takes the address of the arena after those of the parameters.
 pub fn lower_planned(graph: &Graph, fusion: &Fusion, memory: &MemoryPlan) -> Lowered {
-    program::lower_program(graph, fusion, Some(memory))
+    program::lower_program(graph, fusion, Some(memory), false)
+}
+
+/// As [`lower_planned`], for tests: [`POISON`] is called for all bytes of the arena that hold nothing any more, as soon as that is so. What comes to something else then reads what the plan takes for dead.
+pub fn lower_poisoned(graph: &Graph, fusion: &Fusion, memory: &MemoryPlan) -> Lowered {
+    program::lower_program(graph, fusion, Some(memory), true)
 }

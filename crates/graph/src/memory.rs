@@ -16,14 +16,16 @@ mod share;
 pub use budget::{OverBudget, Recomputation, fit_memory, fit_memory_for};
 pub use check::check_memory;
 
-use crate::graph::{Graph, Parameter, Tensor};
+use crate::graph::{Graph, Op, Parameter, Tensor};
 use crate::lower::Fusion;
 use crate::print::Names;
 use cranelift_entity::SecondaryMap;
 use lifetimes::{Buffer, find_lifetimes};
+use rustc_hash::FxHashMap;
 use share::{compute_in_place, update_in_place};
 use std::fmt;
 use std::fmt::Write;
+use std::ops::Range;
 
 /// Alignment of buffers: a line of the cache.
 const ALIGNMENT: usize = 64;
@@ -44,6 +46,8 @@ pub struct MemoryPlan {
     pub places: SecondaryMap<Tensor, Option<Place>>,
     /// Where arguments of a loop are kept that become other arguments of it.
     pub temporaries: SecondaryMap<Tensor, Option<Place>>,
+    /// Which bytes of the arena hold nothing that is needed any more after an operation.
+    pub dead: SecondaryMap<Op, Vec<Range<usize>>>,
     /// The size of the arena.
     pub arena: usize,
     /// What one buffer per tensor takes, without fusion.
@@ -111,8 +115,18 @@ pub fn plan_memory(graph: &Graph, fusion: &Fusion) -> MemoryPlan {
     plan.in_place = total(&buffers);
     buffers.sort_by_key(|buffer| (std::cmp::Reverse(buffer.size), buffer.birth));
     let mut placed: Vec<(usize, &Buffer)> = Vec::new();
+    let mut op_at: FxHashMap<usize, Op> = FxHashMap::default();
+    for (op, &begin) in lifetimes.begins.iter() {
+        // An operation with regions goes on after its begin.
+        if begin > 0 && graph.ops[op].regions.is_empty() {
+            op_at.insert(begin, op);
+        }
+    }
     for buffer in &buffers {
         let offset = best_fit(&placed, buffer);
+        if let Some(&op) = op_at.get(&buffer.death) {
+            plan.dead[op].push(offset..offset + buffer.size);
+        }
         buffer.assign(&mut plan, Place::Arena(offset));
         plan.arena = plan.arena.max(offset + buffer.size);
         let at = placed.partition_point(|&(other, _)| other <= offset);

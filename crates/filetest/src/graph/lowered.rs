@@ -5,9 +5,9 @@ use super::outcome::{Outcome, are_close};
 use ferrozyme_diff::{Request, differentiate_reverse};
 use ferrozyme_graph::interpret::{Array, Machine, call};
 use ferrozyme_graph::lower::{
-    CALL, Exchange, FEED, Fusion, Lowered, RECEIVE, lower, lower_planned,
+    CALL, Exchange, FEED, Fusion, Lowered, POISON, RECEIVE, lower, lower_planned, lower_poisoned,
 };
-use ferrozyme_graph::memory::{check_memory, plan_memory};
+use ferrozyme_graph::memory::{MemoryPlan, check_memory, plan_memory};
 use ferrozyme_graph::{
     Graph, Opcode, ParameterData, Payload, Scalar, Shape, Tensor, TensorType, verify,
 };
@@ -125,13 +125,27 @@ impl Outcome {
             }),
         );
         define_calls(&mut machine, graph, lowered);
+        machine.define_external(
+            POISON,
+            Box::new(|memory, arguments| {
+                let bytes = arguments[1].as_i64().unwrap_or(0) as usize;
+                let poison = memory.write_bytes(pointer(&arguments[0])?, &vec![0xff; bytes]);
+                poison.map_err(|fault| fault.to_string())?;
+                Ok(Vec::new())
+            }),
+        );
         for data in graph.parameters.values() {
             let value = Array::from_literal(&data.ty, &data.initial);
             parameters.push(allocate(&mut machine, &value)?);
         }
         let mut arguments: Vec<Datum> = parameters.iter().map(|&at| Datum::ptr(at)).collect();
         if let Some(bytes) = arena {
-            arguments.push(Datum::ptr(machine.allocate(bytes.max(1) as u64, 64)));
+            let bytes = bytes.max(1);
+            let arena = machine.allocate(bytes as u64, 64);
+            // Nothing is there before it is written.
+            let poison = machine.write_bytes(arena, &vec![0xff; bytes]);
+            poison.map_err(|fault| fault.to_string())?;
+            arguments.push(Datum::ptr(arena));
         }
         machine
             .call(lowered.main, &arguments)
@@ -192,8 +206,17 @@ pub fn same_when_lowered(graph: &Graph, fusion: &Fusion) -> Result<(), String> {
 pub fn same_when_planned(graph: &Graph, fusion: &Fusion) -> Result<(), String> {
     let plan = plan_memory(graph, fusion);
     check_memory(graph, fusion, &plan)?;
-    let lowered = lower_planned(graph, fusion, &plan);
-    compare_outcomes(graph, &lowered, Some(plan.arena))
+    same_with_plan(graph, fusion, &plan)
+}
+
+/// As [`same_when_planned`], for a plan that may not hold.
+pub fn same_with_plan(graph: &Graph, fusion: &Fusion, plan: &MemoryPlan) -> Result<(), String> {
+    let lowered = lower_planned(graph, fusion, plan);
+    compare_outcomes(graph, &lowered, Some(plan.arena))?;
+    // Nobody reads what the plan takes for dead.
+    let poisoned = lower_poisoned(graph, fusion, plan);
+    compare_outcomes(graph, &poisoned, Some(plan.arena))
+        .map_err(|problem| format!("with dead memory overwritten, {problem}"))
 }
 
 fn compare_outcomes(graph: &Graph, lowered: &Lowered, arena: Option<usize>) -> Result<(), String> {

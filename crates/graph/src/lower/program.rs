@@ -3,7 +3,7 @@
 //! A loop keeps a carried tensor in one buffer, which is that of the arguments and of the result.
 
 use super::kernel::{Interface, define_kernel, kernel_key, memory_type};
-use super::{CALL, Call, Exchange, FEED, Fusion, Lowered, RECEIVE};
+use super::{CALL, Call, Exchange, FEED, Fusion, Lowered, POISON, RECEIVE};
 use crate::graph::{Graph, Op, OpData, Parameter, Region, Tensor};
 use crate::memory::{MemoryPlan, Place};
 use crate::opcode::Opcode;
@@ -21,6 +21,7 @@ pub(super) fn lower_program(
     graph: &Graph,
     fusion: &Fusion,
     memory: Option<&MemoryPlan>,
+    poisons: bool,
 ) -> Lowered {
     let mut module = Module::new();
     let feed = Function::declare(FEED, vec![Type::I64.into(), Type::PTR.into()], Vec::new());
@@ -29,6 +30,11 @@ pub(super) fn lower_program(
     let hosts = Hosts {
         feed: module.functions.push(feed),
         receive: module.functions.push(receive),
+        poison: poisons.then(|| {
+            let params = vec![Type::PTR.into(), Type::I64.into()];
+            let poison = Function::declare(POISON, params, Vec::new());
+            module.functions.push(poison)
+        }),
     };
     let params = graph.parameters.values().map(|data| parameter(&data.ty));
     let mut params: Vec<Param> = params.collect();
@@ -104,6 +110,8 @@ fn bytes_of(ty: &TensorType) -> usize {
 struct Hosts {
     feed: FunctionId,
     receive: FunctionId,
+    /// What overwrites dead memory, in tests.
+    poison: Option<FunctionId>,
 }
 
 struct Program<'p> {
@@ -256,6 +264,19 @@ impl Program<'_> {
                 (Opcode::If, _) => self.branch(data),
                 _ => self.call_kernel(op),
             }
+            self.poison(op);
+        }
+    }
+
+    /// Overwrites what is dead after an operation, in tests.
+    fn poison(&mut self, op: Op) {
+        let (Some(callee), Some(plan)) = (self.hosts.poison, self.plan) else {
+            return;
+        };
+        for range in &plan.dead[op] {
+            let address = self.address(Place::Arena(range.start));
+            let bytes = self.b.i64(range.len() as i64);
+            self.b.call(callee, &[address, bytes], &[]);
         }
     }
 
