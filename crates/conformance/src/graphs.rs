@@ -80,6 +80,58 @@ pub fn each_precision_rounds_as_the_interpreter(backend: &dyn Backend) {
     }
 }
 
+/// Devices have instructions for exponentials, which are right in some range only.
+pub fn exponentials_are_right_to_both_ends(backend: &dyn Backend) {
+    let mut numbers: Vec<f32> = (-1200..=1000).map(|n| n as f32 * 0.0913).collect();
+    // The last that has a result, and those around it; the first that is no zero.
+    numbers.extend([
+        88.7,
+        88.722_83,
+        88.722_84,
+        88.73,
+        89.0,
+        104.0,
+        1e30,
+        f32::INFINITY,
+    ]);
+    numbers.extend([-87.3, -87.4, -103.2, -104.1, -1e30, f32::NEG_INFINITY]);
+    numbers.extend([0.0, -0.0, 1e-30, -1e-30, 1e-8, f32::NAN]);
+    let mut g = Graph::new();
+    let x = g.feed("x", [numbers.len()]);
+    let y = g.exp(x);
+    g.receive("y", &[y]);
+    let Some(mut program) = compile_or_skip(backend, &g) else {
+        return;
+    };
+    let fed = numbers.clone();
+    program.feeder("x", move || fed.clone());
+    let received: Arc<Mutex<Vec<f64>>> = Arc::default();
+    let into = received.clone();
+    program.receiver("y", move |tensors| {
+        *into.lock().unwrap() = tensors[0].elements.to_vec()
+    });
+    program.run().unwrap();
+    let results = received.lock().unwrap();
+    assert_eq!(results.len(), numbers.len());
+    for (&x, &actual) in numbers.iter().zip(&*results) {
+        let expected = f64::from(x).exp();
+        let tolerance = match expected < f64::from(f32::MIN_POSITIVE) {
+            // Some devices have no smaller numbers.
+            true => f64::from(f32::MIN_POSITIVE),
+            false => 4e-7 * expected,
+        };
+        // Next to the largest number, infinity is within the tolerance.
+        let (low, high) = (expected - tolerance, expected + tolerance);
+        let largest = f64::from(f32::MAX);
+        let is_right = match expected {
+            _ if expected.is_nan() => actual.is_nan(),
+            _ if actual.is_infinite() => actual > 0.0 && high >= largest,
+            _ => low <= actual && actual <= high,
+        };
+        assert!(is_right, "e to {x} is {actual}, not {expected}");
+    }
+}
+
 pub fn loops_and_branches_run(backend: &dyn Backend) {
     let mut g = Graph::new();
     let total = g.parameter("total", [], 0.0);

@@ -46,6 +46,7 @@ macro_rules! with_all_tests {
             graphs::random_graphs_give_what_the_interpreter_gives
             graphs::all_kinds_of_elements_travel
             graphs::each_precision_rounds_as_the_interpreter
+            graphs::exponentials_are_right_to_both_ends
             graphs::loops_and_branches_run
             graphs::a_loop_may_run_no_times
             kernels::contractions_of_many_shapes

@@ -2,7 +2,9 @@
 //!
 //! Backends define them: `get_group_id(0)` in OpenCL C, a special register in PTX.
 
-use ferrozyme_ir::{Builder, Function, FunctionId, MemoryEffect, Module, Param, Type, Value};
+use ferrozyme_ir::{
+    Builder, Function, FunctionId, MemoryEffect, Module, Opcode, Param, Type, Value,
+};
 
 /// `@group() -> i64`: the number of the group.
 pub const GROUP: &str = "__ferrozyme_group";
@@ -69,6 +71,18 @@ impl Items {
     pub(crate) fn item(self, b: &mut Builder<'_>) -> Value {
         let op = b.call(self.item, &[], &[Type::I64]);
         b.function.result(op)
+    }
+
+    /// The number of the item, of which a group has so many. The compiler of the device may not know that, nor which loops run once therefore.
+    pub(crate) fn item_below(self, b: &mut Builder<'_>, count: u64) -> Value {
+        let item = self.item(b);
+        match count.is_power_of_two() {
+            true => {
+                let most = b.i64(count as i64 - 1);
+                b.binary(Opcode::And, item, most)
+            }
+            false => item,
+        }
     }
 
     pub(crate) fn barrier(self, b: &mut Builder<'_>) {

@@ -35,7 +35,9 @@ const MANY: u64 = 8192;
 /// The most items of a group that has one row.
 const ITEMS: u32 = 256;
 /// How many neighbouring rows a group may have, the best first.
-const LANES: [u64; 3] = [8, 4, 2];
+const LANES: [u64; 4] = [16, 8, 4, 2];
+/// The bytes that memory moves at least. Neighbouring rows fill them, and no more, so that there are many groups.
+const SECTOR: u64 = 32;
 /// How many iterations of the longest loop an item has at least if the group has several rows.
 const SHARE: u64 = 4;
 /// Each item's place in local memory for one sum.
@@ -76,10 +78,10 @@ pub(crate) fn plan_rows(
         independent,
         shared: FxHashMap::default(),
         longest: 0,
-        along: 0,
+        is_contiguous: false,
     };
     planner.find(ops);
-    let pays = planner.longest >= SHORTEST && (points <= MANY || planner.along > 0);
+    let pays = planner.longest >= SHORTEST && (points <= MANY || planner.is_contiguous);
     if !pays || points > u64::from(u32::MAX >> 1) {
         return None;
     }
@@ -88,7 +90,7 @@ pub(crate) fn plan_rows(
     let most = abilities.group.min(places as u32);
     let most = u64::from(previous_power_of_two(most));
     let longest = planner.longest.next_power_of_two();
-    let lanes = planner.lanes(ops, counters).min(most);
+    let lanes = planner.lanes(ops, counters, abilities).min(most);
     let width = match lanes {
         1 => planner.width(),
         _ => 1,
@@ -118,8 +120,8 @@ struct Planner<'f> {
     shared: FxHashMap<Op, (Vec<Opcode>, Op)>,
     /// The most iterations that are dealt out.
     longest: u64,
-    /// How many addresses in such loops move by one element from one iteration to the next.
-    along: usize,
+    /// Whether an address in such a loop moves by one element from one iteration to the next.
+    is_contiguous: bool,
 }
 
 impl Planner<'_> {
@@ -133,7 +135,8 @@ impl Planner<'_> {
                 let (dealt, count) = self.longest_of_nest(op);
                 self.longest = self.longest.max(count);
                 let function = self.function;
-                self.along += contiguous(function, dealt, function.counter(dealt));
+                let counter = function.counter(dealt);
+                self.is_contiguous |= !contiguous(function, dealt, counter, counter).is_empty();
                 self.shared.insert(op, (combined, dealt));
                 continue;
             }
@@ -186,22 +189,34 @@ impl Planner<'_> {
         }
     }
 
-    /// How many neighbouring rows a group has: several if more addresses move by one element from row to row than within rows, and if nothing that a row decides stands around a barrier.
-    fn lanes(&self, ops: &[Op], counters: &[(Value, u64)]) -> u64 {
+    /// How many neighbouring rows a group has: several if more addresses move by one element from row to row than within rows, and if nothing that a row decides stands around a barrier. What all rows read alike is no reason for one or the other.
+    fn lanes(&self, ops: &[Op], counters: &[(Value, u64)], abilities: &Abilities) -> u64 {
         let function = self.function;
         let innermost = counters.iter().rev().find(|&&(_, count)| count > 1);
-        let Some(&(counter, count)) = innermost else {
+        let Some(&(row, count)) = innermost else {
             return 1;
         };
-        let shared = self.shared.values();
-        let across: usize = shared
-            .map(|&(_, dealt)| contiguous(function, dealt, counter))
-            .sum();
-        match across > self.along && self.is_uniform(ops) {
-            true => LANES.into_iter().find(|lanes| count % lanes == 0),
-            false => None,
+        let (mut across, mut along) = (Vec::new(), Vec::new());
+        for &(_, dealt) in self.shared.values() {
+            let counter = function.counter(dealt);
+            across.extend(contiguous(function, dealt, row, counter));
+            along.extend(contiguous(function, dealt, counter, row));
         }
-        .unwrap_or(1)
+        if across.len() <= along.len() || !self.is_uniform(ops) {
+            return 1;
+        }
+        let points: u64 = counters.iter().map(|&(_, count)| count).product();
+        let narrowest = across.into_iter().min().unwrap_or(SECTOR);
+        let is_good = |&lanes: &u64| {
+            // Measured on an H200: sixteen gain only where all units are busy with what is left.
+            let enough = match lanes {
+                16 => u64::from(abilities.units) * 3 / 2,
+                _ => u64::from(abilities.units) / 2,
+            };
+            let fits = count % lanes == 0 && lanes * narrowest <= SECTOR;
+            fits && (lanes == 2 || points / lanes >= enough)
+        };
+        LANES.into_iter().find(is_good).unwrap_or(1)
     }
 
     /// Whether every row runs the same operations in the same order, but for those in shared loops.
@@ -218,19 +233,41 @@ impl Planner<'_> {
     }
 }
 
-/// How many addresses in a loop move by one element with a counter.
-fn contiguous(function: &Function, dealt: Op, counter: Value) -> usize {
-    let mut count = 0;
+/// The bytes of the elements that a loop touches at addresses which move by one element with a counter and depend on another value.
+fn contiguous(function: &Function, dealt: Op, counter: Value, on: Value) -> Vec<u64> {
+    let mut found = Vec::new();
     visit_all(function, &[dealt], &mut |op| {
-        let address = match function.view(op) {
-            OpView::Load { address, .. } | OpView::Store { address, .. } => address,
+        let (address, ty) = match function.view(op) {
+            OpView::Load { address, .. } => (address, function.ty(function.result(op))),
+            OpView::Store { value, address, .. } => (address, function.ty(value)),
             _ => return,
         };
-        if let Some(OpView::Offset { index, .. }) = function.definition(address) {
-            count += usize::from(mostly_counts_by_one(function, index, counter));
+        if let Some(OpView::Offset { index, .. }) = function.definition(address)
+            && mostly_counts_by_one(function, index, counter)
+            && depends(function, index, on)
+        {
+            found.push(ty.bytes());
         }
     });
-    count
+    found
+}
+
+/// Whether pure operations make a value of another one.
+fn depends(function: &Function, value: Value, on: Value) -> bool {
+    let mut waiting = vec![value];
+    let mut seen = FxHashSet::default();
+    while let Some(value) = waiting.pop() {
+        if value == on {
+            return true;
+        }
+        if let Some((op, _)) = function.def_op(value)
+            && is_pure(function, op)
+            && seen.insert(op)
+        {
+            waiting.extend(&function.ops[op].operands);
+        }
+    }
+    false
 }
 
 /// Whether an index is a counter plus something else, or what is left of that behind whole rows.
@@ -257,7 +294,7 @@ pub(crate) struct Seat {
 impl Rows {
     /// Appends the item's place in its group, and the number of its row, to the body of a kernel.
     pub(crate) fn seat(&self, b: &mut Builder<'_>, items: Items) -> (Seat, Value) {
-        let (group, item) = (items.group(b), items.item(b));
+        let (group, item) = (items.group(b), items.item_below(b, u64::from(self.items)));
         if self.lanes == 1 {
             let (part, lane) = (item, None);
             return (Seat { item, part, lane }, group);

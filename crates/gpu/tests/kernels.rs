@@ -132,100 +132,101 @@ fn a_sum_is_shared_by_a_group() {
             func @kernel_0(%to: ptr noalias align 16, %from: ptr noalias readonly align 16, %status: ptr noalias nocapture) {
               %0 = call @__ferrozyme_group()
               %1 = call @__ferrozyme_item()
-              %2 = call @__ferrozyme_local(512)
+              %2 = and i64 %1, 63
+              %3 = call @__ferrozyme_local(512)
               %row = mul i64 %0, 50
-              %3 = for %j: i64 = %1 to 50 step 64 with (%s: f32 = 0.0) {
+              %4 = for %j: i64 = %2 to 50 step 64 with (%s: f32 = 0.0) {
                 %at = add i64 %row, %j
                 %p = offset %from, %at * 4
                 %x = load f32 %p align 4
                 %t = fadd reassoc f32 %s, %x
                 yield %t
               }
-              %4 = offset %2, 0
-              %5 = offset %4, %1 * 8
-              store f32 %3, %5 align 4
+              %5 = offset %3, 0
+              %6 = offset %5, %2 * 8
+              store f32 %4, %6 align 4
               call @__ferrozyme_barrier()
-              %6 = icmp ult i64 %1, 32
-              if %6 {
-                %7 = offset %2, 0
-                %8 = offset %7, %1 * 8
-                %9 = offset %8, 256
-                %10 = load f32 %8 align 4
+              %7 = icmp ult i64 %2, 32
+              if %7 {
+                %8 = offset %3, 0
+                %9 = offset %8, %2 * 8
+                %10 = offset %9, 256
                 %11 = load f32 %9 align 4
-                %12 = fadd f32 %10, %11
-                store f32 %12, %8 align 4
+                %12 = load f32 %10 align 4
+                %13 = fadd f32 %11, %12
+                store f32 %13, %9 align 4
                 yield
               }
               call @__ferrozyme_barrier()
-              %13 = icmp ult i64 %1, 16
-              if %13 {
-                %14 = offset %2, 0
-                %15 = offset %14, %1 * 8
-                %16 = offset %15, 128
-                %17 = load f32 %15 align 4
+              %14 = icmp ult i64 %2, 16
+              if %14 {
+                %15 = offset %3, 0
+                %16 = offset %15, %2 * 8
+                %17 = offset %16, 128
                 %18 = load f32 %16 align 4
-                %19 = fadd f32 %17, %18
-                store f32 %19, %15 align 4
+                %19 = load f32 %17 align 4
+                %20 = fadd f32 %18, %19
+                store f32 %20, %16 align 4
                 yield
               }
               call @__ferrozyme_barrier()
-              %20 = icmp ult i64 %1, 8
-              if %20 {
-                %21 = offset %2, 0
-                %22 = offset %21, %1 * 8
-                %23 = offset %22, 64
-                %24 = load f32 %22 align 4
+              %21 = icmp ult i64 %2, 8
+              if %21 {
+                %22 = offset %3, 0
+                %23 = offset %22, %2 * 8
+                %24 = offset %23, 64
                 %25 = load f32 %23 align 4
-                %26 = fadd f32 %24, %25
-                store f32 %26, %22 align 4
+                %26 = load f32 %24 align 4
+                %27 = fadd f32 %25, %26
+                store f32 %27, %23 align 4
                 yield
               }
               call @__ferrozyme_barrier()
-              %27 = icmp ult i64 %1, 4
-              if %27 {
-                %28 = offset %2, 0
-                %29 = offset %28, %1 * 8
-                %30 = offset %29, 32
-                %31 = load f32 %29 align 4
+              %28 = icmp ult i64 %2, 4
+              if %28 {
+                %29 = offset %3, 0
+                %30 = offset %29, %2 * 8
+                %31 = offset %30, 32
                 %32 = load f32 %30 align 4
-                %33 = fadd f32 %31, %32
-                store f32 %33, %29 align 4
+                %33 = load f32 %31 align 4
+                %34 = fadd f32 %32, %33
+                store f32 %34, %30 align 4
                 yield
               }
               call @__ferrozyme_barrier()
-              %34 = icmp ult i64 %1, 2
-              if %34 {
-                %35 = offset %2, 0
-                %36 = offset %35, %1 * 8
-                %37 = offset %36, 16
-                %38 = load f32 %36 align 4
+              %35 = icmp ult i64 %2, 2
+              if %35 {
+                %36 = offset %3, 0
+                %37 = offset %36, %2 * 8
+                %38 = offset %37, 16
                 %39 = load f32 %37 align 4
-                %40 = fadd f32 %38, %39
-                store f32 %40, %36 align 4
+                %40 = load f32 %38 align 4
+                %41 = fadd f32 %39, %40
+                store f32 %41, %37 align 4
                 yield
               }
               call @__ferrozyme_barrier()
-              %41 = icmp ult i64 %1, 1
-              if %41 {
-                %42 = offset %2, 0
-                %43 = offset %42, %1 * 8
-                %44 = offset %43, 8
-                %45 = load f32 %43 align 4
+              %42 = icmp ult i64 %2, 1
+              if %42 {
+                %43 = offset %3, 0
+                %44 = offset %43, %2 * 8
+                %45 = offset %44, 8
                 %46 = load f32 %44 align 4
-                %47 = fadd f32 %45, %46
-                store f32 %47, %43 align 4
+                %47 = load f32 %45 align 4
+                %48 = fadd f32 %46, %47
+                store f32 %48, %44 align 4
                 yield
               }
               call @__ferrozyme_barrier()
-              %48 = offset %2, 0
-              %49 = offset %48, 0 * 8
-              %50 = load f32 %49 align 4
+              %49 = offset %3, 0
+              %50 = offset %49, 0 * 8
+              %51 = load f32 %50 align 4
               call @__ferrozyme_barrier()
-              %51 = fadd f32 0.0, %50
+              %52 = fadd f32 0.0, %51
               %q = offset %to, %0 * 4
-              %52 = icmp eq i64 %1, 0
-              if %52 {
-                store f32 %51, %q align 4
+              %53 = icmp eq i64 %2, 0
+              if %53 {
+                store f32 %52, %q align 4
                 yield
               }
               return
@@ -414,84 +415,85 @@ fn a_group_has_several_neighbouring_columns() {
   return
 }",
         expect![[r#"
-            ; kernel_0: 3 groups of 128 items, 1024 bytes
+            ; kernel_0: 6 groups of 64 items, 512 bytes
             func @kernel_0(%to: ptr noalias align 16, %from: ptr noalias readonly align 16, %status: ptr noalias nocapture) {
               %0 = call @__ferrozyme_group()
               %1 = call @__ferrozyme_item()
-              %2 = udiv i64 %1, 8
-              %3 = urem i64 %1, 8
-              %4 = mul i64 %0, 8
-              %5 = add i64 %4, %3
-              %6 = call @__ferrozyme_local(1024)
-              %7 = for %r: i64 = %2 to 64 step 16 with (%s: f32 = 0.0) {
+              %2 = and i64 %1, 63
+              %3 = udiv i64 %2, 4
+              %4 = urem i64 %2, 4
+              %5 = mul i64 %0, 4
+              %6 = add i64 %5, %4
+              %7 = call @__ferrozyme_local(512)
+              %8 = for %r: i64 = %3 to 64 step 16 with (%s: f32 = 0.0) {
                 %row = mul i64 %r, 24
-                %at = add i64 %row, %5
+                %at = add i64 %row, %6
                 %p = offset %from, %at * 4
                 %x = load f32 %p align 4
                 %t = fadd reassoc f32 %s, %x
                 yield %t
               }
-              %8 = offset %6, 0
-              %9 = offset %8, %1 * 8
-              store f32 %7, %9 align 4
+              %9 = offset %7, 0
+              %10 = offset %9, %2 * 8
+              store f32 %8, %10 align 4
               call @__ferrozyme_barrier()
-              %10 = icmp ult i64 %2, 8
-              if %10 {
-                %11 = offset %6, 0
-                %12 = offset %11, %1 * 8
-                %13 = offset %12, 512
-                %14 = load f32 %12 align 4
+              %11 = icmp ult i64 %3, 8
+              if %11 {
+                %12 = offset %7, 0
+                %13 = offset %12, %2 * 8
+                %14 = offset %13, 256
                 %15 = load f32 %13 align 4
-                %16 = fadd f32 %14, %15
-                store f32 %16, %12 align 4
+                %16 = load f32 %14 align 4
+                %17 = fadd f32 %15, %16
+                store f32 %17, %13 align 4
                 yield
               }
               call @__ferrozyme_barrier()
-              %17 = icmp ult i64 %2, 4
-              if %17 {
-                %18 = offset %6, 0
-                %19 = offset %18, %1 * 8
-                %20 = offset %19, 256
-                %21 = load f32 %19 align 4
+              %18 = icmp ult i64 %3, 4
+              if %18 {
+                %19 = offset %7, 0
+                %20 = offset %19, %2 * 8
+                %21 = offset %20, 128
                 %22 = load f32 %20 align 4
-                %23 = fadd f32 %21, %22
-                store f32 %23, %19 align 4
+                %23 = load f32 %21 align 4
+                %24 = fadd f32 %22, %23
+                store f32 %24, %20 align 4
                 yield
               }
               call @__ferrozyme_barrier()
-              %24 = icmp ult i64 %2, 2
-              if %24 {
-                %25 = offset %6, 0
-                %26 = offset %25, %1 * 8
-                %27 = offset %26, 128
-                %28 = load f32 %26 align 4
+              %25 = icmp ult i64 %3, 2
+              if %25 {
+                %26 = offset %7, 0
+                %27 = offset %26, %2 * 8
+                %28 = offset %27, 64
                 %29 = load f32 %27 align 4
-                %30 = fadd f32 %28, %29
-                store f32 %30, %26 align 4
+                %30 = load f32 %28 align 4
+                %31 = fadd f32 %29, %30
+                store f32 %31, %27 align 4
                 yield
               }
               call @__ferrozyme_barrier()
-              %31 = icmp ult i64 %2, 1
-              if %31 {
-                %32 = offset %6, 0
-                %33 = offset %32, %1 * 8
-                %34 = offset %33, 64
-                %35 = load f32 %33 align 4
+              %32 = icmp ult i64 %3, 1
+              if %32 {
+                %33 = offset %7, 0
+                %34 = offset %33, %2 * 8
+                %35 = offset %34, 32
                 %36 = load f32 %34 align 4
-                %37 = fadd f32 %35, %36
-                store f32 %37, %33 align 4
+                %37 = load f32 %35 align 4
+                %38 = fadd f32 %36, %37
+                store f32 %38, %34 align 4
                 yield
               }
               call @__ferrozyme_barrier()
-              %38 = offset %6, 0
-              %39 = offset %38, %3 * 8
-              %40 = load f32 %39 align 4
+              %39 = offset %7, 0
+              %40 = offset %39, %4 * 8
+              %41 = load f32 %40 align 4
               call @__ferrozyme_barrier()
-              %41 = fadd f32 0.0, %40
-              %q = offset %to, %5 * 4
-              %42 = icmp eq i64 %2, 0
-              if %42 {
-                store f32 %41, %q align 4
+              %42 = fadd f32 0.0, %41
+              %q = offset %to, %6 * 4
+              %43 = icmp eq i64 %3, 0
+              if %43 {
+                store f32 %42, %q align 4
                 yield
               }
               return
@@ -688,58 +690,59 @@ fn a_group_adds_up_by_exchanging() {
         kernel,
         &exchanging,
         expect![[r#"
-        ; kernel_0: 3 groups of 64 items, 512 bytes
-        func @kernel_0(%to: ptr noalias align 16, %from: ptr noalias readonly align 16, %status: ptr noalias nocapture) {
-          %0 = call @__ferrozyme_group()
-          %1 = call @__ferrozyme_item()
-          %2 = call @__ferrozyme_local(512)
-          %row = mul i64 %0, 63
-          %3 = for %j: i64 = %1 to 63 step 64 with (%s: f32 = 0.0) {
-            %at = add i64 %row, %j
-            %p = offset %from, %at * 4
-            %x = load f32 %p align 4
-            %t = fadd reassoc f32 %s, %x
-            yield %t
-          }
-          %4 = call @__ferrozyme_exchange_f32(%3, 16)
-          %5 = fadd f32 %3, %4
-          %6 = call @__ferrozyme_exchange_f32(%5, 8)
-          %7 = fadd f32 %5, %6
-          %8 = call @__ferrozyme_exchange_f32(%7, 4)
-          %9 = fadd f32 %7, %8
-          %10 = call @__ferrozyme_exchange_f32(%9, 2)
-          %11 = fadd f32 %9, %10
-          %12 = call @__ferrozyme_exchange_f32(%11, 1)
-          %13 = fadd f32 %11, %12
-          %14 = udiv i64 %1, 32
-          %15 = urem i64 %1, 32
-          %16 = icmp ult i64 %15, 1
-          if %16 {
-            %17 = mul i64 %14, 1
-            %18 = add i64 %17, %15
-            %19 = offset %2, %18 * 4
-            %20 = offset %19, 0
-            store f32 %13, %20 align 4
-            yield
-          }
-          call @__ferrozyme_barrier()
-          %21 = offset %2, 0 * 4
-          %22 = offset %21, 0
-          %23 = load f32 %22 align 4
-          %24 = offset %2, 0 * 4
-          %25 = offset %24, 4
-          %26 = load f32 %25 align 4
-          %27 = fadd f32 %23, %26
-          call @__ferrozyme_barrier()
-          %28 = fadd f32 0.0, %27
-          %q = offset %to, %0 * 4
-          %29 = icmp eq i64 %1, 0
-          if %29 {
-            store f32 %28, %q align 4
-            yield
-          }
-          return
-        }
-    "#]],
+            ; kernel_0: 3 groups of 64 items, 512 bytes
+            func @kernel_0(%to: ptr noalias align 16, %from: ptr noalias readonly align 16, %status: ptr noalias nocapture) {
+              %0 = call @__ferrozyme_group()
+              %1 = call @__ferrozyme_item()
+              %2 = and i64 %1, 63
+              %3 = call @__ferrozyme_local(512)
+              %row = mul i64 %0, 63
+              %4 = for %j: i64 = %2 to 63 step 64 with (%s: f32 = 0.0) {
+                %at = add i64 %row, %j
+                %p = offset %from, %at * 4
+                %x = load f32 %p align 4
+                %t = fadd reassoc f32 %s, %x
+                yield %t
+              }
+              %5 = call @__ferrozyme_exchange_f32(%4, 16)
+              %6 = fadd f32 %4, %5
+              %7 = call @__ferrozyme_exchange_f32(%6, 8)
+              %8 = fadd f32 %6, %7
+              %9 = call @__ferrozyme_exchange_f32(%8, 4)
+              %10 = fadd f32 %8, %9
+              %11 = call @__ferrozyme_exchange_f32(%10, 2)
+              %12 = fadd f32 %10, %11
+              %13 = call @__ferrozyme_exchange_f32(%12, 1)
+              %14 = fadd f32 %12, %13
+              %15 = udiv i64 %2, 32
+              %16 = urem i64 %2, 32
+              %17 = icmp ult i64 %16, 1
+              if %17 {
+                %18 = mul i64 %15, 1
+                %19 = add i64 %18, %16
+                %20 = offset %3, %19 * 4
+                %21 = offset %20, 0
+                store f32 %14, %21 align 4
+                yield
+              }
+              call @__ferrozyme_barrier()
+              %22 = offset %3, 0 * 4
+              %23 = offset %22, 0
+              %24 = load f32 %23 align 4
+              %25 = offset %3, 0 * 4
+              %26 = offset %25, 4
+              %27 = load f32 %26 align 4
+              %28 = fadd f32 %24, %27
+              call @__ferrozyme_barrier()
+              %29 = fadd f32 0.0, %28
+              %q = offset %to, %0 * 4
+              %30 = icmp eq i64 %2, 0
+              if %30 {
+                store f32 %29, %q align 4
+                yield
+              }
+              return
+            }
+        "#]],
     );
 }

@@ -167,8 +167,11 @@ impl Model {
         let shifted = g.sub(scores, largest);
         let powers = g.exp(shifted);
         let sums = g.sum(powers, &[3]);
-        let sums = g.broadcast(sums, &[(3, t)]);
-        let weights = g.div(powers, sums);
+        // One division for a row, not for each weight.
+        let one = g.constant_like(sums, 1.0);
+        let shares = g.div(one, sums);
+        let shares = g.broadcast(shares, &[(3, t)]);
+        let weights = g.mul(powers, shares);
         let attended = g.contract("bhqk,bkhs->bqhs", weights, value);
         g.reshape(attended, [b * t, heads * size])
     }
