@@ -5,7 +5,8 @@
 //!   iteration; all arrays that one loop needs are one allocation before the outermost loop of the nest. A loop in a branch runs as often as its bounds say only where the
 //!   branch is taken: what is asked must be known before the nest as well, and makes the trip count 0 where the branch is not.
 //! - Where the trip counts of such a nest depend on the counter of the counted loop around it (a triangle), the rows lie one behind
-//!   the other in one allocation; a loop before adds up how many there will be.
+//!   the other in one allocation; a loop before adds up how many there will be. In a loop that is meant for several threads, each
+//!   iteration has an allocation of its own instead.
 //! - A value in a general loop goes into a buffer of records, one for each iteration, which doubles when it is full.
 //! - A range of memory is copied behind the nest that reads it.
 //!

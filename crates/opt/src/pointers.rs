@@ -7,8 +7,10 @@
 //! may point into.
 //!
 //! An object whose address is stored, passed to a call or turned into an integer has escaped: pointers of unknown origin may
-//! point into it. The analysis ignores the order of execution, except that an object that escapes only on the way to a trap
+//! point into it, but not those that are loaded from an object of which all contents are known (`pointers/contents.rs`). The analysis ignores the order of execution, except that an object that escapes only on the way to a trap
 //! does not alias pointers elsewhere.
+
+mod contents;
 
 use crate::behaviour::handling;
 use crate::carried::{carried_at, sources_of_carried, sources_of_result};
@@ -141,6 +143,7 @@ impl Pointers {
         pointers.find_bases(function, &definitions);
         if let Some(body) = function.body {
             pointers.find_escapes(module, function, body, false);
+            pointers.find_contents(function);
         }
         pointers
     }

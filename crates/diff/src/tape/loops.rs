@@ -5,7 +5,8 @@ use super::{
     linear_index, slots_of,
 };
 use ferrozyme_ir::{
-    Alignment, Builder, Effect, IntPredicate, Op, Opcode, Region, Type, Value, ValueDef, all_ops,
+    Alignment, Builder, Effect, Flags, IntPredicate, Op, Opcode, Region, Type, Value, ValueDef,
+    all_ops,
 };
 use ferrozyme_opt::build_iteration_number;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -242,11 +243,14 @@ impl Saver<'_> {
         found
     }
 
-    /// The counted loop right around a nest without branches, if the nest's bounds can be computed from its counter before it runs.
+    /// The counted loop right around a nest without branches, if the nest's bounds can be computed from its counter before it runs. Not one that is meant for several threads: where rows lie one behind the other, an iteration has to know
+    /// how long all rows before its own are.
     pub(super) fn rows_around(&self, nest: Op, bounds: &[Bounds]) -> Option<Op> {
         let region = self.structure.region_of(nest)?;
         let around = self.structure.op_of(region)?;
-        let computable = self.function.ops[around].opcode == Opcode::For
+        let data = &self.function.ops[around];
+        let computable = data.opcode == Opcode::For
+            && !data.flags.contains(Flags::PARALLEL)
             && !self.is_complete(region)
             && bounds.iter().all(|bounds| {
                 let mut values = bounds.values.into_iter();

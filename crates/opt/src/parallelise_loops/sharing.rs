@@ -64,6 +64,7 @@ impl Sharing {
             around: op,
             place,
             touches: &touches,
+            released: finder.released(&touches, op),
             tests: Vec::new(),
             shared: Vec::new(),
             crossing: Vec::new(),
@@ -136,6 +137,21 @@ impl Finder<'_> {
         Ok(touches)
     }
 
+    /// The pointers that each iteration gets anew, and with which it releases the memory behind them if it gets there: memory that two iterations have in common would be released twice.
+    fn released(&self, touches: &[Touch], around: Op) -> Vec<Value> {
+        let (function, structure) = (self.function, self.aliases.structure());
+        let body = function.ops[around].body();
+        let roots = touches.iter().filter_map(|touch| {
+            let root = touch.access.root;
+            let home = structure.region_of_value(function, root)?;
+            let is_own = structure.is_within(home, body) && function.def_op(root).is_some();
+            let is_release = function.ops[touch.op].opcode == Opcode::Free;
+            let is_always = structure.region_of(touch.op) == Some(home);
+            (is_release && is_own && is_always).then_some(root)
+        });
+        roots.collect()
+    }
+
     /// Marks the accesses that only add to memory: a load, and a store of what was loaded and something more.
     fn find_sums(&self, touches: &mut [Touch]) {
         if !self.options.reorder {
@@ -203,6 +219,8 @@ pub(super) struct Conflicts<'a> {
     /// Where tests are made.
     pub(super) place: &'a Place,
     pub(super) touches: &'a [Touch],
+    /// Pointers to memory that is released in the iteration that accesses it.
+    released: Vec<Value>,
     pub(super) tests: Vec<Test>,
     /// The roots of sums to which several iterations may add.
     pub(super) shared: Vec<Value>,
@@ -233,6 +251,9 @@ impl Conflicts<'_> {
     pub(super) fn may_meet(&self, a: &Touch, b: &Touch) -> bool {
         let aliases = &self.finder.aliases;
         if !aliases.may_share(a.access.root, b.access.root) {
+            return false;
+        }
+        if a.access.root == b.access.root && self.released.contains(&a.access.root) {
             return false;
         }
         let (one, other) = ((a.op, &a.access), (b.op, &b.access));
