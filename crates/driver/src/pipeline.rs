@@ -13,7 +13,6 @@ use crate::finish::{emit, optimise_derivatives};
 use crate::gather::{Gathered, gather};
 use crate::inputs::Inputs;
 use crate::machine::spell_out_instructions;
-use crate::marks::take_marks;
 use crate::numbers::detach_known_numbers;
 use crate::opaque::{is_inactive, is_opaque, may_write_constants};
 use crate::options::{Level, Options, Relocation, Stage};
@@ -259,7 +258,9 @@ fn bring_in<'c>(
     let imported = import(context, module, &names, &options)
         .map_err(|error| vec![describe_import_error(&gathered.requests, &error)])?;
     let mut loops = imported.module;
-    take_marks(&mut loops);
+    for front_end in gathered.front_ends() {
+        front_end.mark_loops(&mut loops);
+    }
     // `#[inline(never)]` is meant for the program's own code: derivatives of loops save less where caller and callee are seen together.
     let all: Vec<ir::FunctionId> = loops.functions.keys().collect();
     for id in all {

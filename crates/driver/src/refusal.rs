@@ -321,10 +321,7 @@ fn locations(places: &[SourcePlace]) -> Vec<Location> {
     places
         .iter()
         .map(|place| Location {
-            file: match place.directory.is_empty() || place.file.starts_with('/') {
-                true => place.file.clone(),
-                false => format!("{}/{}", place.directory, place.file),
-            },
+            file: place.path(),
             line: place.line,
             column: place.column,
         })

@@ -42,10 +42,7 @@ impl<'c> Locations<'c> {
     }
 
     fn file(&mut self, module: &mut Module, place: &SourcePlace) -> u32 {
-        let name = match place.directory.is_empty() || place.file.starts_with('/') {
-            true => place.file.clone(),
-            false => format!("{}/{}", place.directory, place.file),
-        };
+        let name = place.path();
         if let Some(&file) = self.files.get(&name) {
             return file;
         }

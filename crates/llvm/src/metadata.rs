@@ -35,6 +35,14 @@ pub struct SourcePlace {
 }
 
 impl SourcePlace {
+    /// The file with the directory that it starts from.
+    pub fn path(&self) -> String {
+        match self.directory.is_empty() || self.file.starts_with('/') {
+            true => self.file.clone(),
+            false => format!("{}/{}", self.directory, self.file),
+        }
+    }
+
     /// The line as it is told by its function, which stands in this file.
     fn in_function(&self, file: &str) -> LineOfFunction {
         LineOfFunction {

@@ -15,5 +15,6 @@ mod messages;
 mod nests;
 mod ordinary;
 mod project;
+mod threads;
 mod unoptimised;
 mod workspace;

@@ -104,6 +104,9 @@ pub(crate) trait FrontEnd: Sync {
         options: &Options,
     ) -> Result<(), Vec<Diagnostic>>;
 
+    /// Marks the loops of imported functions that the program means for several threads.
+    fn mark_loops(&self, _module: &mut ir::Module) {}
+
     /// Refuses what can only be told of the optimised module.
     fn check_module<'c>(&self, _context: &'c Context, _module: Module<'c>) -> Vec<Diagnostic> {
         Vec::new()

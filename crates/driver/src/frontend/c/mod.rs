@@ -56,6 +56,7 @@ mod variadic;
 use super::define::{define, reset_shadows};
 use super::{FrontEnd, Interface, Language};
 use crate::gather::Gathered;
+use crate::marks::take_marks;
 use crate::options::Options;
 use crate::registrations::Registration;
 use crate::report::Diagnostic;
@@ -218,6 +219,10 @@ impl FrontEnd for C {
         casts::follow_casts(context, module);
         arrays::mark_arrays(context, module);
         Ok(())
+    }
+
+    fn mark_loops(&self, module: &mut Loops) {
+        take_marks(module);
     }
 
     fn adapt_derivative(&self, module: &mut Loops, made: &[FunctionId]) {

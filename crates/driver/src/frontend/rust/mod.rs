@@ -125,6 +125,10 @@ impl FrontEnd for Rust {
         Ok(())
     }
 
+    fn mark_loops(&self, module: &mut ir::Module) {
+        rayon::mark_parallel_iterators(module);
+    }
+
     fn check_module<'c>(&self, context: &'c Context, module: Module<'c>) -> Vec<Diagnostic> {
         formatting::refuse_changes_in_formatting(context, module)
     }

@@ -1,4 +1,4 @@
-//! Parallel iterators of the crate `rayon`, as what they mean: one loop over all items.
+//! Parallel iterators of the crate `rayon`, as what they mean: one loop over all items, which is meant for several threads.
 //!
 //! Every parallel iterator ends in a function that either splits its items in two halves, for two jobs that other threads may take, or goes through them one after the other:
 //!
@@ -16,11 +16,17 @@
 //! A splitter starts with as many splits as the pool has threads, so that number becomes zero where a splitter is made; what else the program does with it is its own business. Then only `with_max_len` asks
 //! for splits, and such an iterator is refused, or stops the program with a message. The queues of jobs, with all that they need, are not brought into the working module at all.
 //!
+//! What is left is marked as meant for several threads (`rayon/loops.rs`), so that derivatives run it on them where that is proven right, as they do the loops that OpenMP divides.
+//!
 //! *Assumes* that a parallel iterator means the same however it is split, which is what the crate asks of reductions; sums are added up in another order than by the threads of the program.
+
+mod loops;
+
+pub(crate) use loops::mark_parallel_iterators;
 
 use ferrozyme_convention::stop::call_stop;
 use ferrozyme_library::demangle;
-use ferrozyme_llvm::{Context, Module, Opcode, PassOptions, Place, Value};
+use ferrozyme_llvm::{Context, Module, Opcode, PassOptions, Place, SourcePlace, Value};
 use ferrozyme_refusal::Refusal;
 use std::collections::HashSet;
 
@@ -101,7 +107,7 @@ fn start_without_splits<'c>(context: &'c Context, threads: Value<'c>) {
         }
         let places = call.source_places(context);
         let is_splitter = match places.first() {
-            Some(innermost) => is_plumbing(&innermost.file),
+            Some(innermost) => is_plumbing(&innermost.path()),
             None => reaches_splitting(call),
         };
         let inside = call.block().map(|block| block.function());
@@ -175,13 +181,13 @@ fn stop_at_splits<'c>(context: &'c Context, module: Module<'c>, function: Value<
 /// the function is there for.
 fn is_of_plumbing<'c>(context: &'c Context, instruction: Value<'c>, splits: bool) -> bool {
     let places = instruction.source_places(context);
-    let mut callers = places.iter().map(|place| place.file.as_str());
+    let mut callers = places.iter().map(SourcePlace::path);
     let is_library = |file: &str| {
         let inside = ["/rayon-core-", "library/core/", "library/std/"];
         inside.iter().any(|part| file.contains(part))
     };
     match callers.find(|file| !is_library(file)) {
-        Some(file) => is_plumbing(file),
+        Some(file) => is_plumbing(&file),
         None => splits,
     }
 }
