@@ -65,8 +65,8 @@ fn add_scaled(y: &mut [f32], factor: f32, x: &[f32]) {
 fn linear(x: &[f32], weight: &[f32], channels: usize) -> Vec<f32> {
     let outputs = weight.len() / channels;
     let mut out = vec![0.0; x.len() / channels * outputs];
-    out.par_chunks_mut(outputs)
-        .zip(x.par_chunks(channels))
+    out.par_chunks_exact_mut(outputs)
+        .zip(x.par_chunks_exact(channels))
         .for_each(|(out, row)| {
             for (out, weight) in out.iter_mut().zip(weight.chunks_exact(channels)) {
                 *out = dot(row, weight);
@@ -84,15 +84,15 @@ fn linear_backward(
     dweight: &mut [f32],
 ) {
     let outputs = weight.len() / channels;
-    dx.par_chunks_mut(channels)
-        .zip(d.par_chunks(outputs))
+    dx.par_chunks_exact_mut(channels)
+        .zip(d.par_chunks_exact(outputs))
         .for_each(|(dx, d)| {
             for (&d, weight) in d.iter().zip(weight.chunks_exact(channels)) {
                 add_scaled(dx, d, weight);
             }
         });
     dweight
-        .par_chunks_mut(channels)
+        .par_chunks_exact_mut(channels)
         .enumerate()
         .for_each(|(o, dweight)| {
             for (x, d) in x.chunks_exact(channels).zip(d.chunks_exact(outputs)) {
@@ -113,9 +113,9 @@ fn attention(shape: &Shape, qkv: &[f32], weights: &mut [f32]) -> Vec<f32> {
     let scale = 1.0 / (size as f32).sqrt();
     let mut out = vec![0.0; qkv.len() / 3];
     let all = out
-        .par_chunks_mut(steps * channels)
-        .zip(qkv.par_chunks(steps * 3 * channels));
-    all.zip(weights.par_chunks_mut(heads * steps * steps))
+        .par_chunks_exact_mut(steps * channels)
+        .zip(qkv.par_chunks_exact(steps * 3 * channels));
+    all.zip(weights.par_chunks_exact_mut(heads * steps * steps))
         .for_each(|((out, qkv), weights)| {
             for h in 0..heads {
                 for t in 0..steps {
@@ -156,10 +156,10 @@ fn attention_backward(shape: &Shape, qkv: &[f32], weights: &[f32], dout: &[f32],
     let size = channels / heads;
     let scale = 1.0 / (size as f32).sqrt();
     let all = dqkv
-        .par_chunks_mut(steps * 3 * channels)
-        .zip(qkv.par_chunks(steps * 3 * channels));
-    let all = all.zip(weights.par_chunks(heads * steps * steps));
-    all.zip(dout.par_chunks(steps * channels))
+        .par_chunks_exact_mut(steps * 3 * channels)
+        .zip(qkv.par_chunks_exact(steps * 3 * channels));
+    let all = all.zip(weights.par_chunks_exact(heads * steps * steps));
+    all.zip(dout.par_chunks_exact(steps * channels))
         .for_each(|(((dqkv, qkv), weights), dout)| {
             let mut d = vec![0.0; steps];
             for h in 0..heads {
@@ -209,7 +209,7 @@ fn sum(a: &[f32], b: &[f32]) -> Vec<f32> {
 /// How surprising the targets are, and with it the probabilities in the place of the scores.
 fn cross_entropy(scores: &mut [f32], targets: &[usize]) -> f32 {
     let mut losses = vec![0.0; targets.len()];
-    let rows = scores.par_chunks_mut(scores.len() / targets.len());
+    let rows = scores.par_chunks_exact_mut(scores.len() / targets.len());
     rows.zip(targets)
         .zip(&mut losses)
         .for_each(|((row, &target), loss)| {
@@ -265,7 +265,7 @@ pub fn by_hand(
 
     let share = 1.0 / targets.len() as f32;
     scores
-        .par_chunks_mut(shape.classes)
+        .par_chunks_exact_mut(shape.classes)
         .zip(targets)
         .for_each(|(row, &target)| {
             row[target] -= 1.0;

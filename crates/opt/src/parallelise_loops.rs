@@ -158,6 +158,8 @@ struct Plan {
     shared: Vec<SharedSum>,
     captures: Captures,
     work: profit::Work,
+    /// How much longer it takes where additions are atomic.
+    waits: Option<profit::Work>,
     place: Place,
 }
 
@@ -222,10 +224,14 @@ impl Finder<'_> {
         let structure = self.aliases.structure();
         let place = Place::before(self.variables.clone(), self.function, structure, op);
         let sharing = Sharing::of(self, &place)?;
+        let atomic = sharing.shared.iter();
+        let atomic = atomic.filter(|sum| sum.strategy == Strategy::Atomic);
+        let additions: Vec<Op> = atomic.flat_map(SharedSum::stores).collect();
         Ok(Plan {
             op,
             place,
             work: profit::Work::of(&self.aliases, op),
+            waits: profit::Work::of_atomic_additions(&self.aliases, op, &additions),
             captures: Captures::of(self, op, &sharing),
             tests: sharing.tests,
             carried: sharing.carried,

@@ -345,8 +345,8 @@ impl<'a> Site<'a> {
     fn build_members(&self, b: &mut Builder<'_>, options: &ParallelOptions) -> Known<'a> {
         let [from, to, step] = b.function.ops[self.plan.op].bounds();
         let count = build_trip_count(b, from, to, step);
-        let work = self.plan.work.build(b);
-        let work = product(b, count, work);
+        let each = self.plan.work.build(b);
+        let work = product(b, count, each);
         let mut ranges = RangeBuilder::new(&self.plan.place);
         let shared = self.plan.shared.iter().enumerate();
         let copied = shared.filter(|(_, sum)| sum.strategy == Strategy::Copies);
@@ -377,6 +377,13 @@ impl<'a> Site<'a> {
             let work = (options.least_work > 0).then_some(work);
             let worth = copied.iter();
             holding.extend(worth.map(|(_, _, copy)| copy.build_test(b, blocks, work)));
+            if let Some(waits) = self.plan.waits.as_ref().filter(|_| options.least_work > 0) {
+                // What the other threads take over is more than what all wait for each other.
+                let others = b.binary(Opcode::Sub, asked, one);
+                let taken = b.binary(Opcode::Mul, others, each);
+                let waits = waits.build(b);
+                holding.push(b.icmp(IntPredicate::Sgt, taken, waits));
+            }
             for holds in holding {
                 members = b.select(holds, members, one);
             }

@@ -28,13 +28,35 @@ enum Trips {
     Unknown,
 }
 
+/// How long an atomic addition takes, in simple operations: other threads have the same memory in their caches.
+const ATOMIC_ADDITION: i64 = 100;
+
 impl Work {
     /// The work of an iteration of a loop.
     pub(super) fn of(aliases: &Aliases<'_>, op: Op) -> Work {
-        Work::of_region(aliases, op, aliases.function().ops[op].body())
+        Work::of_region(aliases, op, aliases.function().ops[op].body(), &cost_of)
     }
 
-    fn of_region(aliases: &Aliases<'_>, around: Op, region: Region) -> Work {
+    /// How much longer an iteration takes if these additions are atomic; none if there are none.
+    pub(super) fn of_atomic_additions(
+        aliases: &Aliases<'_>,
+        op: Op,
+        additions: &[Op],
+    ) -> Option<Work> {
+        let cost = |op: Op, _: Opcode| match additions.contains(&op) {
+            true => ATOMIC_ADDITION,
+            false => 0,
+        };
+        let body = aliases.function().ops[op].body();
+        (!additions.is_empty()).then(|| Work::of_region(aliases, op, body, &cost))
+    }
+
+    fn of_region(
+        aliases: &Aliases<'_>,
+        around: Op,
+        region: Region,
+        cost: &dyn Fn(Op, Opcode) -> i64,
+    ) -> Work {
         let function: &Function = aliases.function();
         let mut work = Work {
             once: 0,
@@ -45,14 +67,9 @@ impl Work {
         }
         for &op in &function.regions[region].ops {
             let data = &function.ops[op];
-            work.once = work.once.saturating_add(match data.opcode {
-                Opcode::Call | Opcode::CallIndirect => 50,
-                Opcode::Alloc | Opcode::Free => 20,
-                Opcode::Contract => 10_000,
-                opcode => i64::try_from(operation_cost(opcode)).unwrap_or(LARGEST),
-            });
+            work.once = work.once.saturating_add(cost(op, data.opcode));
             for &inner in &data.regions {
-                let inside = Work::of_region(aliases, around, inner);
+                let inside = Work::of_region(aliases, around, inner, cost);
                 if is_loop(data.opcode) {
                     work.loops.push((trips_of(aliases, around, op), inside));
                 } else {
@@ -76,6 +93,15 @@ impl Work {
             sum = limited(b, all);
         }
         sum
+    }
+}
+
+fn cost_of(_: Op, opcode: Opcode) -> i64 {
+    match opcode {
+        Opcode::Call | Opcode::CallIndirect => 50,
+        Opcode::Alloc | Opcode::Free => 20,
+        Opcode::Contract => 10_000,
+        opcode => i64::try_from(operation_cost(opcode)).unwrap_or(LARGEST),
     }
 }
 

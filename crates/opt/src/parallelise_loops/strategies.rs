@@ -239,6 +239,11 @@ impl SharedSum {
         self.sums[0].1
     }
 
+    /// The operations that add.
+    pub(super) fn stores(&self) -> impl Iterator<Item = Op> + '_ {
+        self.sums.iter().map(|&(_, store)| store)
+    }
+
     /// Makes the additions atomic in a copy of the loop.
     pub(super) fn make_atomic(&self, target: &mut Function, copied: &FxHashMap<Op, Op>) {
         for (load, store) in &self.sums {
