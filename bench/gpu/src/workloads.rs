@@ -83,7 +83,7 @@ impl Workload {
 
 pub(crate) fn all_workloads() -> Vec<Workload> {
     let mut all = vec![linear()];
-    all.extend([1, 2, 4, 6].map(|layers| encoder(layers, 2, [64, 4, 128], 500)));
+    all.extend([1, 2, 3, 4, 6].map(|layers| encoder(layers, 2, [64, 4, 128], 500)));
     all.push(encoder(12, 256, [768, 12, 3072], 10));
     all.push(gpt2([4, 64], None, 20));
     all.push(gpt2([8, 1024], None, 2));

@@ -1,16 +1,18 @@
 //! Adds to a lowered graph what connects it with this process, as Loop IR.
 //!
 //! ```text
-//! func @__ferrozyme_run(%table: ptr)          the addresses of the host's three functions and of its data, and the arguments of @main, one after the other
+//! func @__ferrozyme_run(%table: ptr)          the addresses of the host's functions and of its data, the number of its threads, and the arguments of @main, one after the other
 //! func @__ferrozyme_feed(%number, %to)        calls the host's function with its data
 //! func @__ferrozyme_receive(%number, %position, %from)
 //! func @__ferrozyme_call_2(%number, %x, %y)   calls the host's function with its data, the number and the addresses in memory, one after the other
+//! func @__ferrozyme_team(%count, %body, %context)     calls the host's function, which calls the body with each number on its threads
+//! func @__ferrozyme_threads() -> (i64)                their number
 //! ```
 
 use ferrozyme_graph::lower::{CALL, FEED, RECEIVE};
 use ferrozyme_ir::{
-    Alignment, Builder, Function, FunctionId, Global, GlobalId, Module, Opcode, Payload, Type,
-    Value,
+    Alignment, Builder, Function, FunctionId, Global, GlobalId, Module, Opcode, Payload, TEAM,
+    THREADS, Type, Value,
 };
 
 /// Where the addresses of feeder, receiver, caller and the host's data are.
@@ -18,8 +20,11 @@ const FEEDER: i64 = 0;
 const RECEIVER: i64 = 8;
 const CALLER: i64 = 16;
 const DATA: i64 = 24;
+/// Where the address of what runs teams is, and the number of threads, which is an address in the table, too.
+const TEAMS: i64 = 32;
+const COUNT: i64 = 40;
 /// Where the arguments of `@main` are.
-const ARGUMENTS: i64 = 32;
+const ARGUMENTS: i64 = 48;
 
 /// Adds the function that runs the graph, under this name.
 pub(crate) fn add_entry(module: &mut Module, main: FunctionId, name: &str) -> FunctionId {
@@ -36,10 +41,13 @@ pub(crate) fn add_entry(module: &mut Module, main: FunctionId, name: &str) -> Fu
         parts: Vec::new(),
         layout: None,
     });
-    for (host, offset) in [(FEED, FEEDER), (RECEIVE, RECEIVER)] {
+    for (host, offset) in [(FEED, FEEDER), (RECEIVE, RECEIVER), (TEAM, TEAMS)] {
         if let Some(function) = module.function_named(host) {
             module.functions[function] = call_host(&module.functions[function], hosts, offset);
         }
+    }
+    if let Some(function) = module.function_named(THREADS) {
+        module.functions[function] = count_threads(&module.functions[function], hosts);
     }
     for function in module.functions.values_mut() {
         if function.body.is_none() && function.name.starts_with(CALL) {
@@ -50,7 +58,7 @@ pub(crate) fn add_entry(module: &mut Module, main: FunctionId, name: &str) -> Fu
     let table = run.arguments()[0];
     let mut b = Builder::at_body(&mut run);
     let global = b.global_address(hosts);
-    for offset in [FEEDER, RECEIVER, CALLER, DATA] {
+    for offset in [FEEDER, RECEIVER, CALLER, DATA, TEAMS, COUNT] {
         let value = load(&mut b, table, offset);
         let at = b.offset_bytes(global, offset);
         b.store(value, at, Alignment::natural(Type::PTR));
@@ -76,6 +84,19 @@ fn call_host(declared: &Function, hosts: GlobalId, offset: i64) -> Function {
     let arguments = function.arguments().to_vec();
     let mut b = Builder::at_body(&mut function);
     call_pointer(&mut b, hosts, offset, &arguments);
+    function
+}
+
+/// The function that gives the number of threads.
+fn count_threads(declared: &Function, hosts: GlobalId) -> Function {
+    let results = declared.results.clone();
+    let mut function = Function::define(declared.name.clone(), Vec::new(), results);
+    function.facts.inactive = true;
+    let mut b = Builder::at_body(&mut function);
+    let global = b.global_address(hosts);
+    let at = b.offset_bytes(global, COUNT);
+    let count = b.load(Type::I64, at, Alignment::natural(Type::I64));
+    b.ret(&[count]);
     function
 }
 

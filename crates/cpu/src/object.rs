@@ -19,8 +19,8 @@ impl Linkable {
     /// Connects a lowered graph with the process that it will run in. The function that runs it has this name.
     pub(crate) fn new(lowered: Lowered, name: &str) -> Result<Linkable, Error> {
         let mut module = lowered.module;
-        let run = add_entry(&mut module, lowered.main, name);
         define_contractions(&mut module);
+        let run = add_entry(&mut module, lowered.main, name);
         verify_module(&module).map_err(|errors| Error::Compile(errors[0].to_string()))?;
         Ok(Linkable { module, run })
     }

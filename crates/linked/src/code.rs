@@ -1,6 +1,6 @@
 //! Machine code of a graph: called by its address, and called back from.
 //!
-//! The code is a function that takes one table: the addresses of the host's functions and of its data, then those of the parameters and of the arena. `crates/cpu` makes it.
+//! The code is a function that takes one table: the addresses of the host's functions and of its data, the number of threads, then the addresses of the parameters and of the arena. Large products of matrices run on the threads of rayon's pool. `crates/cpu` makes it.
 
 #![allow(
     unsafe_code,
@@ -45,11 +45,14 @@ impl Code {
 impl Executable for Code {
     fn run(&mut self, host: &mut Host<'_>) -> Result<(), Error> {
         let (feed, receive, call): (Feed, Receive, Call) = (feed, receive, call);
+        let team: Team = team;
         let mut table: Vec<*const c_void> = vec![
             feed as *const c_void,
             receive as *const c_void,
             call as *const c_void,
             std::ptr::from_mut(host).cast(),
+            team as *const c_void,
+            std::ptr::without_provenance(threads()),
         ];
         let memories = self.parameters.iter_mut().chain([&mut self.arena]);
         table.extend(memories.map(|memory| memory.address().cast_const().cast()));
@@ -73,6 +76,41 @@ impl Executable for Code {
         self.parameters[number] = Memory::holding(bytes);
         Ok(())
     }
+}
+
+/// How many threads the code may use.
+fn threads() -> usize {
+    // Rayon panics if its pool cannot be started.
+    catch_unwind(rayon::current_num_threads).unwrap_or(1)
+}
+
+/// What a team does: it gets the context and a number.
+type Body = unsafe extern "C-unwind" fn(*const c_void, i64);
+type Team = unsafe extern "C-unwind" fn(*mut Host<'_>, i64, Body, *const c_void);
+
+/// An address that several threads may use.
+#[derive(Clone, Copy)]
+struct Shared(*const c_void);
+
+// SAFETY: bodies of a team may run at the same time with the same context.
+unsafe impl Send for Shared {}
+
+/// Calls a body with each number below `count`, at the same time on several threads.
+unsafe extern "C-unwind" fn team(_: *mut Host<'_>, count: i64, body: Body, context: *const c_void) {
+    let context = Shared(context);
+    // SAFETY: generated code gives a body, and a context that lives until all numbers are done.
+    let run = move |number: i64| {
+        let Shared(context) = { context };
+        unsafe { body(context, number) };
+    };
+    rayon::in_place_scope(|scope| {
+        for number in 1..count {
+            scope.spawn(move |_| run(number));
+        }
+        if count > 0 {
+            run(0);
+        }
+    });
 }
 
 type Feed = extern "C-unwind" fn(*mut Host<'_>, i64, *mut u8);
@@ -144,4 +182,50 @@ extern "C-unwind" fn call(host: *mut Host<'_>, number: i64, addresses: *const *m
         .collect();
     host.call(number as usize, &inputs, &mut outputs);
     stop_if_failed(host);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+    use std::ptr::null_mut;
+    use std::sync::{Barrier, Mutex};
+    use std::thread::{ThreadId, current};
+
+    struct Context {
+        /// Two must be there at the same time.
+        both: Barrier,
+        numbers: Mutex<Vec<(i64, ThreadId)>>,
+    }
+
+    unsafe extern "C-unwind" fn note(context: *const c_void, number: i64) {
+        // SAFETY: the test passes this context.
+        let context = unsafe { &*context.cast::<Context>() };
+        if number < 2 {
+            context.both.wait();
+        }
+        let mut numbers = context.numbers.lock().unwrap();
+        numbers.push((number, current().id()));
+    }
+
+    #[test]
+    fn a_team_runs_each_number_once_on_several_threads() {
+        let context = Context {
+            both: Barrier::new(2),
+            numbers: Mutex::default(),
+        };
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(2);
+        let address = Shared(std::ptr::from_ref(&context).cast());
+        pool.build().unwrap().install(move || {
+            assert_eq!(threads(), 2);
+            let Shared(address) = { address };
+            // SAFETY: the context lives until the team has ended.
+            unsafe { team(null_mut(), 5, note, address) };
+        });
+        let mut numbers = context.numbers.into_inner().unwrap();
+        let used: HashSet<ThreadId> = numbers.iter().map(|&(_, thread)| thread).collect();
+        assert_eq!(used.len(), 2);
+        numbers.sort_by_key(|&(number, _)| number);
+        assert!(numbers.iter().map(|&(number, _)| number).eq(0..5));
+    }
 }
