@@ -79,6 +79,14 @@ pub fn differentiate_split(module: &mut Module, request: &Request) -> Result<Spl
     })
 }
 
+/// What is only moved may be anything, whatever type it is moved as.
+pub(crate) fn see_words(module: &mut Module) {
+    let functions: Vec<FunctionId> = module.functions.keys().collect();
+    for function in functions {
+        ferrozyme_opt::move_words(module, function);
+    }
+}
+
 /// What is found out about a function on the way to its reverse derivative.
 pub(crate) struct Study {
     pub activities: Activities,
@@ -230,11 +238,7 @@ impl<'m> Session<'m> {
         if function.body.is_none() {
             return Err(Error::no_body(function));
         }
-        // What is only moved may be a float, whatever type it is moved as.
-        let functions: Vec<FunctionId> = self.module.functions.keys().collect();
-        for function in functions {
-            ferrozyme_opt::move_words(self.module, function);
-        }
+        see_words(self.module);
         ferrozyme_opt::infer_facts(self.module, call.function);
         self.asked = Some(call.function);
         let objects = self.findings.objects.get(self.module, call.function);

@@ -33,6 +33,7 @@ mod numbers;
 mod sweep;
 
 use crate::contractions::see_loops;
+use crate::differentiate::see_words;
 use crate::error::Error;
 use crate::globals::{self, Use};
 use crate::request::{Activity, Request};
@@ -64,6 +65,7 @@ pub fn differentiate_forward(module: &mut Module, request: &Request) -> Result<F
     };
     request.check(function, false)?;
     see_loops(module);
+    see_words(module);
     if module.functions[request.function].body.is_some() {
         ferrozyme_opt::infer_facts(module, request.function);
     }

@@ -348,3 +348,68 @@ fn softmax_cross_entropy_with_a_reused_buffer() {
         })
         .check(&[0.5, -1.0, 2.0, 1.5, 0.25, -0.75]);
 }
+
+/// A word that is a number or the address of one.
+#[derive(Clone, Copy)]
+union Word {
+    number: f64,
+    place: *const f64,
+}
+
+/// The product of two numbers, of which one is found behind an address if there are many.
+fn product(x: &[f64], n: usize) -> f64 {
+    let mut own = [Word { number: x[1] }; 2];
+    own[n % 2] = Word {
+        place: &raw const x[0],
+    };
+    let words: *const Word = match n > 5 {
+        true => own.as_ptr(),
+        false => x.as_ptr().cast(),
+    };
+    // SAFETY: both have two words, and each is read as what was put there.
+    unsafe {
+        let copy = [*words, *words.add(1)];
+        match n > 5 {
+            true => *copy[n % 2].place * copy[(n + 1) % 2].number,
+            false => copy[0].number * copy[1].number,
+        }
+    }
+}
+
+#[autodiff_reverse(d_words_of_slice, Duplicated, Const, Active)]
+fn words_of_slice(x: &[f64], n: usize) -> f64 {
+    product(x, n)
+}
+
+#[autodiff_reverse(d_words_of_array, Duplicated, Const, Active)]
+fn words_of_array(x: &[f64; 2], n: usize) -> f64 {
+    product(x, n)
+}
+
+#[autodiff_reverse(d_words_of_arrays, Duplicated, Const, Active)]
+fn words_of_arrays(x: &[[f64; 2]], n: usize) -> f64 {
+    x.iter().map(|x| product(x, n)).sum()
+}
+
+#[autodiff_forward(f_words_of_slice, Dual, Const, Dual)]
+fn words_forward(x: &[f64], n: usize) -> f64 {
+    product(x, n)
+}
+
+#[test]
+fn words_that_are_numbers_or_addresses() {
+    for n in [1, 2] {
+        let mut dx = [0.0; 2];
+        assert_eq!(d_words_of_slice(&[3.0, 5.0], &mut dx, n, 1.0), 15.0);
+        assert_eq!(dx, [5.0, 3.0], "slice, {n}");
+        let mut dx = [0.0; 2];
+        assert_eq!(d_words_of_array(&[3.0, 5.0], &mut dx, n, 1.0), 15.0);
+        assert_eq!(dx, [5.0, 3.0], "array, {n}");
+        let mut dx = [[0.0; 2]; 2];
+        let x = [[3.0, 5.0], [7.0, 11.0]];
+        assert_eq!(d_words_of_arrays(&x, &mut dx, n, 1.0), 92.0);
+        assert_eq!(dx, [[5.0, 3.0], [11.0, 7.0]], "arrays, {n}");
+        assert_eq!(f_words_of_slice(&[3.0, 5.0], &[1.0, 0.0], n), (15.0, 5.0));
+        assert_eq!(f_words_of_slice(&[3.0, 5.0], &[0.0, 1.0], n), (15.0, 3.0));
+    }
+}

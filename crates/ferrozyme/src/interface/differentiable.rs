@@ -46,6 +46,10 @@ pub unsafe trait Differentiable {
     #[doc(hidden)]
     const ELEMENTS: &'static Layout = Self::LAYOUT;
 
+    /// How many of these a value is; for a slice, one element.
+    #[doc(hidden)]
+    const ELEMENT_COUNT: usize = 1;
+
     /// Whether the value itself has no interior mutability.
     #[doc(hidden)]
     const FROZEN: bool;

@@ -122,7 +122,7 @@ pub struct Field {
     pub bytes: u32,
     /// How many elements.
     pub count: usize,
-    /// Distance from one to the next.
+    /// Distance from one to the next. Of a pointer: how many elements of the layout that it points to one value is, or one element of a slice. That is more than one for arrays.
     pub stride: usize,
     /// The layout of an element, for nested layouts.
     pub nested: *const Layout,
@@ -167,6 +167,7 @@ impl Field {
     pub const fn pointer<T: ?Sized + Differentiable>(offset: usize) -> Field {
         Field {
             pointee: Some(elements_of::<T>),
+            stride: T::ELEMENT_COUNT,
             ..Field::plain(offset, 4, size_of::<usize>())
         }
     }

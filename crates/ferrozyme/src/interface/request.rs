@@ -39,7 +39,7 @@ pub struct Descriptor {
 
 impl Descriptor {
     /// The value of `magic`.
-    pub const MAGIC: [u8; 8] = *b"FZREQ002";
+    pub const MAGIC: [u8; 8] = *b"FZREQ003";
 
     /// The mode of a request for the function itself, without a derivative.
     pub const ITSELF: u32 = 2;
@@ -78,7 +78,7 @@ pub const fn start_of<T>(list: &'static [T]) -> *const T {
 pub struct Slot {
     /// 0 argument, 1 result.
     pub role: u32,
-    /// 0 Const, 1 Active, 2 ActiveOnly, 3 Duplicated, 4 DuplicatedOnly, 5 Dual, 6 DualOnly, 7 Dualv, 8 DualvOnly.
+    /// 0 Const, 1 Active, 2 ActiveOnly, 3 Duplicated, 4 DuplicatedOnly, 5 Dual, 6 DualOnly.
     pub activity: u32,
     /// Size of the slot's type.
     pub size: usize,

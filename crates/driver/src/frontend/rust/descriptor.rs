@@ -54,9 +54,11 @@ pub(crate) struct Slot {
     pub(crate) name: String,
     /// What its bytes are, where known.
     pub(crate) layout: Option<Layout>,
+    /// For a reference: how many of what its layout says are behind it, or in one element of a slice. That is more than one for arrays.
+    pub(crate) count: Option<u64>,
 }
 
-/// The activities of `std::autodiff`.
+/// The activities of `std::autodiff`. Shadows that hold all directions are split before they are passed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)]
 pub(crate) enum Activity {
@@ -67,12 +69,10 @@ pub(crate) enum Activity {
     DuplicatedOnly,
     Dual,
     DualOnly,
-    Dualv,
-    DualvOnly,
 }
 
 impl Activity {
-    const ALL: [Activity; 9] = [
+    const ALL: [Activity; 7] = [
         Activity::Const,
         Activity::Active,
         Activity::ActiveOnly,
@@ -80,14 +80,7 @@ impl Activity {
         Activity::DuplicatedOnly,
         Activity::Dual,
         Activity::DualOnly,
-        Activity::Dualv,
-        Activity::DualvOnly,
     ];
-
-    /// Whether one shadow holds all directions.
-    pub(crate) fn is_batched(self) -> bool {
-        matches!(self, Activity::Dualv | Activity::DualvOnly)
-    }
 }
 
 impl Descriptor {
@@ -95,7 +88,6 @@ impl Descriptor {
     pub(crate) fn shadows(&self, slot: &Slot) -> usize {
         match slot.activity {
             Activity::Const => 0,
-            activity if activity.is_batched() => 1,
             _ => self.width as usize,
         }
     }
@@ -113,7 +105,7 @@ pub(crate) fn read_descriptor<C: Constants>(
     offset: i64,
 ) -> Result<Descriptor, String> {
     let at = Place::new(constants, symbol, offset)?;
-    if at.bytes(0, 8)? != b"FZREQ002" {
+    if at.bytes(0, 8)? != b"FZREQ003" {
         return Err(
             "the descriptor is of another version: the `ferrozyme` crate and `cargo ferrozyme` must be of the same version"
                 .to_owned(),
@@ -148,9 +140,9 @@ pub(crate) fn read_descriptor<C: Constants>(
 fn read_slot<C: Constants>(at: &Place<'_, C>) -> Result<Slot, String> {
     let activity = at.u32(4)? as usize;
     let flags = at.u64(24)?;
-    let layout = match at.place(48)? {
-        Some(layout) => read_layout(&layout, POINTER_DEPTH)?,
-        None => None,
+    let (layout, count) = match at.place(48)? {
+        Some(layout) => (read_layout(&layout, POINTER_DEPTH)?, count_behind(&layout)?),
+        None => (None, None),
     };
     Ok(Slot {
         result: at.u32(0)? == 1,
@@ -163,6 +155,15 @@ fn read_slot<C: Constants>(at: &Place<'_, C>) -> Result<Slot, String> {
         unique: flags & 2 != 0,
         name: at.text(32)?,
         layout,
+        count,
+    })
+}
+
+/// How many elements of what is known of them the pointer at the start of a value leads to, or one element of a slice.
+fn count_behind<C: Constants>(layout: &Place<'_, C>) -> Result<Option<u64>, String> {
+    Ok(match layout.place(8)? {
+        Some(first) if layout.u64(16)? > 0 && first.u32(8)? == POINTER => Some(first.u64(24)?),
+        _ => None,
     })
 }
 
@@ -211,7 +212,7 @@ fn gather_fields<C: Constants>(
                 }
                 2 => Scalar::F32,
                 3 => Scalar::F64,
-                4 => Scalar::Ptr,
+                POINTER => Scalar::Ptr,
                 6 => Scalar::F16,
                 5 => {
                     let Some(nested) = at.place(32)? else {
@@ -240,6 +241,9 @@ fn gather_fields<C: Constants>(
     }
     Ok(true)
 }
+
+/// The kind of a field that is a pointer.
+const POINTER: u32 = 4;
 
 const SLOT_SIZE: u64 = 56;
 const FIELD_SIZE: u64 = 48;

@@ -133,6 +133,7 @@ pub(crate) fn can_be_shaped(descriptor: &Descriptor) -> Vec<bool> {
             Passing::Words(words) => {
                 let known = descriptor.mode == Mode::Reverse
                     && slot.shared
+                    && slot.count.is_some()
                     && slot.activity != Activity::Const
                     && matches!(
                         words.as_slice(),

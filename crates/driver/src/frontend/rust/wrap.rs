@@ -56,7 +56,8 @@ pub(crate) fn wrap_derivative(
         pass_slot(&mut build, descriptor, slot, values, &mut args);
         if let Passing::Words(words) = passing_of(slot) {
             if shaped.get(parameter) == Some(&true) {
-                made.push(make_shadow(&mut build, &words, values, &mut args[first..]));
+                let args = &mut args[first..];
+                made.push(make_shadow(&mut build, slot, &words, values, args));
             }
             parameter += words.len();
         } else if !matches!(passing_of(slot), Passing::Float(_) if slot.result) {
@@ -179,12 +180,8 @@ fn pass_slot(
                 if word.scalar != Scalar::Ptr {
                     continue;
                 }
-                if slot.activity.is_batched() {
-                    pass_batched(build, descriptor, &words, word, values, args);
-                } else {
-                    for &shadow in &values.shadows {
-                        args.push(load(build, word.scalar, shadow, word.offset));
-                    }
+                for &shadow in &values.shadows {
+                    args.push(load(build, word.scalar, shadow, word.offset));
                 }
             }
         }
@@ -202,19 +199,19 @@ struct MadeShadow {
 /// Passes a shadow that starts with the shapes of floats in the place of the caller's. `args` are those of the slot: a pointer, its shadow, and for a slice the length.
 fn make_shadow(
     build: &mut Builder<'_>,
+    slot: &Slot,
     words: &[Word],
     values: &SlotValues,
     args: &mut [Value],
 ) -> MadeShadow {
     let (floats, given) = (args[0], args[1]);
-    let stride = words[0].pointee.as_ref().map_or(0, |layout| layout.stride);
-    let stride = build.i64(stride as i64);
+    let size = bytes_of_element(build, slot, &words[0]);
     let bytes = match words.get(1) {
         Some(length) => {
             let length = load(build, length.scalar, values.primal, length.offset);
-            build.binary(Opcode::Mul, length, stride)
+            build.binary(Opcode::Mul, length, size)
         }
-        None => stride,
+        None => size,
     };
     let made = build.alloc(bytes, Alignment::natural(Type::F64), false);
     put_shapes(build, floats, made, bytes);
@@ -222,31 +219,11 @@ fn make_shadow(
     MadeShadow { made, given, bytes }
 }
 
-/// One shadow slice that holds all directions, one behind the other.
-fn pass_batched(
-    build: &mut Builder<'_>,
-    descriptor: &Descriptor,
-    words: &[Word],
-    word: &Word,
-    values: &SlotValues,
-    args: &mut Vec<Value>,
-) {
-    let base = load(build, Scalar::Ptr, values.shadows[0], word.offset);
-    let stride = word
-        .pointee
-        .as_ref()
-        .expect("the macros take flat shadows of unknown elements apart themselves")
-        .stride as i64;
-    let length = words
-        .iter()
-        .find(|word| word.scalar == Scalar::Int(64))
-        .map(|length| load(build, length.scalar, values.primal, length.offset));
-    let length = length.unwrap_or_else(|| build.i64(1));
-    for direction in 0..descriptor.width {
-        let direction = build.i64(i64::from(direction));
-        let elements = build.binary(Opcode::Mul, length, direction);
-        args.push(build.offset(base, elements, stride));
-    }
+/// The size of what a reference leads to, or of one element of a slice.
+fn bytes_of_element(build: &mut Builder<'_>, slot: &Slot, word: &Word) -> Value {
+    let stride = word.pointee.as_ref().map_or(0, |layout| layout.stride);
+    let bytes = slot.count.unwrap_or(1) * stride;
+    build.i64(bytes as i64)
 }
 
 fn load(build: &mut Builder<'_>, scalar: Scalar, slot: Value, offset: u64) -> Value {

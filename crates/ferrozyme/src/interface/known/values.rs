@@ -57,6 +57,7 @@ unsafe impl<T: ?Sized> Differentiable for PhantomData<T> {
 unsafe impl<T: Differentiable> Differentiable for [T] {
     const LAYOUT: &'static Layout = T::LAYOUT;
     const ELEMENTS: &'static Layout = T::ELEMENTS;
+    const ELEMENT_COUNT: usize = T::ELEMENT_COUNT;
     const FROZEN: bool = T::FROZEN;
     const FLAT: bool = false;
     const SHARES_0: bool = T::SHARES_0;
@@ -121,6 +122,7 @@ unsafe impl<T: Differentiable, const N: usize> Differentiable for [T; N] {
     const LAYOUT: &'static Layout =
         &Layout::new::<[T; N]>(const { &[Field::nested(0, T::LAYOUT, N)] });
     const ELEMENTS: &'static Layout = T::ELEMENTS;
+    const ELEMENT_COUNT: usize = N * T::ELEMENT_COUNT;
     const FROZEN: bool = T::FROZEN;
     const FLAT: bool = T::FLAT;
     const SHARES_0: bool = T::SHARES_0;
@@ -238,6 +240,7 @@ cells! {
     Cell {
         const LAYOUT: &'static Layout = T::LAYOUT;
         const ELEMENTS: &'static Layout = T::ELEMENTS;
+        const ELEMENT_COUNT: usize = T::ELEMENT_COUNT;
     }
     // The layout says nothing of the bytes: beside the value there is a borrow count.
     RefCell {
