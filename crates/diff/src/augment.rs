@@ -24,7 +24,7 @@ use crate::activity::Activities;
 use crate::deferral::{self, ListKey, Manner};
 use crate::error::Error;
 use crate::memory::Cells;
-use crate::objects::{Bytes, Class, Objects};
+use crate::objects::{Bytes, Class, Objects, ValueKind};
 use crate::request::Activity;
 use crate::rules::{self, Rule};
 use crate::search::{Search, follows_rules, forget_accesses};
@@ -34,7 +34,7 @@ use crate::step::Step;
 use crate::unions;
 use ferrozyme_ir::entity::EntitySet;
 use ferrozyme_ir::{
-    Builder, Function, FunctionId, MemoryEffect, Op, Opcode, Param, Region, Type, Value,
+    Builder, Function, FunctionId, MemoryEffect, Op, Opcode, Param, Region, Scalar, Type, Value,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -309,16 +309,21 @@ impl Mode for Reversible<'_> {
         self.callees
     }
 
-    /// Numbers are their own shadows, also where floats are at other times.
+    /// Numbers are their own shadows, also where floats are at other times. What is a float for certain has the shadow of one.
     fn companion_of_number(
         sweep: &mut Sweep<'_, Self>,
         op: Op,
         number: Value,
         _: &[Bytes],
     ) -> Result<Value, Error> {
-        match sweep.is_union(number) {
-            true => Err(sweep.lost_shadow(op)),
-            false => Ok(number),
+        if sweep.is_union(number) {
+            return Err(sweep.lost_shadow(op));
+        }
+        match sweep.objects.kind_of_value(&sweep.function, number) {
+            ValueKind::CarriesFloat(Scalar::F64) => {
+                Ok(unions::shape_of_float(&mut sweep.builder(op), number))
+            }
+            _ => Ok(number),
         }
     }
 

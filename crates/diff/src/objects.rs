@@ -116,6 +116,8 @@ pub struct Objects {
     counted: Vec<bool>,
     /// Pointers that are made of numbers in which an address may be hidden.
     forged: EntitySet<Value>,
+    /// Floats that are not calculated, and may be words that were elsewhere before.
+    moved: EntitySet<Value>,
     /// How many bytes copies of variable length move at most, by the value that says how many.
     lengths: FxHashMap<Value, u64>,
     /// Where the parts of globals lie.
@@ -138,6 +140,8 @@ enum Trace {
 struct Shape {
     classes: PrimaryMap<Class, ClassShape>,
     cells: Vec<CellShape>,
+    /// Cells between which words are moved as floats.
+    moved: Vec<Vec<u32>>,
 }
 
 /// Whether a function that is not seen may put words into memory that others go on with. What is inactive and writes nothing that is computed with afterwards does not: the pointers in text,
@@ -531,6 +535,21 @@ impl Objects {
     /// Whether a pointer is made of a number in which the address of something else may be hidden. Any other pointer that is made of a number leads nowhere.
     pub fn may_be_hidden(&self, pointer: Value) -> bool {
         self.forged.contains(pointer)
+    }
+
+    /// Whether a float is not calculated, and may be a word that was elsewhere before.
+    pub fn is_moved(&self, float: Value) -> bool {
+        self.moved.contains(float)
+    }
+
+    /// Whether a float may be an address at an access of eight bytes: it is nothing that was calculated, and there may be addresses there.
+    pub fn may_be_address(&self, function: &Function, float: Value, address: Value) -> bool {
+        self.moved.contains(float)
+            && self
+                .class_of(function, address)
+                .is_some_and(|(class, offset)| {
+                    self.is_union(class) || self.pointer_at(class, offset).is_some()
+                })
     }
 
     /// The classes that pointers in a class lead to, also those that share their place with something else.

@@ -351,6 +351,7 @@ impl<'a, M: Mode> Sweep<'a, M> {
                 self.check_number(op, word);
             }
         }
+        self.check_moved(op);
         self.check_followed(op);
         match self.function.ops[op].opcode {
             Opcode::Call => self.visit_call(op),

@@ -25,6 +25,12 @@ use smallvec::SmallVec;
 
 const WORD: i64 = 8;
 
+/// Below, there is no memory: what is empty has small numbers for addresses.
+const FIRST_ADDRESS: i64 = 1 << 12;
+
+/// From here on, no program has memory on x86-64.
+const LAST_ADDRESS: i64 = 1 << 47;
+
 /// A zero with a sign.
 const MARK: i128 = 1 << 63;
 
@@ -95,6 +101,16 @@ pub(crate) fn check_no_float(b: &mut Builder<'_>, word: Value, shadow: Value) {
     let no = b.zero(Type::I1);
     let float = b.select(differs, float, no);
     memory::stop_if(b, float, &Refusal::TakenForNumber);
+}
+
+/// Stops the program if a word that is moved as a float is an address: as a float it would be smaller than all but a few.
+pub(crate) fn check_no_address(b: &mut Builder<'_>, word: Value) {
+    let bits = b.cast(Opcode::Bitcast, word, Type::I64);
+    let bits = b.unary(Opcode::Freeze, bits);
+    let (first, many) = (b.i64(-FIRST_ADDRESS), b.i64(LAST_ADDRESS - FIRST_ADDRESS));
+    let above = b.binary(Opcode::Add, bits, first);
+    let address = b.icmp(IntPredicate::Ult, above, many);
+    memory::stop_if(b, address, &Refusal::MovedAsFloat);
 }
 
 /// Forward mode: stops the program if a word that is calculated with is a float with a tangent.

@@ -53,6 +53,7 @@ mod unguard_loops;
 mod uses;
 mod whole_parts;
 mod with_function;
+mod word_moves;
 mod written_first;
 
 pub use behaviour::{Behaviour, Behaviours, Handling, behaviour_of, handling, is_plain_loop};
@@ -105,6 +106,7 @@ pub use sums::{Addition, carried_sum};
 pub use unguard_loops::unguard_loops;
 pub use uses::Uses;
 pub use with_function::with_function;
+pub use word_moves::word_moves;
 
 pub mod alias;
 mod bounds;

@@ -1,70 +1,172 @@
-//! Turns words that are only loaded and stored again into integers.
+//! Makes integers of words whose type is not known where they are.
 //!
 //! ```text
 //! %p = load ptr %from align 8                %p = load i64 %from align 8
 //! store ptr %p, %to align 8           →      store i64 %p, %to align 8
 //! ```
 //!
-//! A move of an `enum` copies a word whose type only its tag tells, and a compiler may choose any type for the copy: a float may be moved as a pointer, and a pointer as a float.
-//! The points-to analysis infers what an integer transports, and its derivative moves along; a pointer has no derivative, and a float leads nowhere.
+//! The word of an `enum` is a float in one variant and a pointer in another, and only its tag tells. A compiler may choose any type where such words are moved: a float is moved as a pointer, or a
+//! pointer as a float, also in branches and loops. The points-to analysis finds out what an integer carries, and its derivative moves along; a pointer has no derivative, and a float
+//! leads nowhere.
 //!
-//! Applies only if the result of a load goes directly to stores: there its type is arbitrary. That of a float may be all that is known of the bytes. So it stays a float
-//! unless pointers are loaded or stored as well, both in the memory that it comes from and in memory that it goes to.
+//! ```text
+//! %word = if %c -> (ptr) {                   %word = if %c -> (i64) {
+//!   %bits = bitcast f64 %x to i64              %bits = bitcast f64 %x to i64
+//!   %taken = inttoptr i64 %bits to ptr         yield %bits
+//!   yield %taken                        →    } else {
+//! } else {                                     %made = alloc 8 align 8
+//!   %made = alloc 8 align 8                    %address = ptrtoint ptr %made to i64
+//!   yield %made                                yield %address
+//! }                                          }
+//! store ptr %word, %to align 8               store i64 %word, %to align 8
+//! ```
+//!
+//! A float becomes an integer if
+//! - a pointer may be moved to it, and it may be moved on to a pointer or to memory,
+//! - or it may come from memory and go to memory where pointers are loaded or stored as well. (Of other floats the type may be all that is known of the bytes.)
+//!
+//! A pointer becomes one if
+//! - a float may be moved to it, and it may be moved on to a float or to memory,
+//! - or it is loaded and does nothing but go elsewhere: its type is arbitrary.
+//!
+//! Where a word is used as a float or pointer, it is cast.
 
+use crate::carried::{first_initial, first_yielded};
+use crate::with_function::with_function;
+use crate::word_moves::word_moves;
 use ferrozyme_ir::entity::EntitySet;
-use ferrozyme_ir::{Function, FunctionId, Module, Op, OpView, Opcode, Type, Value, all_ops};
-use rustc_hash::FxHashSet;
+use ferrozyme_ir::{
+    Builder, Constant, Cursor, Function, FunctionId, Module, Op, OpView, Opcode, Structure, Type,
+    Value, ValueDef, all_ops, returning_ops,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Turns loads of pointers and floats that are only stored elsewhere into loads of integers; gives their number.
+/// Makes integers of words that may be floats or pointers; gives how many.
 pub fn move_words(module: &mut Module, id: FunctionId) -> usize {
-    let function = &mut module.functions[id];
-    let ops = all_ops(function);
+    with_function(module, id, |_, function| {
+        let ops = all_ops(function);
+        let words = find(function, &ops);
+        let count = words.iter().count();
+        if count > 0 {
+            retype(function, &ops, &words);
+        }
+        count
+    })
+}
+
+/// The words that become integers.
+fn find(function: &Function, ops: &[Op]) -> EntitySet<Value> {
+    let mut words = EntitySet::new();
+    words.extend(moved_pointers(function, ops));
+    let has_type =
+        |value: Value, ty: Type| function.ty(value) == ty && !function.is_constant(value);
+    let is_word = |value| {
+        [Type::F64, Type::PTR, Type::I64]
+            .iter()
+            .any(|&ty| has_type(value, ty))
+    };
+    let moves = word_moves(function, is_word);
+    let back: Vec<(Value, Value)> = moves.iter().rev().map(|&(from, to)| (to, from)).collect();
+    let all = |ty| {
+        function
+            .values
+            .keys()
+            .filter(move |&value| has_type(value, ty))
+    };
+    let from_pointers = reached(&moves, all(Type::PTR));
+    let from_floats = reached(&moves, all(Type::F64));
+    let to_pointers = reached(&back, all(Type::PTR));
+    let to_floats = reached(&back, all(Type::F64));
+
+    let mixed = memory_with_pointers(function, ops);
+    let (mut loaded, mut stored, mut stored_there) = (Vec::new(), Vec::new(), Vec::new());
+    for &op in ops {
+        match function.view(op) {
+            OpView::Load { address, .. } if mixed.contains(&root_of(function, address)) => {
+                loaded.push(function.result(op));
+            }
+            OpView::Store { value, address, .. } => {
+                stored.push(value);
+                if mixed.contains(&root_of(function, address)) {
+                    stored_there.push(value);
+                }
+            }
+            _ => {}
+        }
+    }
+    let to_memory = reached(&back, stored.into_iter());
+    let to_mixed = reached(&back, stored_there.into_iter());
+    let from_mixed = reached(&moves, loaded.into_iter());
+    let may_be_other = |value: Value| match function.ty(value) {
+        Type::F64 => {
+            let moved = from_pointers.contains(value)
+                && (to_pointers.contains(value) || to_memory.contains(value));
+            moved || from_mixed.contains(value) && to_mixed.contains(value)
+        }
+        Type::PTR => {
+            from_floats.contains(value) && (to_floats.contains(value) || to_memory.contains(value))
+        }
+        _ => false,
+    };
+    let handed_on = (function.values.keys())
+        .filter(|&value| is_word(value) && may_be_other(value) && is_handed_on(function, value));
+    words.extend(handed_on);
+    words
+}
+
+/// Some values, and all that they may be moved to.
+fn reached(moves: &[(Value, Value)], from: impl Iterator<Item = Value>) -> EntitySet<Value> {
+    let mut reached = EntitySet::new();
+    reached.extend(from);
+    loop {
+        let mut grown = false;
+        for &(from, to) in moves {
+            grown |= reached.contains(from) && reached.insert(to);
+        }
+        if !grown {
+            return reached;
+        }
+    }
+}
+
+/// Whether a value is loaded, chosen, or handed on by a branch or loop.
+fn is_handed_on(function: &Function, value: Value) -> bool {
+    match &function.values[value].def {
+        ValueDef::Argument { region, .. } => Some(*region) != function.body,
+        _ => function.def_op(value).is_some_and(|(op, _)| {
+            let data = &function.ops[op];
+            matches!(data.opcode, Opcode::Load | Opcode::Select) || !data.regions.is_empty()
+        }),
+    }
+}
+
+/// Pointers that are loaded and only stored elsewhere, as far as the function returns.
+fn moved_pointers(function: &Function, ops: &[Op]) -> Vec<Value> {
     let (mut stored, mut used) = (EntitySet::new(), EntitySet::new());
-    for &op in &ops {
+    for op in returning_ops(function) {
         let data = &function.ops[op];
-        for (index, &operand) in data.operands.iter().enumerate() {
-            match data.opcode == Opcode::Store && index == 0 {
+        for &operand in &data.operands {
+            match data.opcode == Opcode::Store && operand == data.value() {
                 true => stored.insert(operand),
                 false => used.insert(operand),
             };
         }
     }
-    let is_moved = |word: Value| stored.contains(word) && !used.contains(word);
-    let (mut pointers, mut floats) = (Vec::new(), Vec::new());
-    for &op in &ops {
-        if let OpView::Load { address, .. } = function.view(op)
-            && let word = function.ops[op].results[0]
-            && is_moved(word)
-        {
-            match function.ty(word) {
-                Type::PTR => pointers.push(word),
-                Type::F64 => floats.push((word, root_of(function, address))),
-                _ => {}
-            }
-        }
-    }
-    if !floats.is_empty() {
-        let mixed = memory_with_pointers(function, &ops);
-        let goes_there = stored_in(function, &ops, &mixed);
-        let may_lead =
-            |(word, root): &(Value, Value)| mixed.contains(root) && goes_there.contains(word);
-        pointers.extend(
-            floats
-                .iter()
-                .filter(|float| may_lead(float))
-                .map(|(word, _)| word),
-        );
-    }
-    for &word in &pointers {
-        function.values[word].ty = Type::I64;
-    }
-    pointers.len()
+    let loaded = ops
+        .iter()
+        .filter(|&&op| function.ops[op].opcode == Opcode::Load);
+    loaded
+        .map(|&op| function.result(op))
+        .filter(|&word| {
+            function.ty(word) == Type::PTR && stored.contains(word) && !used.contains(word)
+        })
+        .collect()
 }
 
 /// The roots of addresses at which pointers are loaded or stored.
 fn memory_with_pointers(function: &Function, ops: &[Op]) -> FxHashSet<Value> {
     let accessed = ops.iter().filter_map(|&op| match function.view(op) {
-        OpView::Load { address, .. } => Some((function.ops[op].results[0], address)),
+        OpView::Load { address, .. } => Some((function.result(op), address)),
         OpView::Store { value, address, .. } => Some((value, address)),
         _ => None,
     });
@@ -74,16 +176,6 @@ fn memory_with_pointers(function: &Function, ops: &[Op]) -> FxHashSet<Value> {
         .collect()
 }
 
-/// What is stored behind some roots.
-fn stored_in(function: &Function, ops: &[Op], roots: &FxHashSet<Value>) -> FxHashSet<Value> {
-    let stored = ops.iter().filter_map(|&op| match function.view(op) {
-        OpView::Store { value, address, .. } => Some((value, address)),
-        _ => None,
-    });
-    let there = stored.filter(|&(_, address)| roots.contains(&root_of(function, address)));
-    there.map(|(value, _)| value).collect()
-}
-
 /// The pointer that an address is counted from.
 fn root_of(function: &Function, address: Value) -> Value {
     let mut root = address;
@@ -91,4 +183,142 @@ fn root_of(function: &Function, address: Value) -> Value {
         root = base;
     }
     root
+}
+
+/// Makes integers of words, with casts where something else is handed to them or they are used as what they were.
+fn retype(function: &mut Function, ops: &[Op], words: &EntitySet<Value>) {
+    let structure = Structure::of(function);
+    let types: FxHashMap<Value, Type> = (words.iter())
+        .map(|word| (word, function.ty(word)))
+        .collect();
+    for word in words.iter() {
+        function.values[word].ty = Type::I64;
+    }
+    let mut casts_away = FxHashMap::default();
+    for &op in ops {
+        let data = &function.ops[op];
+        if let OpView::Cast(_, word) = data.view()
+            && words.contains(word)
+            && function.ty(data.results[0]) == Type::I64
+        {
+            casts_away.insert(data.results[0], word);
+            place(function, &structure, op).remove(function);
+            continue;
+        }
+        let receivers = receivers(function, &structure, op);
+        for (position, receiver) in receivers.into_iter().enumerate() {
+            let operand = function.ops[op].operands[position];
+            let is_word = words.contains(operand);
+            let wants_word = match receiver {
+                Receiver::Value(value) => function.ty(value) == Type::I64,
+                Receiver::Memory => is_word,
+                Receiver::Other => false,
+            };
+            let new = match (is_word, wants_word) {
+                (true, false) => cast_back(function, &structure, op, operand, types[&operand]),
+                (false, true) if function.ty(operand) != Type::I64 => {
+                    as_integer(function, &structure, op, operand)
+                }
+                _ => continue,
+            };
+            function.ops[op].operands[position] = new;
+        }
+    }
+    function.replace_operands(&casts_away);
+}
+
+/// Where an operand goes.
+enum Receiver {
+    /// To a value, as it is.
+    Value(Value),
+    /// To memory, as it is.
+    Memory,
+    /// Something is done with it that depends on its type.
+    Other,
+}
+
+/// Where the operands of an operation go.
+fn receivers(function: &Function, structure: &Structure, op: Op) -> Vec<Receiver> {
+    let data = &function.ops[op];
+    let mut receivers: Vec<Receiver> = data.operands.iter().map(|_| Receiver::Other).collect();
+    match data.opcode {
+        Opcode::Select => {
+            receivers[1] = Receiver::Value(data.results[0]);
+            receivers[2] = Receiver::Value(data.results[0]);
+        }
+        Opcode::Store => {
+            let value = data
+                .operands
+                .iter()
+                .position(|&operand| operand == data.value());
+            receivers[value.expect("a store has a value")] = Receiver::Memory;
+        }
+        Opcode::For | Opcode::Loop => {
+            let first = first_initial(data.opcode);
+            for (place, &carried) in function.carried(op).iter().enumerate() {
+                receivers[first + place] = Receiver::Value(carried);
+            }
+        }
+        Opcode::Yield | Opcode::Again => {
+            let outer = structure
+                .region_of(op)
+                .and_then(|region| structure.op_of(region));
+            if let Some(outer) = outer {
+                let first = first_yielded(data.opcode);
+                for (place, &result) in function.ops[outer].results.iter().enumerate() {
+                    receivers[first + place] = Receiver::Value(result);
+                }
+            }
+        }
+        _ => {}
+    }
+    receivers
+}
+
+/// A word as what it was before, for an operation.
+fn cast_back(
+    function: &mut Function,
+    structure: &Structure,
+    op: Op,
+    word: Value,
+    ty: Type,
+) -> Value {
+    let opcode = match ty.is_ptr() {
+        true => Opcode::Inttoptr,
+        false => Opcode::Bitcast,
+    };
+    before(function, structure, op).cast(opcode, word, ty)
+}
+
+/// A float or pointer as an integer, for an operation.
+fn as_integer(function: &mut Function, structure: &Structure, op: Op, value: Value) -> Value {
+    if let Some(constant) = function.constant_of(value)
+        && let constant @ (Constant::Bits(_) | Constant::Undef) = constant.clone()
+    {
+        return function.constant(Type::I64, constant);
+    }
+    if let Some(OpView::Cast(Opcode::Bitcast | Opcode::Inttoptr, integer)) =
+        function.definition(value)
+        && function.ty(integer) == Type::I64
+    {
+        return integer;
+    }
+    let opcode = match function.ty(value).is_ptr() {
+        true => Opcode::Ptrtoint,
+        false => Opcode::Bitcast,
+    };
+    before(function, structure, op).cast(opcode, value, Type::I64)
+}
+
+fn place(function: &Function, structure: &Structure, op: Op) -> Cursor {
+    let region = structure.region_of(op).expect("operations are in regions");
+    Cursor::before(function, region, op)
+}
+
+fn before<'f>(function: &'f mut Function, structure: &Structure, op: Op) -> Builder<'f> {
+    let cursor = place(function, structure, op);
+    let location = function.ops[op].location;
+    let mut builder = Builder::at(function, cursor);
+    builder.location = location;
+    builder
 }

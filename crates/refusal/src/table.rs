@@ -558,6 +558,11 @@ refusals! { w:
     717 OutOfMemory =>
         "a derivative is out of memory for its tape, or for shadows of the program's allocations",
         "differentiate smaller parts, or use forward mode";
+
+    /// An address, in a place that may also hold a float, is moved as one.
+    718 MovedAsFloat =>
+        "an address, in a place that may also hold a float, was moved as a float, so that its shadow was left behind",
+        "keep floats apart from pointers, in fields of their own";
 }
 
 /// What is unknown about the bytes behind a pointer.

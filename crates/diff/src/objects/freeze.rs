@@ -84,6 +84,7 @@ pub(super) fn freeze(gather: Gather<'_>) -> Vec<(FunctionId, Objects)> {
                 numbers: body.numbers.clone(),
                 counted: body.counted.clone(),
                 forged: body.forged.clone(),
+                moved: body.moves.words(body.function),
                 lengths: lengths(body),
                 globals: globals.clone(),
                 functions: functions.clone(),
@@ -258,9 +259,20 @@ impl Freezer<'_> {
                     described: node.described,
                 });
             } else {
+                shape.moved = self.moved();
                 return shape;
             }
         }
+    }
+
+    /// The cells with numbers between which words are moved as floats.
+    fn moved(&mut self) -> Vec<Vec<u32>> {
+        let groups = self.graph.moved_together().into_iter();
+        let numbered = groups.map(|cells| -> Vec<u32> {
+            let numbers = cells.iter().filter_map(|cell| self.cell_of.get(cell));
+            numbers.copied().collect()
+        });
+        numbered.filter(|cells| cells.len() > 1).collect()
     }
 }
 

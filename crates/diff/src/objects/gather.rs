@@ -18,6 +18,7 @@ mod copy;
 mod counted;
 mod instance;
 mod memory;
+mod moves;
 mod numbers;
 
 use super::graph::{CellId, Graph, Integer, Target};
@@ -35,6 +36,7 @@ use ferrozyme_opt::intervals::Intervals;
 use ferrozyme_opt::{sources_of_result, yielded};
 use instance::Instance;
 use memory::part_of;
+use moves::Moves;
 use numbers::Packing;
 pub(super) use numbers::is_telling;
 use rustc_hash::FxHashMap;
@@ -189,6 +191,8 @@ pub(super) struct Body<'a> {
     pub(super) forged: EntitySet<Value>,
     intervals: Intervals,
     packing: Packing,
+    /// Words that are moved as floats.
+    pub(super) moves: Moves,
     steps: Vec<Step>,
 }
 
@@ -242,6 +246,7 @@ impl<'a> Body<'a> {
             forged: EntitySet::new(),
             intervals: Intervals::of(function),
             packing: Packing::of(function),
+            moves: Moves::of(function),
             steps,
         }
     }
@@ -361,6 +366,7 @@ impl Gather<'_> {
 
     /// Looks at each operation once. False if that takes more memory than the analysis is worth.
     fn round(&mut self) -> bool {
+        self.graph.forget_moves();
         for b in 0..self.bodies.len() {
             if let Some(body) = self.bodies[b].function.body {
                 for &argument in &self.bodies[b].function.regions[body].args {
@@ -377,6 +383,7 @@ impl Gather<'_> {
                 }
             }
         }
+        self.graph.join_moved();
         self.find_hidden();
         true
     }

@@ -10,6 +10,7 @@
 
 mod access;
 mod cells;
+mod moves;
 
 pub(super) use access::wrap;
 
@@ -137,6 +138,8 @@ pub(super) struct Graph {
     pub classes: Vec<ClassNode>,
     pub cells: Vec<CellNode>,
     tasks: Vec<Task>,
+    /// Pairs of cells of which one is moved to the other as a float.
+    moves: Vec<(CellId, CellId)>,
     /// Spans whose offsets have the same cell already.
     unified: FxHashSet<(ClassId, Span, u64)>,
     /// Grows with every change that can matter to somebody else.

@@ -6,6 +6,7 @@ use crate::objects::{Bytes, Class, Kind};
 use crate::request::Activity;
 use crate::rules::{self, Rule};
 use crate::shadowing;
+use crate::unions;
 use ferrozyme_ir::{Constant, GlobalId, Op, OpView, Opcode, Type, Value};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
@@ -239,6 +240,28 @@ impl<M: Mode> Sweep<'_, M> {
         let mut b = self.builder(op);
         for companion in lanes {
             M::check_number(&mut b, word, companion);
+        }
+    }
+
+    /// Stops the program where an address is moved as a float to where addresses with shadows are: its own would not go along.
+    pub(crate) fn check_moved(&mut self, op: Op) {
+        let function = &self.function;
+        let word = match function.view(op) {
+            OpView::Store { value, address, .. } => {
+                let goes_there = self.objects.may_be_address(function, value, address);
+                let comes_from_floats = matches!(function.definition(value), Some(OpView::Load { address, .. }) if self.is_plain(address));
+                (goes_there && !comes_from_floats && self.has_shadow(address)).then_some(value)
+            }
+            OpView::Cast(Opcode::Bitcast, word) => {
+                let integer = function.ops[op].results[0];
+                let is_address = self.objects.is_moved(word) && self.has_shadow(integer);
+                is_address.then_some(word)
+            }
+            _ => None,
+        };
+        if let Some(word) = word {
+            self.may_stop = true;
+            unions::check_no_address(&mut self.builder(op), word);
         }
     }
 }

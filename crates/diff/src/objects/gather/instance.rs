@@ -27,6 +27,8 @@ pub(super) struct Instance {
     cells: FxHashMap<u32, CellId>,
     /// The cells that hold pointers, and where these point in the original.
     pointers: Vec<(CellId, Place)>,
+    /// Between which of the cells words are moved as floats.
+    moves: Vec<(CellId, CellId)>,
     /// The classes of memory that the call makes.
     made: Vec<ClassId>,
     /// The calls that share it.
@@ -70,6 +72,9 @@ impl Gather<'_> {
                 let (root, _) = self.graph.find(class);
                 self.graph.node_mut(root).sources.insert(source);
             }
+        }
+        for &(from, to) in &instance.moves {
+            self.graph.move_between(from, to);
         }
         self.bind_names(callee, &instance);
         // By how much the arguments spread around the address that the copy was bound to, for each class.
@@ -326,6 +331,16 @@ impl Gather<'_> {
             node.plain = shape.plain;
             node.unknown_origin = shape.unknown_origin;
             node.described = shape.described;
+        }
+        for cells in &original.shape.moved {
+            let copies = cells
+                .iter()
+                .filter_map(|cell| copier.instance.cells.get(cell));
+            let copies: Vec<CellId> = copies.copied().collect();
+            copier
+                .instance
+                .moves
+                .extend(copies.windows(2).map(|pair| (pair[0], pair[1])));
         }
         let size = copier.instance.classes.len() + copier.instance.cells.len();
         self.copied += size;

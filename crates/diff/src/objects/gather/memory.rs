@@ -206,7 +206,10 @@ impl Gather<'_> {
                     }
                     self.take_address(b, result);
                 }
-                float => self.graph.set_float(cell, float),
+                float => {
+                    self.graph.set_float(cell, float);
+                    self.moves(b, result, cell);
+                }
             }
         }
     }
@@ -250,7 +253,10 @@ impl Gather<'_> {
                     }
                     self.give_address(b, value, cell);
                 }
-                float => self.graph.set_float(cell, float),
+                float => {
+                    self.graph.set_float(cell, float);
+                    self.moves(b, value, cell);
+                }
             }
         }
     }

@@ -305,17 +305,18 @@ impl Gather<'_> {
                     self.graph.set_pointer(cell, place);
                 }
             }
-            (Scalar::Int(_), float) if float.is_float() => self.carries(b, from, target),
-            (float, Scalar::Int(_)) if float.is_float() => self.carries(b, to, source),
+            (Scalar::Int(_), float) if float.is_float() => self.carries(b, from, to),
+            (float, Scalar::Int(_)) if float.is_float() => self.carries(b, to, from),
             _ => {}
         }
     }
 
     /// An integer holds the bits of floats.
-    fn carries(&mut self, b: usize, integer: Value, floats: Type) {
+    fn carries(&mut self, b: usize, integer: Value, bits: Value) {
         let Some(cell) = self.cell_of(b, integer) else {
             return;
         };
+        let floats = self.bodies[b].function.ty(bits);
         let bytes = floats.scalar().bytes();
         if self.bodies[b].function.ty(integer).bytes() != floats.bytes() {
             return;
@@ -323,7 +324,9 @@ impl Gather<'_> {
         for lane in 0..u64::from(floats.lanes()) {
             let part = self.graph.part(cell, lane * bytes, bytes);
             self.graph.set_float(part, floats.scalar());
+            self.moves(b, bits, part);
         }
+        self.give_address(b, integer, cell);
     }
 
     fn make_address(&mut self, b: usize, op: Op, from: Value, to: Value) {
