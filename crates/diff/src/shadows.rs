@@ -205,7 +205,7 @@ pub(crate) struct Sweep<'a, M> {
     pub companions: Companions,
     /// The insertion point.
     pub region: Region,
-    /// Pointers loaded from union words, which may lack a shadow.
+    /// Pointers that may be floats, and lack a shadow then.
     doubtful: FxHashSet<Value>,
     /// Where a check for that was emitted.
     checked: FxHashSet<(Region, Value)>,
@@ -242,6 +242,7 @@ impl<'a, M: Mode> Sweep<'a, M> {
 
     /// Transforms the body. The parameters already have their companions.
     pub(crate) fn run(&mut self) -> Result<(), Error> {
+        self.doubtful = self.find_doubtful();
         self.visit(self.function.body(), |sweep, terminator| {
             M::end(sweep, terminator)
         })

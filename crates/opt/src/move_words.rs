@@ -111,6 +111,17 @@ fn find(function: &Function, ops: &[Op]) -> EntitySet<Value> {
     let handed_on = (function.values.keys())
         .filter(|&value| is_word(value) && may_be_other(value) && is_handed_on(function, value));
     words.extend(handed_on);
+    // What a loop carries has the type of its result.
+    for &op in ops {
+        let data = &function.ops[op];
+        if matches!(data.opcode, Opcode::For | Opcode::Loop) {
+            for (&carried, &result) in function.carried(op).iter().zip(&data.results) {
+                if words.contains(carried) || words.contains(result) {
+                    words.extend([carried, result]);
+                }
+            }
+        }
+    }
     words
 }
 

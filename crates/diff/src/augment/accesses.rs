@@ -156,7 +156,8 @@ impl Sweep<'_, Reversible<'_>> {
             Opcode::Exclusive => self.may_be_mistaken(op, data.operands[0]),
             Opcode::Load => {
                 let address = data.address();
-                self.meets_union(source, address, Type::PTR.bytes())
+                let bytes = Type::PTR.bytes();
+                Ok(self.is_plain(address) || self.meets_union(source, address, bytes)?)
             }
             _ => Ok(true),
         }

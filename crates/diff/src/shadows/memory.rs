@@ -6,8 +6,10 @@ use crate::error::Error;
 use crate::memory::{Cells, stop_if};
 use crate::objects::{Bytes, Kind};
 use crate::statics::stop_without_shadow;
-use ferrozyme_ir::{IntPredicate, Op, OpView, Opcode, Payload, Type, Value};
+use ferrozyme_ir::{IntPredicate, Op, OpView, Opcode, Payload, Type, Value, returning_ops};
+use ferrozyme_opt::word_moves;
 use ferrozyme_refusal::{Refusal, UnknownBytes};
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 impl<M: Mode> Sweep<'_, M> {
@@ -36,6 +38,37 @@ impl<M: Mode> Sweep<'_, M> {
             .is_some_and(|class| reachable_from(objects, class).into_iter().any(has_unions))
     }
 
+    /// Whether there are floats where a pointer is loaded, at times or always: then it may be one.
+    fn is_among_floats(&self, address: Value) -> bool {
+        self.is_in_union(address) || self.is_plain(address)
+    }
+
+    /// The pointers that may be floats: those that are loaded from among floats, and what they are handed on to.
+    pub(crate) fn find_doubtful(&self) -> FxHashSet<Value> {
+        let function = &self.function;
+        let mut doubtful: FxHashSet<Value> = (returning_ops(function).into_iter())
+            .filter_map(|op| match function.view(op) {
+                OpView::Load { address, .. } if self.is_among_floats(address) => {
+                    Some(function.result(op))
+                }
+                _ => None,
+            })
+            .filter(|&loaded| function.ty(loaded) == Type::PTR && self.needs_shadow(loaded))
+            .collect();
+        if doubtful.is_empty() {
+            return doubtful;
+        }
+        let moves = word_moves(function, |value| function.ty(value) == Type::PTR);
+        let mut grown = true;
+        while grown {
+            grown = false;
+            for &(from, to) in &moves {
+                grown |= doubtful.contains(&from) && doubtful.insert(to);
+            }
+        }
+        doubtful
+    }
+
     /// Loads the companions of what an operation loads, and gives where the shadows are.
     pub(crate) fn load_companions(&mut self, op: Op) -> Result<Lanes, Error> {
         let data = &self.function.ops[op];
@@ -56,9 +89,7 @@ impl<M: Mode> Sweep<'_, M> {
             .collect();
         let lanes = self.tangents_unless_constant(op, address, &shadows, lanes);
         if self.function.ty(result) == Type::PTR && self.needs_shadow(result) {
-            if self.is_in_union(address) {
-                self.doubtful.insert(result);
-            } else if self.mode.session_mut().checks_pointers() {
+            if !self.is_among_floats(address) && self.mode.session_mut().checks_pointers() {
                 let mut b = self.builder(op);
                 for &shadow in &lanes {
                     stop_without_shadow(&mut b, result, shadow, false);

@@ -77,6 +77,11 @@ impl Writer {
                 self.wrapped("Some(", inner, next, ")")
             }
             Type::Result(inner, error) => {
+                if depth > 0 && self.budget > 0 && self.random.percent(25) {
+                    let good = self.wrapped("Ok(", inner, next, ")");
+                    let bad = self.wrapped("Err(", error, next, ")");
+                    return self.either(good, bad);
+                }
                 if self.random.percent(25) {
                     return self.wrapped("Err(", error, next, ")");
                 }
@@ -133,18 +138,12 @@ impl Writer {
                 Tree::List(tree)
             }
             Type::Enum(index) => {
-                let the_enum = self.types.enums[*index].clone();
-                let variant = self.random.below(the_enum.variants.len());
-                let (variant, held) = &the_enum.variants[variant];
-                let mut tree = trees![format!("{}::{variant}", the_enum.name)];
-                for (position, part) in held.iter().enumerate() {
-                    tree.push(if position == 0 { "(" } else { ", " }.into());
-                    tree.push(self.value(part, next));
+                let variant = self.variant(*index, next);
+                if depth > 0 && self.budget > 0 && self.random.percent(50) {
+                    let other = self.variant(*index, next);
+                    return self.either(variant, other);
                 }
-                if !held.is_empty() {
-                    tree.push(")".into());
-                }
-                Tree::List(tree)
+                variant
             }
             Type::Slice(_) => unreachable!("slices are not made, only borrowed"),
             Type::Dyn(index) => {
@@ -158,6 +157,36 @@ impl Writer {
                 ])
             }
         }
+    }
+
+    /// One of two values, as the running program decides.
+    fn either(&mut self, one: Tree, other: Tree) -> Tree {
+        let condition = self.condition();
+        Tree::List(trees![
+            "(if ",
+            condition,
+            " { ",
+            one,
+            " } else { ",
+            other,
+            " })"
+        ])
+    }
+
+    /// A variant of an enum.
+    fn variant(&mut self, index: usize, depth: usize) -> Tree {
+        let the_enum = self.types.enums[index].clone();
+        let variant = self.random.below(the_enum.variants.len());
+        let (variant, held) = &the_enum.variants[variant];
+        let mut tree = trees![format!("{}::{variant}", the_enum.name)];
+        for (position, part) in held.iter().enumerate() {
+            tree.push(if position == 0 { "(" } else { ", " }.into());
+            tree.push(self.value(part, depth));
+        }
+        if !held.is_empty() {
+            tree.push(")".into());
+        }
+        Tree::List(tree)
     }
 
     fn construct_vec(&mut self, element: &Type, depth: usize) -> Tree {

@@ -301,10 +301,16 @@ impl Writer {
         let name = self.name("E");
         let mut variants = Vec::new();
         for _ in 0..2 + self.random.below(3) {
-            let held = self.random.below(3);
-            let held: Vec<Type> = (0..held)
-                .map(|_| self.some_type(depth.saturating_sub(1)))
-                .collect();
+            let held = match self.choose(&[(30, 0), (20, 1), (50, 2)]) {
+                // A float in one variant often lies where another has a pointer.
+                0 => vec![Type::Float],
+                1 => vec![Type::Boxed(Box::new(Type::Float))],
+                _ => {
+                    let count = self.random.below(3);
+                    let inner = |_| self.some_type(depth.saturating_sub(1));
+                    (0..count).map(inner).collect()
+                }
+            };
             variants.push((self.name("K"), held));
         }
         let mut parts = trees![
