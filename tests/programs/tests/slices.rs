@@ -398,7 +398,7 @@ fn words_forward(x: &[f64], n: usize) -> f64 {
 
 #[test]
 fn words_that_are_numbers_or_addresses() {
-    for n in [1, 2] {
+    for n in [1, 2, 6, 7] {
         let mut dx = [0.0; 2];
         assert_eq!(d_words_of_slice(&[3.0, 5.0], &mut dx, n, 1.0), 15.0);
         assert_eq!(dx, [5.0, 3.0], "slice, {n}");

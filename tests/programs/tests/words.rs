@@ -156,16 +156,14 @@ words! {
             word: Word,
             name: usize,
         }
-        let records = x.iter().enumerate().map(|(i, &x)| Record {
-            scale: 1.0,
-            word: Word::of(x, i % 2 == 1),
-            name: i,
-        });
-        let mut records: Vec<Record> = records.collect();
-        records.rotate_left(x.len() / 2);
         let mut best: Option<Record> = None;
         let mut sum = 0.0;
-        for record in records {
+        for i in 0..x.len() {
+            let record = Record {
+                scale: 1.0,
+                word: Word::of(x[i], i % 2 == 1),
+                name: i,
+            };
             if let Some(before) = best.take() {
                 sum += before.scale * before.word.value();
             }
