@@ -72,6 +72,21 @@ pub fn reductions_over_each_axis(backend: &dyn Backend) {
     check_agreement(backend, &g, 1e-10);
 }
 
+/// Items of a group go through different numbers of rows, with a loop in each.
+pub fn items_run_nests_of_different_lengths(backend: &dyn Backend) {
+    for (element, tolerance) in [(Scalar::F32, 1e-3), (Scalar::F64, 1e-10)] {
+        let mut g = Graph::new();
+        for shape in [[2, 300, 40], [3, 257, 5], [1, 1000, 33]] {
+            let x = numbers(&mut g, 3, element, shape);
+            for reduction in [Reduction::Sum, Reduction::Max] {
+                let reduced = g.reduce(reduction, x, &[1, 2]);
+                g.receive("reduced", &[reduced]);
+            }
+        }
+        check_agreement(backend, &g, tolerance);
+    }
+}
+
 pub fn softmax_with_its_gradient(backend: &dyn Backend) {
     for columns in [3, 257] {
         let mut g = Graph::new();

@@ -52,6 +52,7 @@ macro_rules! with_all_tests {
             kernels::contractions_of_many_shapes
             kernels::contractions_with_batches_and_several_indices
             kernels::reductions_over_each_axis
+            kernels::items_run_nests_of_different_lengths
             kernels::softmax_with_its_gradient
             kernels::layer_normalisation_with_its_gradient
             kernels::rows_are_gathered_and_scattered

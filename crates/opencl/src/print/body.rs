@@ -5,7 +5,7 @@ use ferrozyme_backend::Error;
 use ferrozyme_gpu::{BARRIER, GROUP, ITEM, Kernel, LOCAL};
 use ferrozyme_ir::{
     Constant, Function, FunctionId, Module, Op, OpView, Opcode, Region, Scalar, Type, Value,
-    ValueDef, float_from_bits,
+    ValueDef, float_from_bits, for_each_op,
 };
 use rustc_hash::FxHashMap;
 use std::fmt::Write;
@@ -30,6 +30,20 @@ impl Space {
     }
 }
 
+/// A condition that holds for every item, which compilers do not know where they decide what all items of a group do alike. Loops whose number of iterations may differ from item to item stand behind it.
+///
+/// PoCL (3.1 at least) adds barriers to the inner loops of kernels with barriers if all items seem to get there. An outer loop whose first iteration depends on no condition is no reason for doubt to it, even if its number of
+/// iterations differs: all items then run as many as one of them, and results are wrong without a message.
+///
+/// ```text
+/// long c = get_local_id(0) & 255;                          if (get_local_id(0) < get_local_size(0)) {
+/// for (; c < 300; c += 256) {                                for (; c < 300; c += 256) {
+///   for (long d = 0; d < 5; d += 1) { … }          ─▶          for (long d = 0; d < 5; d += 1) { … }
+/// }                                                          }
+/// barrier(…);                                              }
+/// ```
+const OF_ITEM: &str = "get_local_id(0) < get_local_size(0)";
+
 /// The variable of a value.
 pub(super) fn variable(value: Value) -> String {
     format!("v{}", value.as_u32())
@@ -43,6 +57,8 @@ pub(super) struct Body<'m> {
     indent: usize,
     /// Where addresses point.
     spaces: FxHashMap<Value, Space>,
+    /// Whether loops stand behind [`OF_ITEM`].
+    guards_loops: bool,
     /// The operation in hand.
     pub(super) current: Option<Opcode>,
 }
@@ -59,8 +75,11 @@ impl<'m> Body<'m> {
             out: String::new(),
             indent: 1,
             spaces: FxHashMap::default(),
+            guards_loops: false,
             current: None,
         };
+        // Only kernels with barriers need it. What is no kernel may be called by them.
+        body.guards_loops = kernel.is_none() || body.has_barrier(function.body());
         if kernel.is_some() {
             for (number, &argument) in function.arguments().iter().enumerate() {
                 let name = variable(argument);
@@ -245,35 +264,71 @@ impl<'m> Body<'m> {
                 format!("({signed}){step} > 0 ? {c} < ({signed}){to} : {c} > ({signed}){to}")
             }
         };
+        let is_alike = [from, to, step]
+            .iter()
+            .all(|&bound| self.function.int_of(bound).is_some());
         let (from, step) = (self.get(from)?, self.get(step)?);
-        self.line(&format!(
-            "for ({signed} {c} = ({signed}){from}; {test}; {c} += ({signed}){step}) {{"
-        ));
-        self.indent += 1;
-        let ty = type_name(self.function.ty(counter))?;
-        self.line(&format!("const {ty} {} = ({ty}){c};", variable(counter)));
-        let carried = self.function.carried(op);
-        self.begin(carried, &names)?;
-        self.region(body, &names)?;
-        self.indent -= 1;
-        self.line("}");
-        Ok(())
+        self.of_item(body, is_alike, |b| {
+            b.line(&format!(
+                "for ({signed} {c} = ({signed}){from}; {test}; {c} += ({signed}){step}) {{"
+            ));
+            b.indent += 1;
+            let ty = type_name(b.function.ty(counter))?;
+            b.line(&format!("const {ty} {} = ({ty}){c};", variable(counter)));
+            let carried = b.function.carried(op);
+            b.begin(carried, &names)?;
+            b.region(body, &names)?;
+            b.indent -= 1;
+            b.line("}");
+            Ok(())
+        })
     }
 
     fn general(&mut self, op: Op, initial: &[Value], body: Region) -> Result<(), Error> {
         let names = self.carry(op, initial)?;
         let again = format!("again{}", op.as_u32());
-        self.line(&format!("bool {again};"));
-        self.line("do {");
+        self.of_item(body, false, |b| {
+            b.line(&format!("bool {again};"));
+            b.line("do {");
+            b.indent += 1;
+            let carried = b.function.carried(op);
+            b.begin(carried, &names)?;
+            let mut targets = vec![again.clone()];
+            targets.extend(names);
+            b.region(body, &targets)?;
+            b.indent -= 1;
+            b.line(&format!("}} while ({again});"));
+            Ok(())
+        })
+    }
+
+    /// Prints a loop with this body behind [`OF_ITEM`], unless all items run it alike.
+    fn of_item(
+        &mut self,
+        body: Region,
+        is_alike: bool,
+        print: impl FnOnce(&mut Self) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        // All items run alike what has a barrier.
+        if is_alike || !self.guards_loops || self.has_barrier(body) {
+            return print(self);
+        }
+        self.line(&format!("if ({OF_ITEM}) {{"));
         self.indent += 1;
-        let carried = self.function.carried(op);
-        self.begin(carried, &names)?;
-        let mut targets = vec![again.clone()];
-        targets.extend(names);
-        self.region(body, &targets)?;
+        print(self)?;
         self.indent -= 1;
-        self.line(&format!("}} while ({again});"));
+        self.line("}");
         Ok(())
+    }
+
+    fn has_barrier(&self, region: Region) -> bool {
+        let mut found = false;
+        for_each_op(self.function, region, &mut |_, op| {
+            if let OpView::Call { callee, .. } = self.function.view(op) {
+                found |= *self.module.functions[callee].name == *BARRIER;
+            }
+        });
+        found
     }
 
     /// What a loop carries, as its body sees it.
