@@ -78,16 +78,16 @@ fn find(function: &Function, ops: &[Op]) -> EntitySet<Value> {
     let to_pointers = reached(&back, all(Type::PTR));
     let to_floats = reached(&back, all(Type::F64));
 
-    let mixed = memory_with_pointers(function, ops);
+    let memory = Memory::of(function, ops, &moves);
     let (mut loaded, mut stored, mut stored_there) = (Vec::new(), Vec::new(), Vec::new());
     for &op in ops {
         match function.view(op) {
-            OpView::Load { address, .. } if mixed.contains(&root_of(function, address)) => {
+            OpView::Load { address, .. } if memory.may_hold_pointers(address) => {
                 loaded.push(function.result(op));
             }
             OpView::Store { value, address, .. } => {
                 stored.push(value);
-                if mixed.contains(&root_of(function, address)) {
+                if memory.may_hold_pointers(address) {
                     stored_there.push(value);
                 }
             }
@@ -174,26 +174,59 @@ fn moved_pointers(function: &Function, ops: &[Op]) -> Vec<Value> {
         .collect()
 }
 
-/// The roots of addresses at which pointers are loaded or stored.
-fn memory_with_pointers(function: &Function, ops: &[Op]) -> FxHashSet<Value> {
-    let accessed = ops.iter().filter_map(|&op| match function.view(op) {
-        OpView::Load { address, .. } => Some((function.result(op), address)),
-        OpView::Store { value, address, .. } => Some((value, address)),
-        _ => None,
-    });
-    let pointers = accessed.filter(|&(word, _)| function.ty(word) == Type::PTR);
-    pointers
-        .map(|(_, address)| root_of(function, address))
-        .collect()
+/// Where pointers are loaded or stored, by the pointers that addresses there are counted from.
+struct Memory<'f> {
+    function: &'f Function,
+    /// Pointers that others may be, by these.
+    sources: FxHashMap<Value, Vec<Value>>,
+    with_pointers: FxHashSet<Value>,
 }
 
-/// The pointer that an address is counted from.
-fn root_of(function: &Function, address: Value) -> Value {
-    let mut root = address;
-    while let Some(OpView::Offset { base, .. }) = function.definition(root) {
-        root = base;
+impl<'f> Memory<'f> {
+    fn of(function: &'f Function, ops: &[Op], moves: &[(Value, Value)]) -> Memory<'f> {
+        let mut sources: FxHashMap<Value, Vec<Value>> = FxHashMap::default();
+        for &(from, to) in moves {
+            if function.ty(from).is_ptr() && function.ty(to).is_ptr() {
+                sources.entry(to).or_default().push(from);
+            }
+        }
+        let mut memory = Memory {
+            function,
+            sources,
+            with_pointers: FxHashSet::default(),
+        };
+        let accessed = ops.iter().filter_map(|&op| match function.view(op) {
+            OpView::Load { address, .. } => Some((function.result(op), address)),
+            OpView::Store { value, address, .. } => Some((value, address)),
+            _ => None,
+        });
+        for (_, address) in accessed.filter(|&(word, _)| function.ty(word) == Type::PTR) {
+            let roots = memory.roots(address);
+            memory.with_pointers.extend(roots);
+        }
+        memory
     }
-    root
+
+    fn may_hold_pointers(&self, address: Value) -> bool {
+        let mut roots = self.roots(address).into_iter();
+        roots.any(|root| self.with_pointers.contains(&root))
+    }
+
+    /// The pointers that an address may be counted from.
+    fn roots(&self, address: Value) -> FxHashSet<Value> {
+        let mut roots = FxHashSet::default();
+        let mut open = vec![address];
+        while let Some(pointer) = open.pop() {
+            let mut root = pointer;
+            while let Some(OpView::Offset { base, .. }) = self.function.definition(root) {
+                root = base;
+            }
+            if roots.insert(root) {
+                open.extend(self.sources.get(&root).into_iter().flatten());
+            }
+        }
+        roots
+    }
 }
 
 /// Makes integers of words, with casts where something else is handed to them or they are used as what they were.
