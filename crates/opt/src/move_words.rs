@@ -45,17 +45,24 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub fn move_words(module: &mut Module, id: FunctionId) -> usize {
     with_function(module, id, |_, function| {
         let ops = all_ops(function);
-        let words = find(function, &ops);
-        let count = words.iter().count();
+        let found = find(function, &ops);
+        let count = found.words.iter().chain(found.cast.iter()).count();
         if count > 0 {
-            retype(function, &ops, &words);
+            retype(function, &ops, &found);
         }
         count
     })
 }
 
 /// The words that become integers.
-fn find(function: &Function, ops: &[Op]) -> EntitySet<Value> {
+struct Found {
+    /// What is loaded, chosen or handed on.
+    words: EntitySet<Value>,
+    /// What is cast from an integer only to be stored.
+    cast: EntitySet<Value>,
+}
+
+fn find(function: &Function, ops: &[Op]) -> Found {
     let mut words = EntitySet::new();
     words.extend(moved_pointers(function, ops));
     let has_type =
@@ -94,7 +101,7 @@ fn find(function: &Function, ops: &[Op]) -> EntitySet<Value> {
             _ => {}
         }
     }
-    let to_memory = reached(&back, stored.into_iter());
+    let to_memory = reached(&back, stored.iter().copied());
     let to_mixed = reached(&back, stored_there.into_iter());
     let from_mixed = reached(&moves, loaded.into_iter());
     let may_be_other = |value: Value| match function.ty(value) {
@@ -111,6 +118,15 @@ fn find(function: &Function, ops: &[Op]) -> EntitySet<Value> {
     let handed_on = (function.values.keys())
         .filter(|&value| is_word(value) && may_be_other(value) && is_handed_on(function, value));
     words.extend(handed_on);
+    let is_cast = |value: Value| {
+        let definition = function.definition(value);
+        matches!(
+            definition,
+            Some(OpView::Cast(Opcode::Inttoptr | Opcode::Bitcast, _))
+        )
+    };
+    let mut cast = EntitySet::new();
+    cast.extend((stored.into_iter()).filter(|&value| is_cast(value) && may_be_other(value)));
     // What a loop carries has the type of its result.
     for &op in ops {
         let data = &function.ops[op];
@@ -122,7 +138,7 @@ fn find(function: &Function, ops: &[Op]) -> EntitySet<Value> {
             }
         }
     }
-    words
+    Found { words, cast }
 }
 
 /// Some values, and all that they may be moved to.
@@ -230,7 +246,8 @@ impl<'f> Memory<'f> {
 }
 
 /// Makes integers of words, with casts where something else is handed to them or they are used as what they were.
-fn retype(function: &mut Function, ops: &[Op], words: &EntitySet<Value>) {
+fn retype(function: &mut Function, ops: &[Op], found: &Found) {
+    let Found { words, cast } = found;
     let structure = Structure::of(function);
     let types: FxHashMap<Value, Type> = (words.iter())
         .map(|word| (word, function.ty(word)))
@@ -255,7 +272,7 @@ fn retype(function: &mut Function, ops: &[Op], words: &EntitySet<Value>) {
             let is_word = words.contains(operand);
             let wants_word = match receiver {
                 Receiver::Value(value) => function.ty(value) == Type::I64,
-                Receiver::Memory => is_word,
+                Receiver::Memory => is_word || cast.contains(operand),
                 Receiver::Other => false,
             };
             let new = match (is_word, wants_word) {

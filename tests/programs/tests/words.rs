@@ -60,6 +60,14 @@ macro_rules! words {
 }
 
 #[inline(never)]
+fn put(word: Word, list: &mut Vec<Word>, sum: &mut f64) {
+    if let Word::Number(x) = &word {
+        *sum += x;
+    }
+    list.push(word);
+}
+
+#[inline(never)]
 fn replace(word: &mut Word, place: &mut Option<Word>, sum: &mut f64) {
     let word = std::mem::replace(word, Word::Number(0.0));
     if let Word::Number(x) = word {
@@ -84,6 +92,14 @@ words! {
             sum += Word::of(x[i], i % 2 == 1).value();
         }
         sum
+    }
+    put_into_a_list, listed, d_listed, f_listed, x, {
+        let (mut list, mut numbers) = (Vec::new(), 0.0);
+        for i in 0..x.len() {
+            put(Word::of(x[i], i % 2 == 1), &mut list, &mut numbers);
+        }
+        let even: f64 = x.iter().step_by(2).sum();
+        total(&list) + numbers - even
     }
     replaced_in_a_place, replaced, d_replaced, f_replaced, x, {
         let (mut sum, mut numbers) = (0.0, 0.0);
