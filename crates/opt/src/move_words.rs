@@ -26,7 +26,7 @@
 //! - or it may come from memory and go to memory where pointers are loaded or stored as well. (Of other floats the type may be all that is known of the bytes.)
 //!
 //! A pointer becomes one if
-//! - a float may be moved to it, and it may be moved on to a float or to memory,
+//! - a float may be moved to it, or is loaded or stored where it is loaded, and it may be moved on to a float or to memory,
 //! - or it is loaded and does nothing but go elsewhere: its type is arbitrary.
 //!
 //! Where a word is used as a float or pointer, it is cast.
@@ -81,7 +81,8 @@ fn find(function: &Function, ops: &[Op]) -> Found {
             .filter(move |&value| has_type(value, ty))
     };
     let from_pointers = reached(&moves, all(Type::PTR));
-    let from_floats = reached(&moves, all(Type::F64));
+    let taken_for_pointers = pointers_among_floats(function, ops);
+    let from_floats = reached(&moves, all(Type::F64).chain(taken_for_pointers));
     let to_pointers = reached(&back, all(Type::PTR));
     let to_floats = reached(&back, all(Type::F64));
 
@@ -188,6 +189,45 @@ fn moved_pointers(function: &Function, ops: &[Op]) -> Vec<Value> {
             function.ty(word) == Type::PTR && stored.contains(word) && !used.contains(word)
         })
         .collect()
+}
+
+/// Pointers that are loaded from where floats are loaded or stored as well.
+fn pointers_among_floats(function: &Function, ops: &[Op]) -> Vec<Value> {
+    let accessed = |ty: Type| {
+        ops.iter().filter_map(move |&op| match function.view(op) {
+            OpView::Load { address, .. } if function.ty(function.result(op)) == ty => {
+                Some((op, place_of(function, address)))
+            }
+            OpView::Store { value, address, .. } if function.ty(value) == ty => {
+                Some((op, place_of(function, address)))
+            }
+            _ => None,
+        })
+    };
+    let with_floats: FxHashSet<(Value, i128)> =
+        accessed(Type::F64).map(|(_, place)| place).collect();
+    accessed(Type::PTR)
+        .filter(|(op, place)| {
+            function.ops[*op].opcode == Opcode::Load && with_floats.contains(place)
+        })
+        .map(|(op, _)| function.result(op))
+        .collect()
+}
+
+/// A pointer and how many bytes behind it an address is.
+fn place_of(function: &Function, address: Value) -> (Value, i128) {
+    let (mut base, mut bytes) = (address, 0);
+    while let Some(OpView::Offset {
+        base: next,
+        index,
+        scale,
+    }) = function.definition(base)
+        && let Some(index) = function.int_of(index)
+    {
+        bytes += index * i128::from(scale);
+        base = next;
+    }
+    (base, bytes)
 }
 
 /// Where pointers are loaded or stored, by the pointers that addresses there are counted from.

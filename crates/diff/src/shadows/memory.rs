@@ -88,12 +88,14 @@ impl<M: Mode> Sweep<'_, M> {
             .map(|&shadow| self.repeat(op, &[shadow]))
             .collect();
         let lanes = self.tangents_unless_constant(op, address, &shadows, lanes);
-        if self.function.ty(result) == Type::PTR && self.needs_shadow(result) {
-            if !self.is_among_floats(address) && self.mode.session_mut().checks_pointers() {
-                let mut b = self.builder(op);
-                for &shadow in &lanes {
-                    stop_without_shadow(&mut b, result, shadow, false);
-                }
+        if self.function.ty(result) == Type::PTR
+            && self.needs_shadow(result)
+            && !self.is_among_floats(address)
+            && self.mode.session_mut().checks_pointers()
+        {
+            let mut b = self.builder(op);
+            for &shadow in &lanes {
+                stop_without_shadow(&mut b, result, shadow, false);
             }
         }
         self.set_companions(result, &lanes);

@@ -44,10 +44,10 @@ impl Graph {
             let mut leaves = self.leaves(a);
             leaves.extend(self.leaves(b));
             for &leaf in &leaves {
-                if !parents.contains_key(&leaf) {
-                    parents.insert(leaf, leaf);
+                parents.entry(leaf).or_insert_with(|| {
                     order.push(leaf);
-                }
+                    leaf
+                });
             }
             let first = root_of(&mut parents, leaves[0]);
             for &leaf in &leaves[1..] {
