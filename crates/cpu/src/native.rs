@@ -28,7 +28,7 @@ impl Native {
         // SAFETY: `entry.rs` defines this function with this type, of this graph, and the code stays as long as `Native`.
         let code = unsafe {
             let run = std::mem::transmute::<usize, Run>(address as usize);
-            Code::new(run, &planned.parameters, planned.arena)
+            Code::new(run, planned.parameters, planned.arena)
         };
         Ok(Native { code, _jit: jit })
     }

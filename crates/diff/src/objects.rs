@@ -119,6 +119,10 @@ pub struct Objects {
     forged: EntitySet<Value>,
     /// Floats that are not calculated, and may be words that were elsewhere before.
     moved: EntitySet<Value>,
+    /// The cells of such floats among the parameters.
+    moved_params: Vec<Option<u32>>,
+    /// The cells of such floats among the results.
+    moved_results: Vec<Option<u32>>,
     /// How many bytes copies of variable length move at most, by the value that says how many.
     lengths: FxHashMap<Value, u64>,
     /// Where the parts of globals lie.
@@ -543,14 +547,10 @@ impl Objects {
         self.moved.contains(float)
     }
 
-    /// Whether a float may be an address at an access of eight bytes: it is nothing that was calculated, and there may be addresses there.
-    pub fn may_be_address(&self, function: &Function, float: Value, address: Value) -> bool {
-        self.moved.contains(float)
-            && self
-                .class_of(function, address)
-                .is_some_and(|(class, offset)| {
-                    self.is_union(class) || self.pointer_at(class, offset).is_some()
-                })
+    /// Where a pointer leads that lies at an address, also where it shares its place with something else.
+    pub fn pointer_behind(&self, function: &Function, address: Value) -> Option<Place> {
+        let (class, offset) = self.class_of(function, address)?;
+        self.pointer_at(class, offset)
     }
 
     /// The classes that pointers in a class lead to, also those that share their place with something else.

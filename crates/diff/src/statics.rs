@@ -170,7 +170,7 @@ pub(crate) fn stop_without_shadow(
     stop_if(b, both, &refusal);
 }
 
-/// The pointers among these that an operation goes on with. Who only moves one to memory, hands it on or compares it may have a float, or what lies in the unused bytes of an enum: a whole value is read before
+/// The pointers among these that an operation goes on with. Who only moves one to memory, hands it on, compares or releases it may have a float, or what lies in the unused bytes of an enum: a whole value is read before
 /// it is looked at.
 pub(crate) fn followed(data: &OpData, is_doubtful: impl Fn(Value) -> bool) -> Vec<Value> {
     let operands = match data.view() {

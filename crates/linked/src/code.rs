@@ -27,16 +27,20 @@ pub struct Code {
 }
 
 impl Code {
-    /// Of a function, with the bytes of the parameters before the first run and the size of the arena.
+    /// Of a function, with the bytes of the parameters before the first run, which are taken one by one, and the size of the arena.
     ///
     /// # Safety
     /// The function was compiled by `ferrozyme-cpu` from a graph with such parameters, an arena of this size, and the exchanges and calls of the hosts that it will be run with. It stays where it is as long as the result lives.
-    pub unsafe fn new(run: Run, parameters: &[Vec<u8>], arena: usize) -> Code {
-        let memories = parameters.iter().map(|bytes| Memory::holding(bytes));
+    pub unsafe fn new(run: Run, initial: impl IntoIterator<Item = Vec<u8>>, arena: usize) -> Code {
+        let (mut parameters, mut sizes) = (Vec::new(), Vec::new());
+        for bytes in initial {
+            parameters.push(Memory::holding(&bytes));
+            sizes.push(bytes.len());
+        }
         Code {
             run,
-            parameters: memories.collect(),
-            sizes: parameters.iter().map(Vec::len).collect(),
+            parameters,
+            sizes,
             arena: Memory::zeroed(arena),
         }
     }

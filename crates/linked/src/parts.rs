@@ -127,9 +127,8 @@ impl Linked {
             Initial::Splat(element) => element.repeat(data.bytes / element.len()),
             Initial::Bytes(bytes) => bytes.to_vec(),
         });
-        let parameters: Vec<Vec<u8>> = parameters.collect();
         // SAFETY: as for this function.
-        let code = unsafe { Code::new(run, &parameters, parts.arena) };
+        let code = unsafe { Code::new(run, parameters, parts.arena) };
         let exchanges = parts.exchanges.iter().map(|exchange| lower::Exchange {
             name: exchange.name.into(),
             feeds: exchange.feeds,

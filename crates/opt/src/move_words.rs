@@ -26,7 +26,7 @@
 //! - or it may come from memory and go to memory where pointers are loaded or stored as well. (Of other floats the type may be all that is known of the bytes.)
 //!
 //! A pointer becomes one if
-//! - a float may be moved to it, or is loaded or stored where it is loaded, and it may be moved on to a float or to memory,
+//! - a float may be moved to it, or is loaded or stored at the same number of bytes behind the same value as it, and it may be moved on to a float or to memory,
 //! - or it is loaded and does nothing but go elsewhere: its type is arbitrary.
 //!
 //! Where a word is used as a float or pointer, it is cast.
@@ -36,8 +36,8 @@ use crate::with_function::with_function;
 use crate::word_moves::word_moves;
 use ferrozyme_ir::entity::EntitySet;
 use ferrozyme_ir::{
-    Builder, Constant, Cursor, Function, FunctionId, Module, Op, OpView, Opcode, Structure, Type,
-    Value, ValueDef, all_ops, returning_ops,
+    Builder, Constant, Function, FunctionId, Module, Op, OpView, Opcode, Region, Type, Value,
+    ValueDef, all_ops, returning_ops,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -48,7 +48,7 @@ pub fn move_words(module: &mut Module, id: FunctionId) -> usize {
         let found = find(function, &ops);
         let count = found.words.iter().chain(found.cast.iter()).count();
         if count > 0 {
-            retype(function, &ops, &found);
+            Retyping::run(function, &found);
         }
         count
     })
@@ -81,12 +81,13 @@ fn find(function: &Function, ops: &[Op]) -> Found {
             .filter(move |&value| has_type(value, ty))
     };
     let from_pointers = reached(&moves, all(Type::PTR));
-    let taken_for_pointers = pointers_among_floats(function, ops);
+    let places = Places::of_function(function, ops);
+    let taken_for_pointers = pointers_among_floats(function, ops, &places);
     let from_floats = reached(&moves, all(Type::F64).chain(taken_for_pointers));
     let to_pointers = reached(&back, all(Type::PTR));
     let to_floats = reached(&back, all(Type::F64));
 
-    let memory = Memory::of(function, ops, &moves);
+    let mut memory = Memory::of(function, ops, &moves, &places);
     let (mut loaded, mut stored, mut stored_there) = (Vec::new(), Vec::new(), Vec::new());
     for &op in ops {
         match function.view(op) {
@@ -191,21 +192,16 @@ fn moved_pointers(function: &Function, ops: &[Op]) -> Vec<Value> {
         .collect()
 }
 
-/// Pointers that are loaded from where floats are loaded or stored as well.
-fn pointers_among_floats(function: &Function, ops: &[Op]) -> Vec<Value> {
+/// Pointers that are loaded from where floats are loaded or stored as well: at the same number of bytes behind the same value.
+fn pointers_among_floats(function: &Function, ops: &[Op], places: &Places) -> Vec<Value> {
     let accessed = |ty: Type| {
-        ops.iter().filter_map(move |&op| match function.view(op) {
-            OpView::Load { address, .. } if function.ty(function.result(op)) == ty => {
-                Some((op, place_of(function, address)))
-            }
-            OpView::Store { value, address, .. } if function.ty(value) == ty => {
-                Some((op, place_of(function, address)))
-            }
-            _ => None,
-        })
+        let accesses = accesses(function, ops).filter(move |&(_, word, _)| function.ty(word) == ty);
+        accesses.map(|(op, _, address)| (op, places.of(address)))
     };
-    let with_floats: FxHashSet<(Value, i128)> =
-        accessed(Type::F64).map(|(_, place)| place).collect();
+    let with_floats: FxHashSet<Place> = accessed(Type::F64)
+        .map(|(_, place)| place)
+        .filter(|(_, bytes)| bytes.is_some())
+        .collect();
     accessed(Type::PTR)
         .filter(|(op, place)| {
             function.ops[*op].opcode == Opcode::Load && with_floats.contains(place)
@@ -214,32 +210,68 @@ fn pointers_among_floats(function: &Function, ops: &[Op]) -> Vec<Value> {
         .collect()
 }
 
-/// A pointer and how many bytes behind it an address is.
-fn place_of(function: &Function, address: Value) -> (Value, i128) {
-    let (mut base, mut bytes) = (address, 0);
-    while let Some(OpView::Offset {
-        base: next,
-        index,
-        scale,
-    }) = function.definition(base)
-        && let Some(index) = function.int_of(index)
-    {
-        bytes += index * i128::from(scale);
-        base = next;
-    }
-    (base, bytes)
+/// The loads and stores, with what is loaded or stored, and where.
+fn accesses<'f>(
+    function: &'f Function,
+    ops: &'f [Op],
+) -> impl Iterator<Item = (Op, Value, Value)> + 'f {
+    ops.iter().filter_map(|&op| match function.view(op) {
+        OpView::Load { address, .. } => Some((op, function.result(op), address)),
+        OpView::Store { value, address, .. } => Some((op, value, address)),
+        _ => None,
+    })
 }
 
-/// Where pointers are loaded or stored, by the pointers that addresses there are counted from.
-struct Memory<'f> {
-    function: &'f Function,
+/// A pointer, and how many bytes behind it, if that is known.
+type Place = (Value, Option<i128>);
+
+/// What addresses are counted from.
+struct Places {
+    offsets: FxHashMap<Value, Place>,
+}
+
+impl Places {
+    fn of_function(function: &Function, ops: &[Op]) -> Places {
+        let mut places = Places {
+            offsets: FxHashMap::default(),
+        };
+        for &op in ops {
+            if let OpView::Offset { base, index, scale } = function.view(op) {
+                let (root, bytes) = places.of(base);
+                let more = function
+                    .int_of(index)
+                    .map(|index| index * i128::from(scale));
+                let bytes = bytes.zip(more).map(|(bytes, more)| bytes + more);
+                places.offsets.insert(function.result(op), (root, bytes));
+            }
+        }
+        places
+    }
+
+    fn of(&self, address: Value) -> Place {
+        let place = self.offsets.get(&address).copied();
+        place.unwrap_or((address, Some(0)))
+    }
+}
+
+/// Where pointers are loaded or stored.
+struct Memory<'p> {
+    places: &'p Places,
     /// Pointers that others may be, by these.
     sources: FxHashMap<Value, Vec<Value>>,
-    with_pointers: FxHashSet<Value>,
+    /// What a pointer may be counted from.
+    roots: FxHashMap<Value, Vec<Place>>,
+    /// How many bytes behind each root there are pointers; none for anywhere.
+    with_pointers: FxHashMap<Value, FxHashSet<Option<i128>>>,
 }
 
-impl<'f> Memory<'f> {
-    fn of(function: &'f Function, ops: &[Op], moves: &[(Value, Value)]) -> Memory<'f> {
+impl<'p> Memory<'p> {
+    fn of(
+        function: &Function,
+        ops: &[Op],
+        moves: &[(Value, Value)],
+        places: &'p Places,
+    ) -> Memory<'p> {
         let mut sources: FxHashMap<Value, Vec<Value>> = FxHashMap::default();
         for &(from, to) in moves {
             if function.ty(from).is_ptr() && function.ty(to).is_ptr() {
@@ -247,111 +279,216 @@ impl<'f> Memory<'f> {
             }
         }
         let mut memory = Memory {
-            function,
+            places,
             sources,
-            with_pointers: FxHashSet::default(),
+            roots: FxHashMap::default(),
+            with_pointers: FxHashMap::default(),
         };
-        let accessed = ops.iter().filter_map(|&op| match function.view(op) {
-            OpView::Load { address, .. } => Some((function.result(op), address)),
-            OpView::Store { value, address, .. } => Some((value, address)),
-            _ => None,
-        });
-        for (_, address) in accessed.filter(|&(word, _)| function.ty(word) == Type::PTR) {
-            let roots = memory.roots(address);
-            memory.with_pointers.extend(roots);
+        for (_, word, address) in accesses(function, ops) {
+            if function.ty(word) == Type::PTR {
+                for (root, bytes) in memory.roots_of(address) {
+                    memory.with_pointers.entry(root).or_default().insert(bytes);
+                }
+            }
         }
         memory
     }
 
-    fn may_hold_pointers(&self, address: Value) -> bool {
-        let mut roots = self.roots(address).into_iter();
-        roots.any(|root| self.with_pointers.contains(&root))
+    fn may_hold_pointers(&mut self, address: Value) -> bool {
+        !self.with_pointers.is_empty()
+            && self.roots_of(address).into_iter().any(|(root, bytes)| {
+                let pointers = self.with_pointers.get(&root);
+                pointers.is_some_and(|pointers| {
+                    bytes.is_none() || pointers.contains(&bytes) || pointers.contains(&None)
+                })
+            })
     }
 
-    /// The pointers that an address may be counted from.
-    fn roots(&self, address: Value) -> FxHashSet<Value> {
-        let mut roots = FxHashSet::default();
-        let mut open = vec![address];
-        while let Some(pointer) = open.pop() {
-            let mut root = pointer;
-            while let Some(OpView::Offset { base, .. }) = self.function.definition(root) {
-                root = base;
-            }
-            if roots.insert(root) {
-                open.extend(self.sources.get(&root).into_iter().flatten());
+    /// The places that an address may be.
+    fn roots_of(&mut self, address: Value) -> Vec<Place> {
+        let (base, bytes) = self.places.of(address);
+        if !self.roots.contains_key(&base) {
+            let roots = self.find_roots(base);
+            self.roots.insert(base, roots);
+        }
+        let behind = |&(root, more): &Place| (root, bytes.zip(more).map(|(a, b)| a + b));
+        self.roots[&base].iter().map(behind).collect()
+    }
+
+    fn find_roots(&self, base: Value) -> Vec<Place> {
+        let mut found: FxHashMap<Value, Option<i128>> = FxHashMap::default();
+        let mut order = Vec::new();
+        let mut open = vec![(base, Some(0))];
+        while let Some((root, bytes)) = open.pop() {
+            // A pointer that a loop moves on is anywhere.
+            let known = match found.get(&root) {
+                Some(&known) if known == bytes || known.is_none() => continue,
+                Some(_) => None,
+                None => {
+                    order.push(root);
+                    bytes
+                }
+            };
+            found.insert(root, known);
+            for &source in self.sources.get(&root).into_iter().flatten() {
+                let (next, more) = self.places.of(source);
+                open.push((next, known.zip(more).map(|(a, b)| a + b)));
             }
         }
-        roots
+        order.into_iter().map(|root| (root, found[&root])).collect()
     }
 }
 
 /// Makes integers of words, with casts where something else is handed to them or they are used as what they were.
-fn retype(function: &mut Function, ops: &[Op], found: &Found) {
-    let Found { words, cast } = found;
-    let structure = Structure::of(function);
-    let types: FxHashMap<Value, Type> = (words.iter())
-        .map(|word| (word, function.ty(word)))
-        .collect();
-    for word in words.iter() {
-        function.values[word].ty = Type::I64;
-    }
-    let mut casts_away = FxHashMap::default();
-    for &op in ops {
-        let data = &function.ops[op];
-        if let OpView::Cast(_, word) = data.view()
-            && words.contains(word)
-            && function.ty(data.results[0]) == Type::I64
-        {
-            casts_away.insert(data.results[0], word);
-            place(function, &structure, op).remove(function);
-            continue;
+struct Retyping<'f> {
+    function: &'f mut Function,
+    found: &'f Found,
+    /// What words were.
+    types: FxHashMap<Value, Type>,
+    /// What were casts of words to integers, and the words.
+    casts_away: FxHashMap<Value, Value>,
+}
+
+impl Retyping<'_> {
+    fn run(function: &mut Function, found: &Found) {
+        let words = || found.words.iter();
+        let types = words().map(|word| (word, function.ty(word))).collect();
+        for word in words() {
+            function.values[word].ty = Type::I64;
         }
-        let receivers = receivers(function, &structure, op);
-        for (position, receiver) in receivers.into_iter().enumerate() {
-            let operand = function.ops[op].operands[position];
-            let is_word = words.contains(operand);
-            let wants_word = match receiver {
-                Receiver::Value(value) => function.ty(value) == Type::I64,
-                Receiver::Memory => is_word || cast.contains(operand),
-                Receiver::Other => false,
-            };
-            let new = match (is_word, wants_word) {
-                (true, false) => cast_back(function, &structure, op, operand, types[&operand]),
-                (false, true) if function.ty(operand) != Type::I64 => {
-                    as_integer(function, &structure, op, operand)
+        let mut retyping = Retyping {
+            function,
+            found,
+            types,
+            casts_away: FxHashMap::default(),
+        };
+        if let Some(body) = retyping.function.body {
+            retyping.visit(body, None);
+        }
+        let Retyping {
+            function,
+            casts_away,
+            ..
+        } = retyping;
+        function.replace_operands(&casts_away);
+    }
+
+    /// Rewrites the operations of a region of an operation.
+    fn visit(&mut self, region: Region, outer: Option<Op>) {
+        // Each value is cast once in each region.
+        let mut cast: FxHashMap<Value, Value> = FxHashMap::default();
+        for op in self.function.take_ops(region) {
+            if self.is_cast_away(op) {
+                continue;
+            }
+            let receivers = receivers(self.function, outer, op);
+            for (position, receiver) in receivers.into_iter().enumerate() {
+                let operand = self.function.ops[op].operands[position];
+                if !self.must_be_cast(operand, receiver) {
+                    continue;
                 }
-                _ => continue,
-            };
-            function.ops[op].operands[position] = new;
+                let new = match cast.get(&operand) {
+                    Some(&known) => known,
+                    None => self.cast(region, op, operand),
+                };
+                cast.insert(operand, new);
+                self.function.ops[op].operands[position] = new;
+            }
+            for inner in self.function.ops[op].regions.clone() {
+                self.visit(inner, Some(op));
+            }
+            self.function.append(region, op);
         }
     }
-    function.replace_operands(&casts_away);
+
+    /// Whether an operation makes an integer of what is one now. Conversions of numbers are none of these.
+    fn is_cast_away(&mut self, op: Op) -> bool {
+        let OpView::Cast(Opcode::Bitcast | Opcode::Ptrtoint, word) = self.function.view(op) else {
+            return false;
+        };
+        let result = self.function.result(op);
+        let is_same = self.found.words.contains(word) && self.function.ty(result) == Type::I64;
+        if is_same {
+            self.casts_away.insert(result, word);
+        }
+        is_same
+    }
+
+    fn must_be_cast(&self, operand: Value, receiver: Receiver) -> bool {
+        let is_word = self.found.words.contains(operand);
+        let wants_word = match receiver {
+            Receiver::Value(value) => self.function.ty(value) == Type::I64,
+            Receiver::Memory => is_word || self.found.cast.contains(operand),
+            Receiver::Other => false,
+        };
+        match is_word {
+            true => !wants_word,
+            false => wants_word && self.function.ty(operand) != Type::I64,
+        }
+    }
+
+    /// A word as what it was, or something else as an integer, before an operation at the end of a region.
+    fn cast(&mut self, region: Region, op: Op, value: Value) -> Value {
+        let (opcode, to) = match self.types.get(&value) {
+            Some(&ty) if ty.is_ptr() => (Opcode::Inttoptr, ty),
+            Some(&ty) => (Opcode::Bitcast, ty),
+            None => {
+                if let Some(integer) = self.integer_of(value) {
+                    return integer;
+                }
+                match self.function.ty(value).is_ptr() {
+                    true => (Opcode::Ptrtoint, Type::I64),
+                    false => (Opcode::Bitcast, Type::I64),
+                }
+            }
+        };
+        let location = self.function.ops[op].location;
+        let mut builder = Builder::new(self.function, region);
+        builder.location = location;
+        builder.cast(opcode, value, to)
+    }
+
+    /// The integer that a float or pointer is, or was made of.
+    fn integer_of(&mut self, value: Value) -> Option<Value> {
+        if let Some(constant) = self.function.constant_of(value)
+            && let constant @ (Constant::Bits(_) | Constant::Undef) = constant.clone()
+        {
+            return Some(self.function.constant(Type::I64, constant));
+        }
+        match self.function.definition(value)? {
+            OpView::Cast(Opcode::Bitcast | Opcode::Inttoptr, integer)
+                if self.function.ty(integer) == Type::I64 =>
+            {
+                Some(integer)
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Where an operand goes.
+#[derive(Clone, Copy)]
 enum Receiver {
-    /// To a value, as it is.
+    /// It becomes this value.
     Value(Value),
-    /// To memory, as it is.
+    /// To memory, of which the type does not matter.
     Memory,
     /// Something is done with it that depends on its type.
     Other,
 }
 
-/// Where the operands of an operation go.
-fn receivers(function: &Function, structure: &Structure, op: Op) -> Vec<Receiver> {
+/// Where the operands of an operation go, in a region of `outer`.
+fn receivers(function: &Function, outer: Option<Op>, op: Op) -> Vec<Receiver> {
     let data = &function.ops[op];
-    let mut receivers: Vec<Receiver> = data.operands.iter().map(|_| Receiver::Other).collect();
+    let mut receivers = vec![Receiver::Other; data.operands.len()];
     match data.opcode {
         Opcode::Select => {
             receivers[1] = Receiver::Value(data.results[0]);
             receivers[2] = Receiver::Value(data.results[0]);
         }
         Opcode::Store => {
-            let value = data
-                .operands
-                .iter()
-                .position(|&operand| operand == data.value());
+            let mut operands = data.operands.iter();
+            let value = operands.position(|&operand| operand == data.value());
             receivers[value.expect("a store has a value")] = Receiver::Memory;
         }
         Opcode::For | Opcode::Loop => {
@@ -361,9 +498,6 @@ fn receivers(function: &Function, structure: &Structure, op: Op) -> Vec<Receiver
             }
         }
         Opcode::Yield | Opcode::Again => {
-            let outer = structure
-                .region_of(op)
-                .and_then(|region| structure.op_of(region));
             if let Some(outer) = outer {
                 let first = first_yielded(data.opcode);
                 for (place, &result) in function.ops[outer].results.iter().enumerate() {
@@ -374,52 +508,4 @@ fn receivers(function: &Function, structure: &Structure, op: Op) -> Vec<Receiver
         _ => {}
     }
     receivers
-}
-
-/// A word as what it was before, for an operation.
-fn cast_back(
-    function: &mut Function,
-    structure: &Structure,
-    op: Op,
-    word: Value,
-    ty: Type,
-) -> Value {
-    let opcode = match ty.is_ptr() {
-        true => Opcode::Inttoptr,
-        false => Opcode::Bitcast,
-    };
-    before(function, structure, op).cast(opcode, word, ty)
-}
-
-/// A float or pointer as an integer, for an operation.
-fn as_integer(function: &mut Function, structure: &Structure, op: Op, value: Value) -> Value {
-    if let Some(constant) = function.constant_of(value)
-        && let constant @ (Constant::Bits(_) | Constant::Undef) = constant.clone()
-    {
-        return function.constant(Type::I64, constant);
-    }
-    if let Some(OpView::Cast(Opcode::Bitcast | Opcode::Inttoptr, integer)) =
-        function.definition(value)
-        && function.ty(integer) == Type::I64
-    {
-        return integer;
-    }
-    let opcode = match function.ty(value).is_ptr() {
-        true => Opcode::Ptrtoint,
-        false => Opcode::Bitcast,
-    };
-    before(function, structure, op).cast(opcode, value, Type::I64)
-}
-
-fn place(function: &Function, structure: &Structure, op: Op) -> Cursor {
-    let region = structure.region_of(op).expect("operations are in regions");
-    Cursor::before(function, region, op)
-}
-
-fn before<'f>(function: &'f mut Function, structure: &Structure, op: Op) -> Builder<'f> {
-    let cursor = place(function, structure, op);
-    let location = function.ops[op].location;
-    let mut builder = Builder::at(function, cursor);
-    builder.location = location;
-    builder
 }

@@ -48,12 +48,15 @@ impl<M: Mode> Sweep<'_, M> {
         let function = &self.function;
         let mut doubtful: FxHashSet<Value> = (returning_ops(function).into_iter())
             .filter_map(|op| match function.view(op) {
-                OpView::Load { address, .. } if self.is_among_floats(address) => {
-                    Some(function.result(op))
-                }
+                OpView::Load { address, .. } => Some((function.result(op), address)),
                 _ => None,
             })
-            .filter(|&loaded| function.ty(loaded) == Type::PTR && self.needs_shadow(loaded))
+            .filter(|&(loaded, address)| {
+                function.ty(loaded) == Type::PTR
+                    && self.needs_shadow(loaded)
+                    && self.is_among_floats(address)
+            })
+            .map(|(loaded, _)| loaded)
             .collect();
         if doubtful.is_empty() {
             return doubtful;

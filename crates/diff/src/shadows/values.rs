@@ -248,7 +248,12 @@ impl<M: Mode> Sweep<'_, M> {
         let function = &self.function;
         let word = match function.view(op) {
             OpView::Store { value, address, .. } => {
-                let goes_there = self.objects.may_be_address(function, value, address);
+                let pointee = self.objects.pointer_behind(function, address);
+                let is_union =
+                    (self.class(address)).is_some_and(|class| self.objects.is_union(class));
+                let leads_to_shadow =
+                    pointee.is_some_and(|place| self.activities.is_shadowed_class(place.class));
+                let goes_there = self.objects.is_moved(value) && (is_union || leads_to_shadow);
                 let comes_from_floats = matches!(function.definition(value), Some(OpView::Load { address, .. }) if self.is_plain(address));
                 (goes_there && !comes_from_floats && self.has_shadow(address)).then_some(value)
             }

@@ -15,42 +15,53 @@ use super::super::graph::CellId;
 use super::Gather;
 use ferrozyme_ir::entity::{EntitySet, SecondaryMap};
 use ferrozyme_ir::{Function, OpData, OpView, Opcode, Scalar, Type, Value};
-use ferrozyme_opt::word_moves;
+use ferrozyme_opt::{UnionFind, word_moves};
 
-/// The floats of a function that nobody calculates between memory and memory.
+/// The floats of a function that are copied from somewhere to somewhere, not computed. A *web* is some of them that are connected by moves.
 pub(in crate::objects) struct Moves {
     /// For each, one that stands for it and for all that may be the same.
     webs: SecondaryMap<Value, Option<Value>>,
     /// A cell for each web.
     cells: SecondaryMap<Value, Option<CellId>>,
+    /// Those of the results.
+    pub(in crate::objects) results: Vec<Option<CellId>>,
 }
 
 impl Moves {
     /// Those of a function. Floats that come from nowhere or go nowhere are left out.
     pub(super) fn of(function: &Function) -> Moves {
         let is_word = |value| function.ty(value) == Type::F64 && !function.is_constant(value);
-        let mut same = Same::default();
+        let mut same: UnionFind<Value> = UnionFind::default();
         for (from, to) in word_moves(function, is_word) {
             same.join(from, to);
         }
-        let (mut comes, mut goes) = (EntitySet::new(), EntitySet::new());
+        let (mut comes, mut goes) = (function.arguments().to_vec(), Vec::new());
         for op in ferrozyme_ir::returning_ops(function) {
             let data = &function.ops[op];
-            let (from, to) = match function.view(op) {
-                OpView::Load { .. } => (Some(data.results[0]), None),
-                OpView::Store { value, .. } => (None, Some(value)),
-                OpView::Cast(Opcode::Bitcast, bits) => (Some(data.results[0]), Some(bits)),
-                _ => (None, None),
-            };
-            let root = |word: Option<Value>| {
-                word.filter(|&word| is_word(word))
-                    .map(|word| same.root(word))
-            };
-            comes.extend(root(from));
-            goes.extend(root(to));
+            match function.view(op) {
+                OpView::Load { .. } => comes.push(data.results[0]),
+                OpView::Store { value, .. } => goes.push(value),
+                OpView::Cast(Opcode::Bitcast, bits) => {
+                    comes.push(data.results[0]);
+                    goes.push(bits);
+                }
+                OpView::Call { .. } | OpView::CallIndirect { .. } => {
+                    comes.extend(&data.results);
+                    goes.extend(&data.operands);
+                }
+                OpView::Return { values } => goes.extend(values),
+                _ => {}
+            }
         }
+        let mut roots = |values: Vec<Value>| -> EntitySet<Value> {
+            let mut roots = EntitySet::new();
+            let words = values.into_iter().filter(|&value| is_word(value));
+            roots.extend(words.map(|word| same.root(word)));
+            roots
+        };
+        let (comes, goes) = (roots(comes), roots(goes));
         let mut webs = SecondaryMap::new();
-        for value in function.values.keys() {
+        for value in function.values.keys().filter(|&value| is_word(value)) {
             let root = same.root(value);
             if comes.contains(root) && goes.contains(root) {
                 webs[value] = Some(root);
@@ -59,16 +70,30 @@ impl Moves {
         Moves {
             webs,
             cells: SecondaryMap::new(),
+            results: vec![None; function.results.len()],
         }
     }
 
-    /// Those of them that nobody calculates here.
+    /// Those of the parameters.
+    pub(in crate::objects) fn params(&self, function: &Function) -> Vec<Option<CellId>> {
+        let params = function.body.map_or(&[][..], |_| function.arguments());
+        let cell = |&param: &Value| self.webs[param].and_then(|web| self.cells[web]);
+        params.iter().map(cell).collect()
+    }
+
+    /// Those of them that are not computed here.
     pub(in crate::objects) fn words(&self, function: &Function) -> EntitySet<Value> {
         let is_moved = |&value: &Value| {
             let op = function.def_op(value).map(|(op, _)| &function.ops[op]);
             let moves = |data: &OpData| {
-                let opcode = data.opcode;
-                let moves = matches!(opcode, Opcode::Load | Opcode::Select | Opcode::Bitcast);
+                let moves = matches!(
+                    data.opcode,
+                    Opcode::Load
+                        | Opcode::Select
+                        | Opcode::Bitcast
+                        | Opcode::Call
+                        | Opcode::CallIndirect
+                );
                 moves || !data.regions.is_empty()
             };
             self.webs[value].is_some() && op.is_none_or(moves)
@@ -82,9 +107,14 @@ impl Moves {
 impl Gather<'_> {
     /// A float comes from some bytes, or goes there.
     pub(super) fn moves(&mut self, b: usize, float: Value, bytes: CellId) {
-        let Some(web) = self.bodies[b].moves.webs[float] else {
-            return;
-        };
+        if let Some(cell) = self.moved_cell(b, float) {
+            self.graph.move_between(cell, bytes);
+        }
+    }
+
+    /// The cell of a float that may be a word from elsewhere, and of all that may be the same.
+    fn moved_cell(&mut self, b: usize, float: Value) -> Option<CellId> {
+        let web = self.bodies[b].moves.webs[float]?;
         let cell = match self.bodies[b].moves.cells[web] {
             Some(cell) => cell,
             None => {
@@ -93,29 +123,36 @@ impl Gather<'_> {
                 cell
             }
         };
-        self.graph.move_between(cell, bytes);
+        Some(cell)
     }
-}
 
-/// Which values may be the same, by union-find.
-#[derive(Default)]
-struct Same {
-    parents: SecondaryMap<Value, Option<Value>>,
-}
+    /// A float is returned.
+    pub(super) fn returns(&mut self, b: usize, float: Value, index: usize) {
+        let Some(cell) = self.moved_cell(b, float) else {
+            return;
+        };
+        let result = match self.bodies[b].moves.results[index] {
+            Some(result) => result,
+            None => {
+                let result = self.graph.new_cell(Scalar::F64.bytes());
+                self.bodies[b].moves.results[index] = Some(result);
+                result
+            }
+        };
+        self.graph.move_between(cell, result);
+    }
 
-impl Same {
-    fn root(&self, value: Value) -> Value {
-        let mut root = value;
-        while let Some(parent) = self.parents[root] {
-            root = parent;
+    /// A float is passed to a function of the same group.
+    pub(super) fn passes(&mut self, b: usize, float: Value, inner: usize, param: Value) {
+        if let Some(cell) = self.moved_cell(inner, param) {
+            self.moves(b, float, cell);
         }
-        root
     }
 
-    fn join(&mut self, a: Value, b: Value) {
-        let (a, b) = (self.root(a), self.root(b));
-        if a != b {
-            self.parents[a] = Some(b);
+    /// A function of the same group gives a float.
+    pub(super) fn gives(&mut self, b: usize, float: Value, inner: usize, index: usize) {
+        if let Some(cell) = self.bodies[inner].moves.results[index] {
+            self.moves(b, float, cell);
         }
     }
 }

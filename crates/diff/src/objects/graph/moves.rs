@@ -1,7 +1,8 @@
 //! Cells between which words are moved as floats: where the words are addresses, they lead to the same memory in all of them.
 
 use super::{CellId, Graph, Target};
-use rustc_hash::FxHashMap;
+use ferrozyme_opt::UnionFind;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 impl Graph {
     /// States that some bytes are moved to others as a float.
@@ -38,28 +39,21 @@ impl Graph {
 
     /// The undivided cells between which words are moved as floats, directly or by way of others.
     pub(in crate::objects) fn moved_together(&mut self) -> Vec<Vec<CellId>> {
-        let mut parents: FxHashMap<CellId, CellId> = FxHashMap::default();
+        let mut sets: UnionFind<CellId> = UnionFind::default();
         let mut order = Vec::new();
         for (a, b) in self.moves.clone() {
             let mut leaves = self.leaves(a);
             leaves.extend(self.leaves(b));
             for &leaf in &leaves {
-                parents.entry(leaf).or_insert_with(|| {
-                    order.push(leaf);
-                    leaf
-                });
+                sets.join(leaf, leaves[0]);
             }
-            let first = root_of(&mut parents, leaves[0]);
-            for &leaf in &leaves[1..] {
-                let root = root_of(&mut parents, leaf);
-                parents.insert(root, first);
-            }
+            order.extend(leaves);
         }
         let mut groups: Vec<Vec<CellId>> = Vec::new();
         let mut numbers: FxHashMap<CellId, usize> = FxHashMap::default();
-        for cell in order {
-            let root = root_of(&mut parents, cell);
-            let number = *numbers.entry(root).or_insert_with(|| {
+        let mut seen: FxHashSet<CellId> = FxHashSet::default();
+        for cell in order.into_iter().filter(|&cell| seen.insert(cell)) {
+            let number = *numbers.entry(sets.root(cell)).or_insert_with(|| {
                 groups.push(Vec::new());
                 groups.len() - 1
             });
@@ -67,16 +61,4 @@ impl Graph {
         }
         groups
     }
-}
-
-fn root_of(parents: &mut FxHashMap<CellId, CellId>, cell: CellId) -> CellId {
-    let mut root = cell;
-    while parents[&root] != root {
-        root = parents[&root];
-    }
-    let mut at = cell;
-    while at != root {
-        at = parents.insert(at, root).expect("a cell on the way");
-    }
-    root
 }
