@@ -119,10 +119,6 @@ pub struct Objects {
     forged: EntitySet<Value>,
     /// Floats that are not calculated, and may be words that were elsewhere before.
     moved: EntitySet<Value>,
-    /// The cells of such floats among the parameters.
-    moved_params: Vec<Option<u32>>,
-    /// The cells of such floats among the results.
-    moved_results: Vec<Option<u32>>,
     /// How many bytes copies of variable length move at most, by the value that says how many.
     lengths: FxHashMap<Value, u64>,
     /// Where the parts of globals lie.

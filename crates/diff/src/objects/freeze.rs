@@ -36,12 +36,6 @@ pub(super) fn freeze(gather: Gather<'_>) -> Vec<(FunctionId, Objects)> {
     }
     let globals = freezer.places(globals);
     let functions = freezer.places(functions);
-    let moved: Vec<[Vec<Option<u32>>; 2]> = (bodies.iter())
-        .map(|body| {
-            let params = body.moves.params(body.function);
-            [params, body.moves.results.clone()].map(|cells| freezer.numbers(&cells))
-        })
-        .collect();
     let mut shape = freezer.finish();
     let calls: Vec<Vec<&Trace>> = frozen
         .iter()
@@ -78,9 +72,9 @@ pub(super) fn freeze(gather: Gather<'_>) -> Vec<(FunctionId, Objects)> {
         find_unused(&mut shape, body.function, values, results);
     }
     let shape = Arc::new(shape);
-    (frozen.into_iter().zip(moved))
-        .map(|((body, values, addresses, results), moved)| {
-            let [moved_params, moved_results] = moved;
+    frozen
+        .into_iter()
+        .map(|(body, values, addresses, results)| {
             let function = body.id;
             let objects = Objects {
                 function,
@@ -91,8 +85,6 @@ pub(super) fn freeze(gather: Gather<'_>) -> Vec<(FunctionId, Objects)> {
                 counted: body.counted.clone(),
                 forged: body.forged.clone(),
                 moved: body.moves.words(body.function),
-                moved_params,
-                moved_results,
                 lengths: lengths(body),
                 globals: globals.clone(),
                 functions: functions.clone(),
@@ -180,11 +172,6 @@ impl Freezer<'_> {
         targets.sort_unstable_by_key(|&(id, _)| id);
         let place = |(id, target)| (id, self.place(target));
         targets.into_iter().map(place).collect()
-    }
-
-    fn numbers(&mut self, cells: &[Option<CellId>]) -> Vec<Option<u32>> {
-        let cells = cells.iter();
-        cells.map(|cell| cell.map(|cell| self.cell(cell))).collect()
     }
 
     fn place(&mut self, target: Target) -> Place {

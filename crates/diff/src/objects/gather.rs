@@ -612,7 +612,6 @@ impl Gather<'_> {
             }
             OpView::Return { values } => {
                 for (index, &value) in values.iter().enumerate() {
-                    self.returns(b, value, index);
                     let target = self.place_of(b, value);
                     let Some(&Outlet { mut pointer, cell }) = self.bodies[b].results.get(index)
                     else {

@@ -60,8 +60,6 @@ impl Gather<'_> {
             None => {
                 let mut roots = traces.to_vec();
                 roots.extend(callee.results.iter().copied());
-                let moved = callee.moved_params.iter().chain(&callee.moved_results);
-                roots.extend(moved.flatten().map(|&cell| Trace::Cell(cell)));
                 let named = callee.globals.iter().map(|&(_, place)| place);
                 let named = named.chain(callee.functions.iter().map(|&(_, place)| place));
                 roots.extend(named.map(Trace::Pointer));
@@ -77,13 +75,6 @@ impl Gather<'_> {
         }
         for &(from, to) in &instance.moves {
             self.graph.move_between(from, to);
-        }
-        let results = &self.bodies[b].function.ops[op].results;
-        let floats = arguments.iter().zip(&callee.moved_params);
-        for (&float, cell) in floats.chain(results.iter().zip(&callee.moved_results)) {
-            if let Some(cell) = cell {
-                self.moves(b, float, instance.cells[cell]);
-            }
         }
         self.bind_names(callee, &instance);
         // By how much the arguments spread around the address that the copy was bound to, for each class.

@@ -23,8 +23,6 @@ pub(in crate::objects) struct Moves {
     webs: SecondaryMap<Value, Option<Value>>,
     /// A cell for each web.
     cells: SecondaryMap<Value, Option<CellId>>,
-    /// Those of the results.
-    pub(in crate::objects) results: Vec<Option<CellId>>,
 }
 
 impl Moves {
@@ -35,7 +33,7 @@ impl Moves {
         for (from, to) in word_moves(function, is_word) {
             same.join(from, to);
         }
-        let (mut comes, mut goes) = (function.arguments().to_vec(), Vec::new());
+        let (mut comes, mut goes) = (Vec::new(), Vec::new());
         for op in ferrozyme_ir::returning_ops(function) {
             let data = &function.ops[op];
             match function.view(op) {
@@ -45,11 +43,6 @@ impl Moves {
                     comes.push(data.results[0]);
                     goes.push(bits);
                 }
-                OpView::Call { .. } | OpView::CallIndirect { .. } => {
-                    comes.extend(&data.results);
-                    goes.extend(&data.operands);
-                }
-                OpView::Return { values } => goes.extend(values),
                 _ => {}
             }
         }
@@ -70,15 +63,7 @@ impl Moves {
         Moves {
             webs,
             cells: SecondaryMap::new(),
-            results: vec![None; function.results.len()],
         }
-    }
-
-    /// Those of the parameters.
-    pub(in crate::objects) fn params(&self, function: &Function) -> Vec<Option<CellId>> {
-        let params = function.body.map_or(&[][..], |_| function.arguments());
-        let cell = |&param: &Value| self.webs[param].and_then(|web| self.cells[web]);
-        params.iter().map(cell).collect()
     }
 
     /// Those of them that are not computed here.
@@ -86,14 +71,8 @@ impl Moves {
         let is_moved = |&value: &Value| {
             let op = function.def_op(value).map(|(op, _)| &function.ops[op]);
             let moves = |data: &OpData| {
-                let moves = matches!(
-                    data.opcode,
-                    Opcode::Load
-                        | Opcode::Select
-                        | Opcode::Bitcast
-                        | Opcode::Call
-                        | Opcode::CallIndirect
-                );
+                let opcode = data.opcode;
+                let moves = matches!(opcode, Opcode::Load | Opcode::Select | Opcode::Bitcast);
                 moves || !data.regions.is_empty()
             };
             self.webs[value].is_some() && op.is_none_or(moves)
@@ -124,35 +103,5 @@ impl Gather<'_> {
             }
         };
         Some(cell)
-    }
-
-    /// A float is returned.
-    pub(super) fn returns(&mut self, b: usize, float: Value, index: usize) {
-        let Some(cell) = self.moved_cell(b, float) else {
-            return;
-        };
-        let result = match self.bodies[b].moves.results[index] {
-            Some(result) => result,
-            None => {
-                let result = self.graph.new_cell(Scalar::F64.bytes());
-                self.bodies[b].moves.results[index] = Some(result);
-                result
-            }
-        };
-        self.graph.move_between(cell, result);
-    }
-
-    /// A float is passed to a function of the same group.
-    pub(super) fn passes(&mut self, b: usize, float: Value, inner: usize, param: Value) {
-        if let Some(cell) = self.moved_cell(inner, param) {
-            self.moves(b, float, cell);
-        }
-    }
-
-    /// A function of the same group gives a float.
-    pub(super) fn gives(&mut self, b: usize, float: Value, inner: usize, index: usize) {
-        if let Some(cell) = self.bodies[inner].moves.results[index] {
-            self.moves(b, float, cell);
-        }
     }
 }
