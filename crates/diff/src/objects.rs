@@ -43,6 +43,7 @@ mod print;
 mod span;
 #[cfg(test)]
 mod tests;
+mod union_find;
 
 pub use span::Span;
 

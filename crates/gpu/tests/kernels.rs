@@ -1,38 +1,15 @@
 //! What becomes of kernels, as text.
 
 use expect_test::{Expect, expect};
-use ferrozyme_gpu::{Abilities, GpuProgram, prepare};
-use ferrozyme_graph::lower::Lowered;
-use ferrozyme_ir::{parse_module, print_function};
+use ferrozyme_gpu::{Abilities, GpuProgram};
+use ferrozyme_ir::print_function;
+use programs::{ABILITIES, program_for};
 
-const ABILITIES: Abilities = Abilities {
-    group: 256,
-    units: 8,
-    atomic_f32: true,
-    atomic_f64: false,
-    exchange: false,
-};
+mod programs;
 
 /// The program of a kernel `@kernel(%to, %from)` of which one pointer is written.
 fn program_of(kernel: &str) -> GpuProgram {
     program_for(kernel, &ABILITIES)
-}
-
-/// As [`program_of`], for a device that can do this.
-fn program_for(kernel: &str, abilities: &Abilities) -> GpuProgram {
-    let text = format!(
-        "{kernel}\nfunc @main(%p: ptr noalias, %arena: ptr) {{\n  call @kernel(%arena, %p)\n  return\n}}\n"
-    );
-    let module = parse_module(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let main = module.function_named("main").unwrap();
-    let lowered = Lowered {
-        calls: Vec::new(),
-        module,
-        main,
-        exchanges: Vec::new(),
-        sizes: Default::default(),
-    };
-    prepare(lowered, abilities).unwrap()
 }
 
 fn check(kernel: &str, expected: Expect) {

@@ -1,34 +1,15 @@
 //! What kernels look like in OpenCL C.
 
 use expect_test::{Expect, expect};
-use ferrozyme_gpu::{Abilities, prepare};
-use ferrozyme_graph::lower::Lowered;
-use ferrozyme_ir::parse_module;
 use ferrozyme_opencl::print_program;
+use programs::{ABILITIES, program_for};
 
-const ABILITIES: Abilities = Abilities {
-    group: 256,
-    units: 8,
-    atomic_f32: true,
-    atomic_f64: false,
-    exchange: false,
-};
+#[path = "../../gpu/tests/programs/mod.rs"]
+mod programs;
 
 /// Compares the lines of a program that are loops, or conditions which always hold.
 fn check_loops(kernel: &str, expected: Expect) {
-    let text = format!(
-        "{kernel}\nfunc @main(%p: ptr noalias, %arena: ptr) {{\n  call @kernel(%arena, %p)\n  return\n}}\n"
-    );
-    let module = parse_module(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let main = module.function_named("main").unwrap();
-    let lowered = Lowered {
-        calls: Vec::new(),
-        module,
-        main,
-        exchanges: Vec::new(),
-        sizes: Default::default(),
-    };
-    let source = print_program(&prepare(lowered, &ABILITIES).unwrap()).unwrap();
+    let source = print_program(&program_for(kernel, &ABILITIES)).unwrap();
     let (_, kernels) = source.split_once("__kernel").unwrap();
     let starts = ["for (", "do {", "if (get_local_id(0) <"];
     let is_wanted = |line: &&str| starts.iter().any(|start| line.trim().starts_with(start));

@@ -50,7 +50,6 @@ mod sums;
 #[cfg(test)]
 mod testing;
 mod unguard_loops;
-mod union_find;
 mod uses;
 mod whole_parts;
 mod with_function;
@@ -105,7 +104,6 @@ pub use speculation::{Speculation, speculation};
 pub use substitution::Substitution;
 pub use sums::{Addition, carried_sum};
 pub use unguard_loops::unguard_loops;
-pub use union_find::UnionFind;
 pub use uses::Uses;
 pub use with_function::with_function;
 pub use word_moves::word_moves;

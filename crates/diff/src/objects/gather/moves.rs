@@ -12,10 +12,11 @@
 //! The derivative stops where the word turns out to be an address ([`Refusal::MovedAsFloat`](ferrozyme_refusal::Refusal)).
 
 use super::super::graph::CellId;
+use super::super::union_find::UnionFind;
 use super::Gather;
 use ferrozyme_ir::entity::{EntitySet, SecondaryMap};
 use ferrozyme_ir::{Function, OpData, OpView, Opcode, Scalar, Type, Value};
-use ferrozyme_opt::{UnionFind, word_moves};
+use ferrozyme_opt::word_moves;
 
 /// The floats of a function that are copied from somewhere to somewhere, not computed. A *web* is some of them that are connected by moves.
 pub(in crate::objects) struct Moves {

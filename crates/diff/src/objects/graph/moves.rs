@@ -1,7 +1,7 @@
 //! Cells between which words are moved as floats: where the words are addresses, they lead to the same memory in all of them.
 
 use super::{CellId, Graph, Target};
-use ferrozyme_opt::UnionFind;
+use crate::objects::union_find::UnionFind;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 impl Graph {

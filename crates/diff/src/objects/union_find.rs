@@ -5,7 +5,7 @@ use std::hash::Hash;
 
 /// Disjoint sets of keys: each key is in one of its own until that is joined with another.
 #[derive(Clone, Debug)]
-pub struct UnionFind<K> {
+pub(super) struct UnionFind<K> {
     parents: FxHashMap<K, K>,
 }
 
@@ -19,7 +19,7 @@ impl<K> Default for UnionFind<K> {
 
 impl<K: Copy + Eq + Hash> UnionFind<K> {
     /// The key that stands for a key's set.
-    pub fn root(&mut self, key: K) -> K {
+    pub(super) fn root(&mut self, key: K) -> K {
         let mut at = key;
         while let Some(&parent) = self.parents.get(&at) {
             // Later searches have half the way.
@@ -32,7 +32,7 @@ impl<K: Copy + Eq + Hash> UnionFind<K> {
     }
 
     /// Makes one set of two.
-    pub fn join(&mut self, a: K, b: K) {
+    pub(super) fn join(&mut self, a: K, b: K) {
         let (a, b) = (self.root(a), self.root(b));
         if a != b {
             self.parents.insert(a, b);
