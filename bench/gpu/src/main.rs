@@ -19,7 +19,7 @@ use ferrozyme_backend::{Backend, Error, Executable, Planned, Repeats, compile_wi
 use ferrozyme_conformance::Test;
 use ferrozyme_cuda::{ABILITIES, stored_ptx};
 use ferrozyme_device::{KERNELS, backend_named};
-use ferrozyme_gpu::{Traffic, prepare};
+use ferrozyme_gpu::{Step, Traffic, prepare};
 use ferrozyme_ir::print_function;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -94,6 +94,13 @@ impl Backend for Printing {
         println!("; the arena has {} bytes", planned.arena);
         let lowered = planned.lowered;
         let program = prepare(lowered, &ABILITIES)?;
+        let mut launches = 0;
+        let mut moved = 0.0;
+        visit_launches(&program.steps, &mut |kernel| {
+            launches += 1;
+            moved += program.kernels[kernel].traffic.bytes;
+        });
+        println!("; {launches} launches a step move {moved} bytes");
         for kernel in &program.kernels {
             let Traffic { bytes, operations } = kernel.traffic;
             println!(
@@ -103,6 +110,23 @@ impl Backend for Printing {
             println!("{}", print_function(&program.module, kernel.function));
         }
         Err(only_prepared())
+    }
+}
+
+/// Calls a function for the kernel of each launch, once for all rounds of a loop.
+fn visit_launches(steps: &[Step], visit: &mut impl FnMut(usize)) {
+    for step in steps {
+        match step {
+            Step::Launch { kernel, .. } => visit(*kernel),
+            Step::For { body, .. } | Step::Again { body, .. } => visit_launches(body, visit),
+            Step::If {
+                then, otherwise, ..
+            } => {
+                visit_launches(then, visit);
+                visit_launches(otherwise, visit);
+            }
+            _ => {}
+        }
     }
 }
 

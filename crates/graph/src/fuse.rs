@@ -14,8 +14,11 @@
 //! Contractions read memory, but with any strides: views that have strides are inlined into them (`lower/strided.rs`). A contraction itself is inlined into a sum that alone uses it: it adds to the sum's buffer (`lower/sum.rs`).
 //!
 //! Then kernels are joined that read the same tensors, or one what the other computes, row by row (`fuse/join.rs`): a softmax or a layer norm is one kernel, as are all updates of an optimiser's state.
+//!
+//! Only then is it known which kernels compute an inlined tensor. Where they read more for it than it takes itself, it gets a buffer after all (`fuse/traffic.rs`), and kernels are joined anew.
 
 mod join;
+mod traffic;
 
 use crate::graph::{Graph, Op, OpData, Region, Tensor};
 use crate::lower::Fusion;
@@ -25,7 +28,7 @@ use crate::lower::sum::is_sum;
 use crate::opcode::Opcode;
 use crate::payload::{Literal, Payload};
 use crate::print::{Names, describe};
-use cranelift_entity::SecondaryMap;
+use cranelift_entity::{EntitySet, SecondaryMap};
 use ferrozyme_ir::{MathCost, Scalar};
 use std::fmt;
 use std::fmt::Write;
@@ -43,6 +46,8 @@ pub enum Reason {
     OtherRegion,
     /// Each element would be computed so many times.
     ComputedAgain(usize),
+    /// Several kernels would read what it is computed from, which is more than it is itself.
+    Traffic,
     /// The kernel would have too many operations.
     TooLong,
     /// It is a reduction over rows, which goes through them one after the other.
@@ -62,6 +67,9 @@ impl fmt::Display for Reason {
             Reason::OtherRegion => f.write_str("it is used in another region"),
             Reason::ComputedAgain(times) => {
                 write!(f, "each element would be computed {times} times")
+            }
+            Reason::Traffic => {
+                f.write_str("several kernels would read more to compute it than it takes")
             }
             Reason::TooLong => f.write_str("the kernel would have too many operations"),
             Reason::Columns => f.write_str("it is reduced row by row"),
@@ -89,6 +97,9 @@ impl Repeats {
     pub const DEVICE: Repeats = Repeats { cheap: 16, slow: 8 };
 }
 
+/// How often tensors get buffers because of their traffic, and kernels are joined anew.
+const ROUNDS: usize = 3;
+
 /// A reduction over fewer elements is computed where another one uses it.
 const MANY_TERMS: usize = 32;
 
@@ -111,11 +122,31 @@ pub fn fuse_for(graph: &Graph, repeats: Repeats) -> (Fusion, FusionReport) {
     (fusion, report)
 }
 
-/// Chooses the tensors that are inlined, which does not depend on the order of operations.
+/// Chooses the tensors that are inlined, which hardly depends on the order of operations.
 pub(crate) fn choose_inlined(graph: &Graph, repeats: Repeats) -> (Fusion, FusionReport) {
+    let mut kept = EntitySet::new();
+    for _ in 0..ROUNDS {
+        let (mut fusion, _) = choose_inlined_but(graph, repeats, &kept);
+        join::join_kernels(graph, &mut fusion);
+        let costly = traffic::costly(graph, &fusion);
+        if costly.is_empty() {
+            break;
+        }
+        kept.extend(costly);
+    }
+    choose_inlined_but(graph, repeats, &kept)
+}
+
+/// As [`choose_inlined`], with buffers for some tensors whose traffic would be larger without.
+fn choose_inlined_but(
+    graph: &Graph,
+    repeats: Repeats,
+    kept: &EntitySet<Tensor>,
+) -> (Fusion, FusionReport) {
     let mut fuser = Fuser {
         graph,
         repeats,
+        kept,
         uses: find_uses(graph),
         fusion: Fusion::default(),
         times: SecondaryMap::new(),
@@ -154,6 +185,7 @@ fn find_uses(graph: &Graph) -> SecondaryMap<Tensor, Uses> {
 struct Fuser<'g> {
     graph: &'g Graph,
     repeats: Repeats,
+    kept: &'g EntitySet<Tensor>,
     uses: SecondaryMap<Tensor, Uses>,
     fusion: Fusion,
     /// How often an element of an inlined tensor is computed.
@@ -252,6 +284,9 @@ impl Fuser<'_> {
         }
         if length > LONGEST {
             return Some(Reason::TooLong);
+        }
+        if self.kept.contains(result) {
+            return Some(Reason::Traffic);
         }
         self.times[result] = times;
         self.length[result] = length;

@@ -195,7 +195,7 @@ pub(super) fn value_type(element: Scalar) -> Type {
 }
 
 /// The type of an element in memory.
-pub(super) fn memory_type(element: Scalar) -> Type {
+pub(crate) fn memory_type(element: Scalar) -> Type {
     match element {
         CONDITION => Type::I8,
         _ => Type::scalar_of(element),
