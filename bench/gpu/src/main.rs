@@ -15,7 +15,9 @@
 mod workloads;
 
 use anyhow::Context;
-use ferrozyme_backend::{Backend, Error, Executable, Planned, Repeats, compile_with};
+use ferrozyme_backend::{
+    Backend, Error, Executable, Planned, Repeats, compile_with, prepare_graph,
+};
 use ferrozyme_conformance::Test;
 use ferrozyme_cuda::{ABILITIES, stored_ptx};
 use ferrozyme_device::{KERNELS, backend_named};
@@ -78,41 +80,6 @@ fn write_timeline(folder: PathBuf, device: &str, name: &str) -> anyhow::Result<(
     Ok(())
 }
 
-/// Prints kernels instead of running them.
-struct Printing;
-
-impl Backend for Printing {
-    fn name(&self) -> &'static str {
-        "cuda"
-    }
-
-    fn repeats(&self) -> Repeats {
-        Repeats::DEVICE
-    }
-
-    fn compile(&self, planned: Planned) -> Result<Box<dyn Executable>, Error> {
-        println!("; the arena has {} bytes", planned.arena);
-        let lowered = planned.lowered;
-        let program = prepare(lowered, &ABILITIES)?;
-        let mut launches = 0;
-        let mut moved = 0.0;
-        visit_launches(&program.steps, &mut |kernel| {
-            launches += 1;
-            moved += program.kernels[kernel].traffic.bytes;
-        });
-        println!("; {launches} launches a step move {moved} bytes");
-        for kernel in &program.kernels {
-            let Traffic { bytes, operations } = kernel.traffic;
-            println!(
-                "; {} groups of {} items, {} bytes of local memory; moves {bytes} bytes, computes {operations} operations",
-                kernel.groups, kernel.items, kernel.local
-            );
-            println!("{}", print_function(&program.module, kernel.function));
-        }
-        Err(only_prepared())
-    }
-}
-
 /// Calls a function for the kernel of each launch, once for all rounds of a loop.
 fn visit_launches(steps: &[Step], visit: &mut impl FnMut(usize)) {
     for step in steps {
@@ -137,11 +104,29 @@ fn only_prepared() -> Error {
     }
 }
 
+/// Prints how a workload is fused, where its tensors are, and its kernels.
 fn print_kernels(name: &str) -> anyhow::Result<()> {
-    match compile_with(&Printing, &workload_named(name)?.graph) {
-        Ok(_) | Err(Error::Missing { .. }) => Ok(()),
-        Err(error) => Err(error.into()),
+    let workload = workload_named(name)?;
+    let prepared = prepare_graph(&workload.graph, Repeats::DEVICE, None)?;
+    for line in prepared.report.lines() {
+        println!("; {line}");
     }
+    let program = prepare(prepared.planned.lowered, &ABILITIES)?;
+    let (mut launches, mut moved) = (0, 0.0);
+    visit_launches(&program.steps, &mut |kernel| {
+        launches += 1;
+        moved += program.kernels[kernel].traffic.bytes;
+    });
+    println!("; {launches} launches a step move {moved} bytes");
+    for kernel in &program.kernels {
+        let Traffic { bytes, operations } = kernel.traffic;
+        println!(
+            "; {} groups of {} items, {} bytes of local memory; moves {bytes} bytes, computes {operations} operations",
+            kernel.groups, kernel.items, kernel.local
+        );
+        println!("{}", print_function(&program.module, kernel.function));
+    }
+    Ok(())
 }
 
 /// Makes kernels instead of running them.

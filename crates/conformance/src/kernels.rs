@@ -72,6 +72,24 @@ pub fn reductions_over_each_axis(backend: &dyn Backend) {
     check_agreement(backend, &g, 1e-10);
 }
 
+/// Columns that are summed in parts on some devices, whole rows and with what is computed for each of them.
+pub fn long_columns_are_summed(backend: &dyn Backend) {
+    for (element, tolerance) in [(Scalar::F32, 1e-3), (Scalar::F64, 1e-10)] {
+        let mut g = Graph::new();
+        for shape in [&[4096, 24][..], &[6, 700, 3], &[2077, 5]] {
+            let leading: Vec<usize> = (0..shape.len() - 1).collect();
+            let x = numbers(&mut g, 5, element, shape);
+            let most = g.reduce(Reduction::Max, x, &[shape.len() - 1]);
+            let most = g.broadcast(most, &[(shape.len() - 1, shape[shape.len() - 1])]);
+            let centred = g.sub(x, most);
+            let waves = g.sin(centred);
+            let sums = [x, centred, waves].map(|tensor| g.sum(tensor, &leading));
+            g.receive("sums", &sums);
+        }
+        check_agreement(backend, &g, tolerance);
+    }
+}
+
 /// Items of a group go through different numbers of rows, with a loop in each.
 pub fn items_run_nests_of_different_lengths(backend: &dyn Backend) {
     for (element, tolerance) in [(Scalar::F32, 1e-3), (Scalar::F64, 1e-10)] {

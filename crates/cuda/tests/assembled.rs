@@ -62,6 +62,7 @@ ferrozyme_conformance::backend_tests! { Assembler::default();
     graphs::loops_and_branches_run
     kernels::contractions_of_many_shapes
     kernels::contractions_with_batches_and_several_indices
+    kernels::long_columns_are_summed
     kernels::reductions_over_each_axis
     kernels::softmax_with_its_gradient
     kernels::layer_normalisation_with_its_gradient

@@ -19,7 +19,7 @@ use ferrozyme_graph::fuse::{fuse, print_fusion};
 use ferrozyme_graph::interpret::{Array, Fault, Machine};
 use ferrozyme_graph::lower::{Fusion, lower};
 use ferrozyme_graph::memory::{plan_memory, print_plan};
-use ferrozyme_graph::opt::{ON_DEMAND, PASSES, optimise, pass_named};
+use ferrozyme_graph::opt::{FOR_DEVICES, ON_DEMAND, PASSES, optimise, pass_named};
 use ferrozyme_graph::{Def, Graph, Payload, Tensor, TensorType, parse, print, verify};
 use ferrozyme_ir::print_module;
 use std::fmt::Write;
@@ -170,6 +170,7 @@ fn pass(source: &str, directive: &Directive) -> Result<Output, String> {
                 let known: Vec<&str> = PASSES
                     .iter()
                     .chain(ON_DEMAND)
+                    .chain(FOR_DEVICES)
                     .map(|&(name, _)| name)
                     .collect();
                 return Err(format!(

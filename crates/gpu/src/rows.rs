@@ -81,7 +81,10 @@ pub(crate) fn plan_rows(
         is_contiguous: false,
     };
     planner.find(ops);
-    let pays = planner.longest >= SHORTEST && (points <= MANY || planner.is_contiguous);
+    let innermost = counters.iter().rev().find(|&&(_, count)| count > 1);
+    let [across, along] = planner.directions(innermost.map(|&(row, _)| row));
+    let in_rows = planner.is_contiguous && along.len() >= across.len();
+    let pays = planner.longest >= SHORTEST && (points <= MANY || in_rows);
     if !pays || points > u64::from(u32::MAX >> 1) {
         return None;
     }
@@ -189,19 +192,27 @@ impl Planner<'_> {
         }
     }
 
+    /// How many bytes addresses in shared loops move by that go from element to element from row to row, and those that do so within rows. What all rows read alike counts for neither.
+    fn directions(&self, row: Option<Value>) -> [Vec<u64>; 2] {
+        let (mut across, mut along) = (Vec::new(), Vec::new());
+        let Some(row) = row else {
+            return [across, along];
+        };
+        for &(_, dealt) in self.shared.values() {
+            let counter = self.function.counter(dealt);
+            across.extend(contiguous(self.function, dealt, row, counter));
+            along.extend(contiguous(self.function, dealt, counter, row));
+        }
+        [across, along]
+    }
+
     /// How many neighbouring rows a group has: several if more addresses move by one element from row to row than within rows, and if nothing that a row decides stands around a barrier. What all rows read alike is no reason for one or the other.
     fn lanes(&self, ops: &[Op], counters: &[(Value, u64)], abilities: &Abilities) -> u64 {
-        let function = self.function;
         let innermost = counters.iter().rev().find(|&&(_, count)| count > 1);
         let Some(&(row, count)) = innermost else {
             return 1;
         };
-        let (mut across, mut along) = (Vec::new(), Vec::new());
-        for &(_, dealt) in self.shared.values() {
-            let counter = function.counter(dealt);
-            across.extend(contiguous(function, dealt, row, counter));
-            along.extend(contiguous(function, dealt, counter, row));
-        }
+        let [across, along] = self.directions(Some(row));
         if across.len() <= along.len() || !self.is_uniform(ops) {
             return 1;
         }
@@ -401,25 +412,35 @@ impl Sharer<'_> {
             true => iterations_at_a_time(b.function, *dealt),
             false => 1,
         };
-        let step = b.i64(i64::from(self.rows.parts()) * width as i64);
+        let stride = u64::from(self.rows.parts()) * width;
+        let step = b.i64(stride as i64);
         let mut first = self.seat.part;
         if width > 1 {
             let width_value = b.i64(width as i64);
             first = b.binary(Opcode::Mul, first, width_value);
             widen_loop(b.function, *dealt, width);
         }
+        // Counted as long as the loop begins at zero.
+        let once = *dealt == op && constant_count(b.function, op) == Some(stride);
         let operands = &mut b.function.ops[*dealt].operands;
         (operands[0], operands[2]) = (first, step);
-        let mut data = b.function.ops[op].clone();
-        let results = std::mem::take(&mut data.results);
-        let initial = data.operands[3..].to_vec();
+        let results = b.function.ops[op].results.to_vec();
+        let initial = b.function.ops[op].operands[3..].to_vec();
         let types: Vec<Type> = results.iter().map(|&value| b.ty(value)).collect();
-        for ((operand, &opcode), &ty) in data.operands[3..].iter_mut().zip(combined).zip(&types) {
-            *operand = identity(b.function, opcode, ty);
-        }
-        let part = b.function.new_op(data, &types);
-        b.insert(part);
-        let parts = b.function.ops[part].results.to_vec();
+        let neutral = combined.iter().zip(&types);
+        let neutral: Vec<Value> = neutral
+            .map(|(&opcode, &ty)| identity(b.function, opcode, ty))
+            .collect();
+        let parts = if once {
+            iterate_once(b, op, first, &neutral)
+        } else {
+            let mut data = b.function.ops[op].clone();
+            data.results.clear();
+            data.operands[3..].copy_from_slice(&neutral);
+            let part = b.function.new_op(data, &types);
+            b.insert(part);
+            b.function.ops[part].results.to_vec()
+        };
         self.wait_if_reread(b);
         if let (Some(memory), false) = (self.memory, parts.is_empty()) {
             let sums = self.add_up(b, memory, &parts, combined);
@@ -551,4 +572,20 @@ impl Sharer<'_> {
         self.items.barrier(b);
         sums
     }
+}
+
+/// Appends the body of a loop of which each item runs one iteration; returns what that passes on. What the loops before it have loaded is then loaded no more.
+fn iterate_once(b: &mut Builder<'_>, op: Op, counter: Value, carried: &[Value]) -> Vec<Value> {
+    let body = b.function.ops[op].regions[0];
+    let arguments = b.function.regions[body].args.clone();
+    let mut ops = std::mem::take(&mut b.function.regions[body].ops);
+    let end = ops.pop().expect("a body ends with what it passes on");
+    ops.into_iter().for_each(|op| b.insert(op));
+    let values = std::iter::once(counter).chain(carried.iter().copied());
+    let known: FxHashMap<Value, Value> = arguments.into_iter().zip(values).collect();
+    let passed = b.function.ops[end].operands.iter();
+    let passed = passed.map(|value| known.get(value).copied().unwrap_or(*value));
+    let passed = passed.collect();
+    b.function.replace_operands(&known);
+    passed
 }

@@ -30,6 +30,7 @@ use crate::payload::{Literal, Payload};
 use crate::print::{Names, describe};
 use cranelift_entity::{EntitySet, SecondaryMap};
 use ferrozyme_ir::{MathCost, Scalar};
+use rustc_hash::FxHashMap;
 use std::fmt;
 use std::fmt::Write;
 
@@ -88,13 +89,23 @@ pub struct Repeats {
     pub cheap: usize,
     /// One that costs more.
     pub slow: usize,
+    /// Whether sums of long columns are split into sums of parts.
+    pub splits_sums: bool,
 }
 
 impl Repeats {
     /// Where computing costs as much as memory.
-    pub const PROCESSOR: Repeats = Repeats { cheap: 3, slow: 1 };
+    pub const PROCESSOR: Repeats = Repeats {
+        cheap: 3,
+        slow: 1,
+        splits_sums: false,
+    };
     /// Where units of computation wait for memory.
-    pub const DEVICE: Repeats = Repeats { cheap: 16, slow: 8 };
+    pub const DEVICE: Repeats = Repeats {
+        cheap: 16,
+        slow: 8,
+        splits_sums: true,
+    };
 }
 
 /// How often tensors get buffers because of their traffic, and kernels are joined anew.
@@ -188,8 +199,8 @@ struct Fuser<'g> {
     kept: &'g EntitySet<Tensor>,
     uses: SecondaryMap<Tensor, Uses>,
     fusion: Fusion,
-    /// How often an element of an inlined tensor is computed.
-    times: SecondaryMap<Tensor, usize>,
+    /// How often an element of an inlined tensor is computed, in each place.
+    times: SecondaryMap<Tensor, Times>,
     /// How many operations lead from an inlined tensor to the one that its kernel stores.
     length: SecondaryMap<Tensor, usize>,
     /// The operands of contractions that an inlined view is part of.
@@ -237,7 +248,8 @@ impl Fuser<'_> {
             return Some(Reason::Unused);
         }
         let graph = self.graph;
-        let (mut times, mut length) = (0, 0);
+        let mut times = Times::default();
+        let mut length = 0;
         let mut reduced = false;
         let mut contracted: Vec<Tensor> = Vec::new();
         for &(user, home) in &uses.ops {
@@ -257,9 +269,8 @@ impl Fuser<'_> {
             }
             let by = user.results[0];
             let inlined = self.fusion.inlined.contains(by);
-            let outer = if inlined { self.times[by] } else { 1 };
+            times.add_user(graph, user, inlined.then(|| &self.times[by]));
             contracted.extend(&self.contracted[by]);
-            times += repetitions(graph, user) * outer;
             reduced |= user.opcode == Opcode::Reduce || (inlined && self.reduced[by]);
             length = length.max(1 + if inlined { self.length[by] } else { 0 });
         }
@@ -279,8 +290,8 @@ impl Fuser<'_> {
             Cost::Load => self.repeats.cheap,
             Cost::More => self.repeats.slow,
         };
-        if times > most {
-            return Some(Reason::ComputedAgain(times));
+        if times.sum() > most {
+            return Some(Reason::ComputedAgain(times.sum()));
         }
         if length > LONGEST {
             return Some(Reason::TooLong);
@@ -316,6 +327,46 @@ impl Fuser<'_> {
                 return true;
             }
         }
+    }
+}
+
+/// How often an element is computed: for each kernel that does, by its result, and each set of coordinates there, which all elementwise operations have in common that lead to the same tensor. What several of them use is computed once.
+#[derive(Clone, Default)]
+struct Times(FxHashMap<(Tensor, Tensor), usize>);
+
+impl Times {
+    /// Adds what an operation uses; if its result is inlined, as often as that is computed.
+    fn add_user(&mut self, graph: &Graph, user: &OpData, inlined: Option<&Times>) {
+        let by = user.results[0];
+        let Some(outer) = inlined else {
+            self.at_least((by, by), repetitions(graph, user));
+            return;
+        };
+        if matches!(
+            user.opcode,
+            Opcode::Elementwise | Opcode::Cast | Opcode::Detach
+        ) {
+            for (&place, &times) in &outer.0 {
+                self.at_least(place, times);
+            }
+            return;
+        }
+        let mut kernels: FxHashMap<Tensor, usize> = FxHashMap::default();
+        for (&(kernel, _), &times) in &outer.0 {
+            *kernels.entry(kernel).or_default() += times;
+        }
+        for (kernel, times) in kernels {
+            self.at_least((kernel, by), times * repetitions(graph, user));
+        }
+    }
+
+    fn at_least(&mut self, place: (Tensor, Tensor), times: usize) {
+        let known = self.0.entry(place).or_default();
+        *known = (*known).max(times);
+    }
+
+    fn sum(&self) -> usize {
+        self.0.values().sum()
     }
 }
 

@@ -10,6 +10,7 @@ mod prune;
 mod rewrite;
 mod schedule;
 mod simplify;
+mod split_sums;
 
 pub use cse::cse;
 pub use fold_constants::fold_constants;
@@ -17,6 +18,7 @@ pub use lower_precision::{lower_precision, lower_precision_to};
 pub use prune::prune;
 pub use schedule::schedule;
 pub use simplify::simplify;
+pub use split_sums::split_sums;
 
 use crate::fuse::Repeats;
 use crate::graph::Graph;
@@ -37,9 +39,12 @@ pub const PASSES: &[(&str, Pass)] = &[
 /// Passes that change results, and run only where they are asked for.
 pub const ON_DEMAND: &[(&str, Pass)] = &[("lower_precision", lower_precision)];
 
+/// Passes that [`optimise_for`] runs where they pay.
+pub const FOR_DEVICES: &[(&str, Pass)] = &[("split_sums", split_sums)];
+
 /// The pass of this name.
 pub fn pass_named(name: &str) -> Option<Pass> {
-    let mut passes = PASSES.iter().chain(ON_DEMAND);
+    let mut passes = PASSES.iter().chain(ON_DEMAND).chain(FOR_DEVICES);
     passes
         .find(|(other, _)| *other == name)
         .map(|&(_, pass)| pass)
@@ -66,6 +71,9 @@ pub fn optimise_for(graph: &mut Graph, repeats: Repeats) -> Vec<(&'static str, u
         if changed == 0 {
             break;
         }
+    }
+    if repeats.splits_sums {
+        statistics.insert(PASSES.len() - 1, ("split_sums", split_sums(graph)));
     }
     if let Some((_, count)) = statistics.last_mut() {
         *count = schedule_for(graph, repeats);

@@ -57,7 +57,7 @@ impl Finder<'_> {
                 [result] if self.fusion.inlined.contains(result) => {
                     users = std::mem::take(&mut self.kernels[result]);
                     let count = users.len();
-                    if data.opcode != Opcode::Contract && !pays(graph, data, count) {
+                    if data.opcode != Opcode::Contract && !pays(graph, self.fusion, data, count) {
                         self.costly.push(result);
                         // The kernel that runs first computes it.
                         let first = ops.iter().copied().find(|op| users.contains(op));
@@ -76,32 +76,55 @@ impl Finder<'_> {
     }
 }
 
-/// Whether kernels that each read the operands of an operation move no more bytes than one that writes its result for the others.
-fn pays(graph: &Graph, data: &OpData, kernels: usize) -> bool {
+/// Whether kernels that each read what an operation is computed from move no more bytes than one that writes its result for the others.
+fn pays(graph: &Graph, fusion: &Fusion, data: &OpData, kernels: usize) -> bool {
     if kernels < 2 {
         return true;
     }
     let result = data.results[0];
+    let most = graph.ty(result).shape.count();
+    let fits = |read: usize| read * (kernels - 1) <= most * bytes(graph, result) * kernels;
     let mut operands = data.operands.clone();
     operands.sort_unstable();
     operands.dedup();
-    let count = |tensor: Tensor| graph.ty(tensor).shape.count();
-    // Of a larger operand, only a part is read.
-    let most = count(result);
-    let read: usize = operands
-        .iter()
-        .map(|&tensor| moved(graph, tensor).min(most * bytes(graph, tensor)))
-        .sum();
-    read * (kernels - 1) <= most * bytes(graph, result) * kernels
+    // As if all operands had buffers, and as it is now.
+    fits(
+        operands
+            .iter()
+            .map(|&tensor| moved(graph, tensor, most))
+            .sum(),
+    ) || fits(
+        sources(graph, fusion, data)
+            .iter()
+            .map(|&tensor| moved(graph, tensor, most))
+            .sum(),
+    )
+}
+
+/// The tensors with buffers that an operation is computed from.
+fn sources(graph: &Graph, fusion: &Fusion, data: &OpData) -> Vec<Tensor> {
+    let mut seen: FxHashSet<Tensor> = data.operands.iter().copied().collect();
+    let mut waiting: Vec<Tensor> = seen.iter().copied().collect();
+    let mut sources = Vec::new();
+    while let Some(tensor) = waiting.pop() {
+        match graph.def_op(tensor) {
+            Some(op) if fusion.inlined.contains(tensor) => {
+                let operands = graph.ops[op].operands.iter().copied();
+                waiting.extend(operands.filter(|&operand| seen.insert(operand)));
+            }
+            _ => sources.push(tensor),
+        }
+    }
+    sources
 }
 
 fn bytes(graph: &Graph, tensor: Tensor) -> usize {
     memory_type(graph.ty(tensor).element).bytes() as usize
 }
 
-/// The bytes that are read for all elements of a tensor: its own, or those of what it shows.
-fn moved(graph: &Graph, tensor: Tensor) -> usize {
-    let own = graph.ty(tensor).shape.count() * bytes(graph, tensor);
+/// The bytes that are read of a tensor, or of what it shows, for so many elements.
+fn moved(graph: &Graph, tensor: Tensor, most: usize) -> usize {
+    let own = graph.ty(tensor).shape.count().min(most) * bytes(graph, tensor);
     let Some(op) = graph.def_op(tensor) else {
         return own;
     };
@@ -109,7 +132,7 @@ fn moved(graph: &Graph, tensor: Tensor) -> usize {
     match data.opcode {
         _ if super::is_made_of_numbers(graph, data) => 0,
         Opcode::Broadcast | Opcode::Cast | Opcode::Reshape | Opcode::Detach => {
-            own.min(moved(graph, data.operands[0]))
+            own.min(moved(graph, data.operands[0], most))
         }
         _ => own,
     }
