@@ -102,8 +102,26 @@ fn is_view(opcode: Opcode) -> bool {
     )
 }
 
+/// Whether views show nothing but numbers that have been of a type of fewer bits.
+pub(super) fn shows_rounded(graph: &Graph, tensor: Tensor, element: Scalar) -> bool {
+    let Some(op) = graph.def_op(tensor) else {
+        return false;
+    };
+    let data = &graph.ops[op];
+    let mut operands = data.operands.iter();
+    match data.opcode {
+        Opcode::Cast => {
+            let wide = graph.ty(tensor).element;
+            let floats = element.is_float() && wide.is_float() && element.bits() < wide.bits();
+            floats && graph.ty(data.operands[0]).element == element
+        }
+        opcode if is_view(opcode) => operands.all(|&source| shows_rounded(graph, source, element)),
+        _ => false,
+    }
+}
+
 /// The tensor in another type, which is rounded as early as views allow.
-fn rounded_factor(graph: &mut Graph, tensor: Tensor, element: Scalar) -> Tensor {
+pub(super) fn rounded_factor(graph: &mut Graph, tensor: Tensor, element: Scalar) -> Tensor {
     let ty = graph.ty(tensor).clone();
     let Some(op) = graph.def_op(tensor).filter(|_| ty.element != element) else {
         return match ty.element == element {

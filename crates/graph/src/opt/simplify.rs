@@ -2,6 +2,7 @@
 //!
 //! A rule is a function that looks at one operation and returns what replaces it. The rules of one kind of operation stand together.
 
+use super::lower_precision::{rounded_factor, shows_rounded};
 use super::rewrite::rewrite;
 use crate::backward::rules::inverse;
 use crate::graph::{Graph, Op, OpData, Tensor};
@@ -257,10 +258,14 @@ fn pad(data: &OpData) -> Option<Tensor> {
     paddings.iter().all(nothing).then(|| data.operands[0])
 }
 
-/// To the same type.
-fn cast(graph: &Graph, data: &OpData) -> Option<Tensor> {
+/// To the same type; back to the type that numbers were of before views of them.
+fn cast(graph: &mut Graph, data: &OpData) -> Option<Tensor> {
     let tensor = data.operands[0];
-    (graph.ty(tensor) == graph.ty(data.results[0])).then_some(tensor)
+    let element = graph.ty(data.results[0]).element;
+    if graph.ty(tensor).element == element {
+        return Some(tensor);
+    }
+    shows_rounded(graph, tensor, element).then(|| rounded_factor(graph, tensor, element))
 }
 
 /// Over no axes; over axes of one element; a sum of a sum; a sum over axes that a `broadcast` has made, which is a multiple.
