@@ -5,7 +5,7 @@ use ferrozyme_graph::opt::lower_precision_to;
 use ferrozyme_graph::{Graph, INDEX, Reduction, Scalar, Shape, Tensor, TensorType};
 use ferrozyme_nn::{Layer, Linear, Module, Sequential, Sgd, Sigmoid, TransformerEncoder};
 use gpt2::adamw::Settings;
-use gpt2::files::state::State;
+use gpt2::initialise::random_parameters;
 use gpt2::random::Random;
 use gpt2::{Batch, Config, Parameters};
 use gpt2_graph::adamw::Optimiser;
@@ -54,8 +54,8 @@ impl Workload {
             batch,
         }) = &self.language
         {
-            let state = State::random(*config, 1);
-            set_numbers(&mut program, &model.held, &state.parameters);
+            let parameters: Vec<f32> = random_parameters(config, &mut Random::new(1));
+            set_numbers(&mut program, &model.held, &parameters)?;
             let (count, vocabulary) = (batch.tokens(), config.vocabulary as f64);
             for (seed, name) in [(1, "tokens"), (2, "targets")] {
                 let mut random = Random::new(seed);

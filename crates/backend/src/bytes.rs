@@ -2,13 +2,15 @@
 
 use ferrozyme_graph::interpret::Array;
 use ferrozyme_graph::user::Number;
-use ferrozyme_graph::{CONDITION, INDEX, TensorType};
+use ferrozyme_graph::{CONDITION, INDEX, Scalar, TensorType};
 use ferrozyme_ir::{float_from_bits, float_to_bits};
 
 /// A type of numbers that a feeder may give.
 pub trait Element: Number {
     /// Its bytes in memory.
     fn append_to(self, bytes: &mut Vec<u8>);
+    /// The number with these bytes.
+    fn from_bytes(bytes: &[u8]) -> Self;
 }
 
 macro_rules! elements {
@@ -17,6 +19,11 @@ macro_rules! elements {
             impl Element for $ty {
                 fn append_to(self, bytes: &mut Vec<u8>) {
                     bytes.extend(self.to_le_bytes());
+                }
+                fn from_bytes(bytes: &[u8]) -> $ty {
+                    let mut own = [0; size_of::<$ty>()];
+                    own.copy_from_slice(bytes);
+                    <$ty>::from_le_bytes(own)
                 }
             }
         )*
@@ -35,18 +42,21 @@ pub(crate) fn bytes_of_slice<T: Element>(values: &[T]) -> Vec<u8> {
 
 /// The bytes of a tensor.
 pub fn bytes_of(value: &Array) -> Vec<u8> {
-    let element = value.ty.element;
-    let size = element.bytes() as usize;
     let mut bytes = Vec::with_capacity(value.ty.bytes());
     for &number in &*value.elements {
-        let raw = match element {
-            CONDITION => u128::from(number != 0.0),
-            INDEX => u128::from(number as i32 as u32),
-            _ => float_to_bits(element, number),
-        };
-        bytes.extend_from_slice(&raw.to_le_bytes()[..size]);
+        append_number(value.ty.element, number, &mut bytes);
     }
     bytes
+}
+
+/// Appends the bytes of a number as an element of this type.
+pub(crate) fn append_number(element: Scalar, number: f64, bytes: &mut Vec<u8>) {
+    let raw = match element {
+        CONDITION => u128::from(number != 0.0),
+        INDEX => u128::from(number as i32 as u32),
+        _ => float_to_bits(element, number),
+    };
+    bytes.extend_from_slice(&raw.to_le_bytes()[..element.bytes() as usize]);
 }
 
 /// The tensor with these bytes.

@@ -10,12 +10,14 @@
 
 mod bytes;
 mod host;
+mod initial;
 mod program;
 mod session;
 mod timeline;
 
 pub use bytes::{Element, array_of, bytes_of};
 pub use host::Host;
+pub use initial::Initial;
 pub use program::{Prepared, Program, compile_with, compile_within, prepare_graph};
 pub use session::Session;
 pub use timeline::{Row, Span, Timeline};
@@ -66,8 +68,8 @@ pub enum Error {
 pub struct Planned {
     /// The kernels, `@main`, whose arguments are the addresses of the parameters and then that of the arena, and what is exchanged with the host.
     pub lowered: Lowered,
-    /// The bytes of each parameter before the first run.
-    pub parameters: Vec<Vec<u8>>,
+    /// What each parameter holds before the first run.
+    pub parameters: Vec<Initial>,
     /// The size of the arena in bytes.
     pub arena: usize,
 }
@@ -97,11 +99,11 @@ pub trait Executable {
         Ok(None)
     }
 
-    /// The bytes of a parameter, by its position.
-    fn parameter(&self, number: usize) -> Result<Vec<u8>, Error>;
+    /// Copies bytes of a parameter, from an offset on, until the buffer is full. The parameter is named by its position.
+    fn read_parameter(&self, number: usize, offset: usize, to: &mut [u8]) -> Result<(), Error>;
 
-    /// Gives a parameter other bytes, as many as it has.
-    fn set_parameter(&mut self, number: usize, bytes: &[u8]) -> Result<(), Error>;
+    /// Overwrites bytes of a parameter, from an offset on.
+    fn write_parameter(&mut self, number: usize, offset: usize, from: &[u8]) -> Result<(), Error>;
 
     /// What the report says of this backend's part, in lines.
     fn report(&self) -> String {

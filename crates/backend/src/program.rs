@@ -1,12 +1,12 @@
 //! A compiled graph as its user sees it.
 
-use crate::bytes::{Element, array_of, bytes_of};
+use crate::bytes::{Element, array_of, bytes_of, bytes_of_slice};
 use crate::session::{Session, bind};
-use crate::{Backend, Error, Planned, Timeline};
+use crate::{Backend, Error, Initial, Planned, Timeline};
 use ferrozyme_graph::fuse::{Repeats, fuse_for, print_fusion};
 use ferrozyme_graph::interpret::Array;
 use ferrozyme_graph::lower::lower_planned;
-use ferrozyme_graph::memory::{fit_memory_for, plan_memory};
+use ferrozyme_graph::memory::{delay_values_for, fit_memory_for, plan_memory};
 use ferrozyme_graph::opt::optimise_for;
 use ferrozyme_graph::{Graph, Parameter, verify};
 use ferrozyme_ir::entity::EntityRef;
@@ -39,16 +39,15 @@ pub fn prepare_graph(
 ) -> Result<Prepared, Error> {
     verify(graph).map_err(|error| Error::Graph(error.to_string()))?;
     let mut graph = graph.clone();
-    let statistics = optimise_for(&mut graph, repeats);
+    let mut statistics = optimise_for(&mut graph, repeats);
+    statistics.push(("delay_values", delay_values_for(&mut graph, repeats)));
     let fitted = budget.map(|budget| fit_memory_for(&mut graph, budget, repeats));
     let fitted = fitted.transpose()?;
     let (fusion, fusion_report) = fuse_for(&graph, repeats);
     let plan = plan_memory(&graph, &fusion);
     let lowered = lower_planned(&graph, &fusion, &plan);
-    let parameters = graph.parameters.values().map(|data| {
-        let value = Array::from_literal(&data.ty, &data.initial);
-        bytes_of(&value)
-    });
+    let parameters = graph.parameters.values();
+    let parameters = parameters.map(|data| Initial::new(data.ty.clone(), data.initial.clone()));
     let planned = Planned {
         lowered,
         parameters: parameters.collect(),
@@ -131,8 +130,8 @@ impl Program {
     /// # Panics
     /// If the device on which it is does not answer any more.
     pub fn parameter(&self, parameter: Parameter) -> Array {
+        let bytes = self.parameter_bytes(parameter);
         let ty = &self.graph.parameters[parameter].ty;
-        let bytes = self.session.executable().parameter(parameter.index());
         array_of(ty, &bytes.unwrap_or_else(|error| panic!("{error}")))
     }
 
@@ -142,17 +141,16 @@ impl Program {
     /// If the value has another type, or the device does not answer any more.
     pub fn set_parameter(&mut self, parameter: Parameter, value: &Array) {
         assert_eq!(self.graph.parameters[parameter].ty, value.ty);
-        let number = parameter.index();
-        let outcome = self
-            .session
-            .executable_mut()
-            .set_parameter(number, &bytes_of(value));
+        let outcome = self.set_parameter_bytes(parameter, &bytes_of(value));
         outcome.unwrap_or_else(|error| panic!("{error}"));
     }
 
     /// The bytes of a parameter: its elements in row-major order, as they are in memory.
     pub fn parameter_bytes(&self, parameter: Parameter) -> Result<Vec<u8>, Error> {
-        self.session.executable().parameter(parameter.index())
+        let mut bytes = vec![0; self.graph.parameters[parameter].ty.bytes()];
+        let executable = self.session.executable();
+        executable.read_parameter(parameter.index(), 0, &mut bytes)?;
+        Ok(bytes)
     }
 
     /// Gives a parameter these bytes.
@@ -170,7 +168,57 @@ impl Program {
         );
         self.session
             .executable_mut()
-            .set_parameter(parameter.index(), bytes)
+            .write_parameter(parameter.index(), 0, bytes)
+    }
+
+    /// Copies elements of a parameter in row-major order, from a position on, until the buffer is full. Large parameters go through a small buffer piece by piece.
+    ///
+    /// # Panics
+    /// If the parameter has other elements, or ends before.
+    pub fn read_elements<T: Element>(
+        &self,
+        parameter: Parameter,
+        first: usize,
+        to: &mut [T],
+    ) -> Result<(), Error> {
+        let offset = self.offset_of::<T>(parameter, first, to.len());
+        let mut bytes = vec![0; size_of_val(to)];
+        let executable = self.session.executable();
+        executable.read_parameter(parameter.index(), offset, &mut bytes)?;
+        let elements = bytes.chunks_exact(size_of::<T>()).map(T::from_bytes);
+        to.iter_mut()
+            .zip(elements)
+            .for_each(|(to, from)| *to = from);
+        Ok(())
+    }
+
+    /// Overwrites elements of a parameter in row-major order, from a position on.
+    ///
+    /// # Panics
+    /// As [`read_elements`](Self::read_elements).
+    pub fn write_elements<T: Element>(
+        &mut self,
+        parameter: Parameter,
+        first: usize,
+        from: &[T],
+    ) -> Result<(), Error> {
+        let offset = self.offset_of::<T>(parameter, first, from.len());
+        let executable = self.session.executable_mut();
+        executable.write_parameter(parameter.index(), offset, &bytes_of_slice(from))
+    }
+
+    /// Where elements of a parameter begin, in bytes.
+    fn offset_of<T: Element>(&self, parameter: Parameter, first: usize, count: usize) -> usize {
+        let data = &self.graph.parameters[parameter];
+        let (element, all) = (data.ty.element, data.ty.shape.count());
+        assert!(
+            element == T::SCALAR && first <= all && count <= all - first,
+            "{count} elements {} from {first} on of \"{}\", which is {}",
+            T::SCALAR,
+            data.name,
+            data.ty
+        );
+        first * size_of::<T>()
     }
 
     /// The graph as it was compiled, after all passes.

@@ -3,9 +3,10 @@
 #![allow(unsafe_code, reason = "compiled code is called by its address")]
 
 use crate::object::Linkable;
-use ferrozyme_backend::{Error, Executable, Host, Planned};
+use ferrozyme_backend::{Error, Executable, Host, Initial, Planned};
 use ferrozyme_linked::{Code, Run};
 use ferrozyme_llvm::jit::Jit;
+use ferrozyme_llvm::return_freed_memory;
 
 /// The name of the function that runs the graph.
 const RUN: &str = "__ferrozyme_run";
@@ -25,11 +26,28 @@ impl Native {
         let jit = Jit::new().map_err(|error| problem(&error))?;
         jit.add_object(&object).map_err(|error| problem(&error))?;
         let address = jit.address(RUN).map_err(|error| problem(&error))?;
+        drop(object);
+        // From here on memory is for parameters.
+        return_freed_memory();
         // SAFETY: `entry.rs` defines this function with this type, of this graph, and the code stays as long as `Native`.
-        let code = unsafe {
+        let mut code = unsafe {
             let run = std::mem::transmute::<usize, Run>(address as usize);
-            Code::new(run, planned.parameters, planned.arena)
+            Code::new(
+                run,
+                planned.parameters.iter().map(Initial::size),
+                planned.arena,
+            )
         };
+        for (number, initial) in planned.parameters.iter().enumerate() {
+            match initial.splat() {
+                Some(element) => code.fill_parameter(number, &element),
+                None => {
+                    for (offset, bytes) in initial.pieces() {
+                        code.write_parameter(number, offset, &bytes)?;
+                    }
+                }
+            }
+        }
         Ok(Native { code, _jit: jit })
     }
 }
@@ -39,11 +57,11 @@ impl Executable for Native {
         self.code.run(host)
     }
 
-    fn parameter(&self, number: usize) -> Result<Vec<u8>, Error> {
-        self.code.parameter(number)
+    fn read_parameter(&self, number: usize, offset: usize, to: &mut [u8]) -> Result<(), Error> {
+        self.code.read_parameter(number, offset, to)
     }
 
-    fn set_parameter(&mut self, number: usize, bytes: &[u8]) -> Result<(), Error> {
-        self.code.set_parameter(number, bytes)
+    fn write_parameter(&mut self, number: usize, offset: usize, from: &[u8]) -> Result<(), Error> {
+        self.code.write_parameter(number, offset, from)
     }
 }

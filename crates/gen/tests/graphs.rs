@@ -7,7 +7,7 @@ use ferrozyme_filetest::graph::{
 use ferrozyme_gen::graph::{GraphProfile, mixture, random_graph};
 use ferrozyme_graph::fuse::fuse;
 use ferrozyme_graph::lower::Fusion;
-use ferrozyme_graph::memory::{fit_memory, plan_memory};
+use ferrozyme_graph::memory::{delay_values, fit_memory, plan_memory};
 use ferrozyme_graph::opt::{PASSES, optimise};
 use ferrozyme_graph::{Graph, Tensor, parse, print, verify};
 
@@ -149,6 +149,23 @@ fn budgets_are_kept_or_the_least_is_said() {
             }
         }
         Ok(())
+    });
+}
+
+#[test]
+fn delayed_values_keep_results_and_save_memory() {
+    for_all(|graph, tensor| {
+        let mut graph = with_gradients(graph, tensor);
+        optimise(&mut graph);
+        let arena = |graph: &Graph| plan_memory(graph, &fuse(graph).0).arena;
+        let mut after = graph.clone();
+        let delayed = delay_values(&mut after);
+        if delayed > 0 && arena(&after) >= arena(&graph) {
+            return Err(format!("{delayed} delays save nothing\n{after}"));
+        }
+        verify(&after).map_err(|error| format!("{error}\n{after}"))?;
+        same_results(&graph, &after).map_err(|problem| format!("{problem}\n{after}"))?;
+        same_when_planned(&after, &fuse(&after).0).map_err(|problem| format!("{problem}\n{after}"))
     });
 }
 

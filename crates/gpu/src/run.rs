@@ -5,7 +5,7 @@
 
 use crate::schedule::{Place, Step};
 use crate::{GpuProgram, Traffic};
-use ferrozyme_backend::{Error, Executable, Host, Planned, Span, Timeline};
+use ferrozyme_backend::{Error, Executable, Host, Initial, Planned, Span, Timeline};
 use std::collections::VecDeque;
 
 /// How many tensors may be under way to the host.
@@ -70,8 +70,6 @@ pub struct Runner<D: Device> {
     steps: Vec<Step>,
     /// For each kernel its name and what a run of it moves and computes.
     kernels: Vec<(String, Traffic)>,
-    /// The sizes of the parameters.
-    sizes: Vec<usize>,
     status: Place,
     /// Whether the graph has run before.
     has_run: bool,
@@ -88,7 +86,7 @@ struct Received<P> {
 impl<D: Device> Runner<D> {
     /// The sizes of the buffers that a device needs: the parameters, the arena, and the status.
     pub fn buffer_sizes(planned: &Planned) -> Vec<usize> {
-        let parameters = planned.parameters.iter().map(Vec::len);
+        let parameters = planned.parameters.iter().map(Initial::size);
         let sizes = parameters.chain([planned.arena, 4]);
         sizes.map(|size| size.max(4)).collect()
     }
@@ -108,13 +106,13 @@ impl<D: Device> Runner<D> {
             device,
             kernels: kernels.collect(),
             steps: program.steps,
-            sizes: planned.parameters.iter().map(Vec::len).collect(),
             status: Place { buffer, offset: 0 },
             has_run: false,
         };
-        for (buffer, bytes) in planned.parameters.iter().enumerate() {
-            let to = Place { buffer, offset: 0 };
-            runner.device.write(to, bytes.clone())?;
+        for (buffer, initial) in planned.parameters.iter().enumerate() {
+            for (offset, bytes) in initial.pieces() {
+                runner.device.write(Place { buffer, offset }, bytes)?;
+            }
         }
         runner.device.finish()?;
         Ok(runner)
@@ -169,21 +167,22 @@ impl<D: Device> Executable for Runner<D> {
         }))
     }
 
-    fn parameter(&self, number: usize) -> Result<Vec<u8>, Error> {
+    fn read_parameter(&self, number: usize, offset: usize, to: &mut [u8]) -> Result<(), Error> {
         let from = Place {
             buffer: number,
-            offset: 0,
+            offset,
         };
-        let pending = self.device.read(from, self.sizes[number])?;
-        self.device.wait(pending)
+        let pending = self.device.read(from, to.len())?;
+        to.copy_from_slice(&self.device.wait(pending)?[..to.len()]);
+        Ok(())
     }
 
-    fn set_parameter(&mut self, number: usize, bytes: &[u8]) -> Result<(), Error> {
+    fn write_parameter(&mut self, number: usize, offset: usize, from: &[u8]) -> Result<(), Error> {
         let to = Place {
             buffer: number,
-            offset: 0,
+            offset,
         };
-        self.device.write(to, bytes.to_vec())?;
+        self.device.write(to, from.to_vec())?;
         self.device.finish()
     }
 

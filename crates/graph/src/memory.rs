@@ -4,7 +4,7 @@
 //! size, each in the smallest gap that it fits into (best fit). The value of a parameter needs no buffer if it is not updated as long as it is used, nor does the value that it is updated with if that can overwrite it. A kernel's result
 //! takes the place of an input that nobody needs afterwards, if each element is read before it is overwritten (`share.rs`).
 //!
-//! [`fit_memory`] changes a graph so that its plan keeps a budget.
+//! [`delay_values`] changes the order of operations so that less is needed at once, [`fit_memory`] changes a graph so that its plan keeps a budget.
 //!
 //! [`check_memory`] checks a plan without lifetimes: it follows the run and remembers who wrote each byte.
 
@@ -13,7 +13,9 @@ mod check;
 mod lifetimes;
 mod share;
 
-pub use budget::{OverBudget, Recomputation, fit_memory, fit_memory_for};
+pub use budget::{
+    OverBudget, Recomputation, delay_values, delay_values_for, fit_memory, fit_memory_for,
+};
 pub use check::check_memory;
 
 use crate::graph::{Graph, Op, Parameter, Tensor};

@@ -1,10 +1,10 @@
 //! Graphs that are fitted into a budget of memory.
 
 use ferrozyme_graph::fuse::fuse;
-use ferrozyme_graph::memory::{check_memory, fit_memory, plan_memory};
+use ferrozyme_graph::memory::{check_memory, delay_values, fit_memory, plan_memory};
 use ferrozyme_graph::opt::optimise;
 use ferrozyme_graph::print::print;
-use ferrozyme_graph::{Graph, verify};
+use ferrozyme_graph::{Graph, INDEX, TensorType, verify};
 
 /// A step of training of a network with this many layers.
 fn network(layers: usize) -> Graph {
@@ -87,4 +87,45 @@ fn what_cannot_fit_says_what_the_least_is() {
     );
     fit_memory(&mut fitted, least).expect("it was said");
     assert!(arena(&fitted) <= least);
+}
+
+/// The gradient of a table that is read at both ends of a network: its large part is known first and needed last.
+#[test]
+fn a_large_gradient_is_computed_when_it_is_needed() {
+    let mut g = Graph::new();
+    let embedding = g.parameter("embedding", [512, 16], 0.1);
+    let weights: Vec<_> = (0..6)
+        .map(|layer| g.parameter(&format!("w{layer}"), [16, 16], 0.1))
+        .collect();
+    let tokens = g.feed_of("tokens", TensorType::new(INDEX, [8]));
+    let words = g.read(embedding);
+    let mut x = g.gather(words, tokens, 0);
+    for &weight in &weights {
+        let weight = g.read(weight);
+        let product = g.contract("ij,jk->ik", x, weight);
+        x = g.tanh(product);
+    }
+    let logits = g.contract("ik,jk->ij", x, words);
+    let powers = g.exp(logits);
+    let gradients = g.backward(powers);
+    for parameter in [&weights[..], &[embedding]].concat() {
+        let gradient = gradients.of_parameter(parameter).expect("it is used");
+        let old = g.read(parameter);
+        let change = g.scale(gradient, -0.1);
+        let new = g.add(old, change);
+        g.update(parameter, new);
+    }
+    optimise(&mut g);
+    let (table, logits, row) = (512 * 16 * 4, 8 * 512 * 4, 8 * 16 * 4);
+    // The gradient is there while the activations of the layers wait.
+    assert!(arena(&g) > table + logits + 5 * row);
+    let count = |g: &Graph| g.regions[g.body()].ops.len();
+    let before = count(&g);
+    assert_eq!(delay_values(&mut g), 1);
+    verify(&g).expect("it is well formed");
+    // Nothing is computed twice.
+    assert_eq!(count(&g), before);
+    let after = arena(&g);
+    assert!(after <= table + logits + 4 * row, "{after} bytes");
+    assert_eq!(delay_values(&mut g), 0);
 }

@@ -21,27 +21,30 @@ pub type Run = unsafe extern "C-unwind" fn(*const *const c_void);
 pub struct Code {
     run: Run,
     parameters: Vec<Memory>,
-    /// The size of each parameter.
-    sizes: Vec<usize>,
     arena: Memory,
 }
 
 impl Code {
-    /// Of a function, with the bytes of the parameters before the first run, which are taken one by one, and the size of the arena.
+    /// Of a function, with the sizes of the parameters, which are zero, and of the arena.
     ///
     /// # Safety
     /// The function was compiled by `ferrozyme-cpu` from a graph with such parameters, an arena of this size, and the exchanges and calls of the hosts that it will be run with. It stays where it is as long as the result lives.
-    pub unsafe fn new(run: Run, initial: impl IntoIterator<Item = Vec<u8>>, arena: usize) -> Code {
-        let (mut parameters, mut sizes) = (Vec::new(), Vec::new());
-        for bytes in initial {
-            parameters.push(Memory::holding(&bytes));
-            sizes.push(bytes.len());
-        }
+    pub unsafe fn new(run: Run, sizes: impl IntoIterator<Item = usize>, arena: usize) -> Code {
         Code {
             run,
-            parameters,
-            sizes,
+            parameters: sizes.into_iter().map(Memory::zeroed).collect(),
             arena: Memory::zeroed(arena),
+        }
+    }
+
+    /// Gives all elements of a parameter that was not written to yet the same bytes.
+    pub fn fill_parameter(&mut self, number: usize, element: &[u8]) {
+        // Zeros are there, and stay pages that nobody has touched.
+        if element.iter().any(|&byte| byte != 0) {
+            let all = self.parameters[number].bytes_mut();
+            for own in all.chunks_exact_mut(element.len()) {
+                own.copy_from_slice(element);
+            }
         }
     }
 }
@@ -70,14 +73,13 @@ impl Executable for Code {
         }
     }
 
-    fn parameter(&self, number: usize) -> Result<Vec<u8>, Error> {
-        let mut bytes = self.parameters[number].bytes();
-        bytes.truncate(self.sizes[number]);
-        Ok(bytes)
+    fn read_parameter(&self, number: usize, offset: usize, to: &mut [u8]) -> Result<(), Error> {
+        to.copy_from_slice(&self.parameters[number].bytes()[offset..][..to.len()]);
+        Ok(())
     }
 
-    fn set_parameter(&mut self, number: usize, bytes: &[u8]) -> Result<(), Error> {
-        self.parameters[number] = Memory::holding(bytes);
+    fn write_parameter(&mut self, number: usize, offset: usize, from: &[u8]) -> Result<(), Error> {
+        self.parameters[number].bytes_mut()[offset..][..from.len()].copy_from_slice(from);
         Ok(())
     }
 }

@@ -1,35 +1,48 @@
 //! Memory for parameters and the arena.
 
 /// A line of the cache.
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-struct Line([u8; 64]);
+const LINE: usize = 64;
 
-/// Memory that begins with a line of the cache.
+/// Memory that begins with a line of the cache. It is zero, and takes no room before it is written to: the system gives pages of zeros when they are touched.
 pub(crate) struct Memory {
-    lines: Vec<Line>,
+    bytes: Vec<u8>,
+    /// Where the first whole line begins.
+    start: usize,
+    size: usize,
 }
 
 impl Memory {
-    pub(crate) fn zeroed(bytes: usize) -> Memory {
-        Memory {
-            lines: vec![Line([0; 64]); bytes.div_ceil(64).max(1)],
-        }
+    pub(crate) fn zeroed(size: usize) -> Memory {
+        // Vectors of zeros come from the allocator as such, and nothing moves them.
+        let bytes = vec![0; size.max(1) + LINE - 1];
+        let start = bytes.as_ptr().addr().wrapping_neg() % LINE;
+        Memory { bytes, start, size }
     }
 
-    pub(crate) fn holding(bytes: &[u8]) -> Memory {
-        let mut memory = Memory::zeroed(bytes.len());
-        for (line, chunk) in memory.lines.iter_mut().zip(bytes.chunks(64)) {
-            line.0[..chunk.len()].copy_from_slice(chunk);
-        }
-        memory
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes[self.start..][..self.size]
     }
 
-    pub(crate) fn bytes(&self) -> Vec<u8> {
-        self.lines.iter().flat_map(|line| line.0).collect()
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.start..][..self.size]
     }
 
     pub(crate) fn address(&mut self) -> *mut u8 {
-        self.lines.as_mut_ptr().cast()
+        self.bytes_mut().as_mut_ptr()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_zero_and_begins_with_a_line() {
+        for size in [0, 1, 63, 64, 1000, 1 << 20] {
+            let mut memory = Memory::zeroed(size);
+            assert_eq!(memory.address().addr() % LINE, 0);
+            assert_eq!(memory.bytes().len(), size);
+            assert!(memory.bytes().iter().all(|&byte| byte == 0));
+        }
     }
 }

@@ -6,8 +6,6 @@ use std::ops::{Deref, DerefMut};
 
 /// A number in memory.
 pub trait Entry: Element {
-    /// The number with these bytes.
-    fn from_bytes(bytes: &[u8]) -> Self;
     /// The number nearest to this one.
     fn from_f64(value: f64) -> Self;
 }
@@ -30,11 +28,6 @@ macro_rules! numbers {
     ($($ty:ty),*) => {
         $(
             impl Entry for $ty {
-                fn from_bytes(bytes: &[u8]) -> $ty {
-                    let mut own = [0; size_of::<$ty>()];
-                    own.copy_from_slice(bytes);
-                    <$ty>::from_le_bytes(own)
-                }
                 fn from_f64(value: f64) -> $ty {
                     value as $ty
                 }

@@ -2,7 +2,7 @@
 
 use crate::code::{Code, Run};
 use crate::nested::{Entry, Nested, Tensor};
-use ferrozyme_backend::{Error, Session};
+use ferrozyme_backend::{Element, Error, Executable, Session};
 use ferrozyme_graph::interpret::Array;
 use ferrozyme_graph::user::Number;
 use ferrozyme_graph::{Shape, TensorType, UserFunction, element_from_name, lower};
@@ -123,12 +123,18 @@ impl Linked {
     #[track_caller]
     #[allow(unsafe_code, reason = "compiled code is called by its address")]
     pub unsafe fn new(run: Run, parts: &'static Parts, functions: &[&UserFunction]) -> Linked {
-        let parameters = parts.parameters.iter().map(|data| match data.initial {
-            Initial::Splat(element) => element.repeat(data.bytes / element.len()),
-            Initial::Bytes(bytes) => bytes.to_vec(),
-        });
+        let sizes = parts.parameters.iter().map(|data| data.bytes);
         // SAFETY: as for this function.
-        let code = unsafe { Code::new(run, parameters, parts.arena) };
+        let mut code = unsafe { Code::new(run, sizes, parts.arena) };
+        for (number, data) in parts.parameters.iter().enumerate() {
+            match data.initial {
+                Initial::Splat(element) => code.fill_parameter(number, element),
+                Initial::Bytes(bytes) => {
+                    let written = code.write_parameter(number, 0, bytes);
+                    written.expect("memory of the process can be written to");
+                }
+            }
+        }
         let exchanges = parts.exchanges.iter().map(|exchange| lower::Exchange {
             name: exchange.name.into(),
             feeds: exchange.feeds,
@@ -194,7 +200,10 @@ impl Linked {
 
     /// The bytes of a parameter, by its position.
     pub fn bytes(&self, number: usize) -> Result<Vec<u8>, Error> {
-        self.session.executable().parameter(number)
+        let mut bytes = vec![0; self.parts.parameters[number].bytes];
+        let executable = self.session.executable();
+        executable.read_parameter(number, 0, &mut bytes)?;
+        Ok(bytes)
     }
 
     /// Gives a parameter other bytes.
@@ -205,7 +214,8 @@ impl Linked {
     pub fn set_bytes(&mut self, number: usize, bytes: &[u8]) -> Result<(), Error> {
         let data = &self.parts.parameters[number];
         assert_eq!(bytes.len(), data.bytes, "bytes of \"{}\"", data.name);
-        self.session.executable_mut().set_parameter(number, bytes)
+        let executable = self.session.executable_mut();
+        executable.write_parameter(number, 0, bytes)
     }
 
     /// The value of a parameter.
@@ -219,7 +229,7 @@ impl Linked {
     pub fn set_value<T: Nested>(&mut self, number: usize, value: &T) -> Result<(), Error> {
         let mut bytes = Vec::new();
         for &element in T::flat(std::slice::from_ref(value)) {
-            ferrozyme_backend::Element::append_to(element, &mut bytes);
+            element.append_to(&mut bytes);
         }
         debug_assert!(T::Element::SCALAR.bytes() as usize * T::COUNT == bytes.len());
         self.set_bytes(number, &bytes)

@@ -40,6 +40,7 @@ mod global;
 mod handle;
 mod instruction;
 pub mod jit;
+mod memory;
 mod metadata;
 mod module;
 mod opcode;
@@ -56,6 +57,7 @@ pub use builder::Builder;
 pub use context::{Context, Diagnostic, load, loaded_toolchain};
 pub use debug_type::{DebugKind, DebugType};
 pub use instruction::OperandBundle;
+pub use memory::return_freed_memory;
 pub use metadata::{Metadata, SourcePlace};
 pub use module::{FlagBehaviour, LlvmError, Module};
 pub use opcode::{

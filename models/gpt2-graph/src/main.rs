@@ -6,13 +6,16 @@ use ferrozyme_graph::Scalar;
 use gpt2::adamw::Settings;
 use gpt2::data::{Data, OWN_TEXT};
 use gpt2::encoding::Encoding;
-use gpt2::files::{checkpoint, safetensors, state};
+use gpt2::files::state::{self, Progress};
+use gpt2::files::{checkpoint, safetensors};
+use gpt2::initialise::random_parameters;
 use gpt2::random::Random;
 use gpt2::{Batch, Config};
 use gpt2_graph::sampler::Sampler;
 use gpt2_graph::training::{Plan, Training};
 use indicatif::{ProgressBar, ProgressStyle};
-use state::State;
+use std::fs::File;
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -126,8 +129,8 @@ fn train(options: &TrainOptions) -> Result<()> {
     if options.timeline.is_some() && options.device == "cpu" {
         bail!("--timeline measures kernels on a GPU, and --device is `cpu`");
     }
-    let state = first_state(options)?;
-    let config = state.config;
+    let (progress, numbers) = start_of(options)?;
+    let config = progress.config;
     let encoding = encoding_of(&config)?;
     let data = match &options.data {
         Some(path) => Data::load(path, encoding)?,
@@ -151,13 +154,21 @@ fn train(options: &TrainOptions) -> Result<()> {
             Products::Bf16 => Some(Scalar::Bf16),
         },
     };
-    let first = state.step;
+    let first = progress.step;
     let start = Instant::now();
-    let mut training = Training::new(plan, state, &data.training.into(), &options.device)?;
+    let mut training = Training::new(plan, progress, &data.training.into(), &options.device)?;
     if options.report {
         println!("{}", training.report());
     }
     println!("compiled in {:.2} s", start.elapsed().as_secs_f64());
+    match numbers {
+        Numbers::Random => {
+            let mut random = Random::new(options.seed);
+            training.set_parameters(&random_parameters(&config, &mut random))?;
+        }
+        Numbers::Model(parameters) => training.set_parameters(&parameters)?,
+        Numbers::State(reader) => training.load(*reader)?,
+    }
     let bar = ProgressBar::new(options.steps).with_position(first);
     let style = "{bar:30} {pos}/{len} steps, {msg}, {eta} left";
     bar.set_style(ProgressStyle::with_template(style)?.progress_chars("━╸ "));
@@ -191,22 +202,31 @@ fn train(options: &TrainOptions) -> Result<()> {
         if let Some(path) = &options.out
             && (is_last || (step + 1).is_multiple_of(options.checkpoint_every))
         {
-            state::save(path, &training.state())?;
+            training.save(path)?;
         }
     }
     bar.finish();
     Ok(())
 }
 
+/// Where the numbers come from that a run starts with. They are taken when the graph is compiled.
+enum Numbers {
+    Random,
+    Model(Vec<f32>),
+    State(Box<state::Reader<BufReader<File>>>),
+}
+
 /// Where the run starts.
-fn first_state(options: &TrainOptions) -> Result<State> {
+fn start_of(options: &TrainOptions) -> Result<(Progress, Numbers)> {
     if let Some(path) = options.out.as_ref().filter(|path| path.exists()) {
-        return Ok(state::load(path)?);
+        let reader = state::open(path)?;
+        return Ok((reader.progress().clone(), Numbers::State(Box::new(reader))));
     }
     let path = Path::new(&options.model);
     if path.extension().is_some() || path.exists() {
         let (config, parameters) = load_model(path)?;
-        return Ok(State::with_parameters(config, parameters, options.seed));
+        let start = Progress::start(config, options.seed);
+        return Ok((start, Numbers::Model(parameters)));
     }
     let config = Config::named(&options.model).with_context(|| {
         let names = Config::NAMES.join(", ");
@@ -220,7 +240,7 @@ fn first_state(options: &TrainOptions) -> Result<State> {
         false => Encoding::Gpt2,
     };
     let config = config.with_vocabulary(encoding.vocabulary());
-    Ok(State::random(config, options.seed))
+    Ok((Progress::start(config, options.seed), Numbers::Random))
 }
 
 fn is_small(config: &Config) -> bool {
@@ -236,10 +256,7 @@ fn load_model(path: &Path) -> Result<(Config, Vec<f32>)> {
     let extension = path.extension().and_then(|extension| extension.to_str());
     Ok(match extension {
         Some("safetensors") => safetensors::load(path)?,
-        Some("state") => {
-            let state = state::load(path)?;
-            (state.config, state.parameters)
-        }
+        Some("state") => state::load_parameters(path)?,
         _ => checkpoint::load(path)?,
     })
 }

@@ -42,7 +42,7 @@ impl Sampler {
         let row = g.gather(logits, last, 0);
         g.receive("logits", &[row]);
         let mut program = compile(&g, device)?;
-        set_numbers(&mut program, &model.held, parameters);
+        set_numbers(&mut program, &model.held, parameters)?;
         let logits: Arc<Mutex<Vec<f32>>> = Arc::default();
         let into = logits.clone();
         program.receiver("logits", move |tensors| {

@@ -1,15 +1,21 @@
 //! Training with a compiled graph: one run of the program is one step. The state of a run is that of the crate `gpt2`, so either goes on where the other was.
+//!
+//! The numbers of the model and of the optimiser are in the program and nowhere else: files are read into it, and written from it, piece by piece.
 
 use crate::adamw::Optimiser;
 use crate::model::{Held, Model};
 use ferrozyme_device::{Program, Timeline, compile};
-use ferrozyme_graph::interpret::Array;
 use ferrozyme_graph::opt::lower_precision_to;
-use ferrozyme_graph::{Graph, Parameter, Scalar, TensorType};
+use ferrozyme_graph::{Graph, Parameter, Scalar};
 use gpt2::adamw::{AdamW, Settings};
 use gpt2::data::Loader;
-use gpt2::files::state::State;
+use gpt2::files::replace::replace;
+use gpt2::files::state::{Progress, Reader, State, Writer};
+use gpt2::files::{FileError, Problem};
 use gpt2::{Batch, Config, Parameters};
+use std::io::{self, Read, Write};
+use std::ops::Range;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use thiserror::Error;
 
@@ -28,7 +34,13 @@ pub enum TrainError {
     /// The graph.
     #[error(transparent)]
     Graph(#[from] ferrozyme_device::Error),
+    /// The numbers of a state cannot be read.
+    #[error(transparent)]
+    Numbers(#[from] Problem),
 }
+
+/// How many numbers are moved at once.
+const PIECE: usize = 1 << 18;
 
 /// How to train.
 #[derive(Clone, Copy, Debug)]
@@ -61,8 +73,8 @@ pub fn step_graph(config: Config, plan: &Plan) -> (Graph, Model, Optimiser) {
 /// A run.
 pub struct Training {
     plan: Plan,
-    /// Where the run was when it started, without the numbers, which the program has.
-    start: State,
+    /// Where the run was when it started.
+    start: Progress,
     steps: u64,
     program: Program,
     model: Model,
@@ -71,15 +83,15 @@ pub struct Training {
 }
 
 impl Training {
-    /// Compiles a run that starts, or resumes, from `state`, for the device of this name.
+    /// Compiles a run for the device of this name. All parameters are zero until they are given numbers.
     pub fn new(
         plan: Plan,
-        state: State,
+        start: Progress,
         tokens: &Arc<[u32]>,
         device: &str,
     ) -> Result<Training, TrainError> {
         let Plan { batch, .. } = plan;
-        let config = state.config;
+        let config = start.config;
         if batch.steps > config.max_steps {
             return Err(TrainError::TooLong(batch.steps, config.max_steps));
         }
@@ -93,23 +105,10 @@ impl Training {
         }
         let (graph, model, optimiser) = step_graph(config, &plan);
         let mut program = compile(&graph, device)?;
-        set_numbers(&mut program, &model.held, &state.parameters);
-        let moments = [&state.optimiser.means, &state.optimiser.squares];
-        for (number, moment) in moments.into_iter().enumerate() {
-            set_numbers(
-                &mut program,
-                &held_moments(&model, &optimiser, number),
-                moment,
-            );
-        }
-        let steps = Array::new(
-            graph.parameters[optimiser.steps].ty.clone(),
-            vec![state.optimiser.steps as f64],
-        );
-        program.set_parameter(optimiser.steps, &steps);
+        program.write_elements(optimiser.steps, 0, &[start.optimiser_steps as i32])?;
         for (name, is_target) in [("tokens", false), ("targets", true)] {
             let tokens = tokens.clone();
-            let mut next = state.batch;
+            let mut next = start.batch;
             program.feeder(name, move || {
                 let mut loader = Loader::new(&tokens, batch).expect("it was checked");
                 loader.next = if plan.overfit { 0 } else { next };
@@ -124,11 +123,6 @@ impl Training {
         program.receiver("loss", move |tensors| {
             *into.lock().expect("nobody panics while it is locked") = tensors[0].scalar() as f32;
         });
-        // The numbers are in the program from here on.
-        let mut start = state;
-        for numbers in numbers_of(&mut start) {
-            *numbers = Vec::new();
-        }
         Ok(Training {
             plan,
             start,
@@ -138,6 +132,40 @@ impl Training {
             optimiser,
             loss,
         })
+    }
+
+    /// As [`new`](Self::new), with the numbers of a state.
+    pub fn from_state(
+        plan: Plan,
+        state: &State,
+        tokens: &Arc<[u32]>,
+        device: &str,
+    ) -> Result<Training, TrainError> {
+        let mut training = Training::new(plan, state.progress(), tokens, device)?;
+        let AdamW { means, squares, .. } = &state.optimiser;
+        for (kind, numbers) in [&state.parameters, means, squares].into_iter().enumerate() {
+            let held = training.held(kind);
+            set_numbers(&mut training.program, &held, numbers)?;
+        }
+        Ok(training)
+    }
+
+    /// Gives the model these parameters.
+    pub fn set_parameters(&mut self, numbers: &[f32]) -> Result<(), TrainError> {
+        Ok(set_numbers(&mut self.program, &self.model.held, numbers)?)
+    }
+
+    /// Takes all numbers from a state, which must be the one that the run started with. After an error, they are of no use.
+    pub fn load(&mut self, mut from: Reader<impl Read>) -> Result<(), TrainError> {
+        debug_assert_eq!(*from.progress(), self.start);
+        let mut buffer = vec![0.0; PIECE];
+        for (parameter, elements) in self.pieces() {
+            let numbers = &mut buffer[..elements.len()];
+            from.read(numbers)?;
+            self.program
+                .write_elements(parameter, elements.start, numbers)?;
+        }
+        Ok(from.finish()?)
     }
 
     /// Takes one step and returns the loss of its batch before the step.
@@ -163,66 +191,111 @@ impl Training {
     }
 
     /// Where the run is.
-    pub fn state(&self) -> State {
-        let mut state = self.start.clone();
-        let total = Parameters::total(&state.config);
-        for numbers in numbers_of(&mut state) {
-            numbers.resize(total, 0.0);
+    pub fn progress(&self) -> Progress {
+        let start = self.start.clone();
+        Progress {
+            step: start.step + self.steps,
+            batch: match (self.plan.overfit, self.steps) {
+                (true, 1..) => 1,
+                _ => start.batch + self.steps,
+            },
+            optimiser_steps: start.optimiser_steps + self.steps,
+            ..start
         }
-        state.step += self.steps;
-        state.batch = match (self.plan.overfit, self.steps) {
-            (true, 1..) => 1,
-            _ => state.batch + self.steps,
-        };
-        state.optimiser.steps += self.steps;
-        get(&self.program, &self.model.held, &mut state.parameters);
-        let moments = [&mut state.optimiser.means, &mut state.optimiser.squares];
-        for (number, moment) in moments.into_iter().enumerate() {
-            let held = held_moments(&self.model, &self.optimiser, number);
-            get(&self.program, &held, moment);
-        }
-        state
     }
-}
 
-/// One of the optimiser's two states, with the places of the parameters that they belong to.
-fn held_moments(model: &Model, optimiser: &Optimiser, number: usize) -> Vec<Held> {
-    let pairs = model.held.iter().zip(&optimiser.states);
-    pairs
-        .map(|(held, (_, states))| Held {
-            parameter: states[number],
-            range: held.range.clone(),
+    /// Where the run is, with a copy of all numbers.
+    pub fn state(&self) -> Result<State, TrainError> {
+        let Progress {
+            config,
+            step,
+            batch,
+            random,
+            optimiser_steps,
+        } = self.progress();
+        let numbers = |kind: usize| {
+            let mut numbers = vec![0.0; Parameters::total(&config)];
+            for Held { parameter, range } in self.held(kind) {
+                let to = &mut numbers[range];
+                self.program.read_elements(parameter, 0, to)?;
+            }
+            Ok::<_, TrainError>(numbers)
+        };
+        Ok(State {
+            config,
+            step,
+            batch,
+            random,
+            parameters: numbers(0)?,
+            optimiser: AdamW {
+                steps: optimiser_steps,
+                means: numbers(1)?,
+                squares: numbers(2)?,
+            },
         })
-        .collect()
-}
+    }
 
-/// Parameters and the optimiser's two states.
-fn numbers_of(state: &mut State) -> [&mut Vec<f32>; 3] {
-    let AdamW { means, squares, .. } = &mut state.optimiser;
-    [&mut state.parameters, means, squares]
+    /// Writes the state to a file, piece by piece. Whatever happens meanwhile, the file is there as a whole, the old one or the new one.
+    pub fn save(&self, path: &Path) -> Result<(), FileError> {
+        replace(path, |writer| self.write(writer))
+    }
+
+    fn write(&self, writer: &mut impl Write) -> io::Result<()> {
+        let mut writer = Writer::new(writer, &self.progress())?;
+        let mut buffer = vec![0.0; PIECE];
+        for (parameter, elements) in self.pieces() {
+            let numbers = &mut buffer[..elements.len()];
+            let read = self
+                .program
+                .read_elements(parameter, elements.start, numbers);
+            read.map_err(io::Error::other)?;
+            writer.write(numbers)?;
+        }
+        writer.finish()
+    }
+
+    /// The parameters of the model (0), or one of the optimiser's two states for each (1, 2), with their places.
+    fn held(&self, kind: usize) -> Vec<Held> {
+        let Some(number) = kind.checked_sub(1) else {
+            return self.model.held.clone();
+        };
+        let pairs = self.model.held.iter().zip(&self.optimiser.states);
+        pairs
+            .map(|(held, (_, states))| Held {
+                parameter: states[number],
+                range: held.range.clone(),
+            })
+            .collect()
+    }
+
+    /// All numbers in the order of a file, as elements of parameters.
+    fn pieces(&self) -> Vec<(Parameter, Range<usize>)> {
+        let mut pieces = Vec::new();
+        for kind in 0..3 {
+            let mut held = self.held(kind);
+            held.sort_by_key(|held| held.range.start);
+            for Held { parameter, range } in held {
+                let starts = (0..range.len()).step_by(PIECE);
+                pieces.extend(starts.map(|start| {
+                    let end = range.len().min(start + PIECE);
+                    (parameter, start..end)
+                }));
+            }
+        }
+        pieces
+    }
 }
 
 /// Gives parameters of a program the numbers at their places.
-pub fn set_numbers(program: &mut Program, held: &[Held], numbers: &[f32]) {
+pub fn set_numbers(
+    program: &mut Program,
+    held: &[Held],
+    numbers: &[f32],
+) -> Result<(), ferrozyme_device::Error> {
     for Held { parameter, range } in held {
-        let ty = type_of(program, *parameter);
-        let elements = numbers[range.clone()].iter().map(|&x| f64::from(x));
-        program.set_parameter(*parameter, &Array::new(ty, elements.collect()));
-    }
-}
-
-/// Takes the numbers of parameters to their places.
-fn get(program: &Program, held: &[Held], numbers: &mut [f32]) {
-    for Held { parameter, range } in held {
-        let value = program.parameter(*parameter);
-        for (to, &from) in numbers[range.clone()].iter_mut().zip(&*value.elements) {
-            *to = from as f32;
+        for (index, piece) in numbers[range.clone()].chunks(PIECE).enumerate() {
+            program.write_elements(*parameter, index * PIECE, piece)?;
         }
     }
-}
-
-fn type_of(program: &Program, parameter: Parameter) -> TensorType {
-    let ty = program.graph().parameters[parameter].ty.clone();
-    debug_assert_eq!(ty.element, Scalar::F32);
-    ty
+    Ok(())
 }

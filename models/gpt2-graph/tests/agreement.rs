@@ -151,7 +151,7 @@ fn losses(training: &mut Training, steps: usize) -> Vec<f32> {
 fn training_has_the_losses_of_the_plain_loops() {
     let data = data();
     let start = State::random(tiny(), 3);
-    let mut training = Training::new(PLAN, start.clone(), &data, "cpu").unwrap();
+    let mut training = Training::from_state(PLAN, &start, &data, "cpu").unwrap();
     let by_graph = losses(&mut training, 25);
 
     let mut parameters = start.parameters;
@@ -167,7 +167,7 @@ fn training_has_the_losses_of_the_plain_loops() {
         optimiser.step(&SETTINGS, &mut parameters, &gradient, 1);
     }
     assert!(by_graph[24] < by_graph[0] - 1.0, "{by_graph:?}");
-    let state = training.state();
+    let state = training.state().unwrap();
     assert_eq!(
         (state.step, state.batch, state.optimiser.steps),
         (25, 25, 25)
@@ -184,7 +184,7 @@ fn training_with_rounded_factors_has_nearly_the_same_losses() {
         ..PLAN
     };
     let [exact, rounded] = [PLAN, rounded].map(|plan| {
-        let mut training = Training::new(plan, start.clone(), &data, "cpu").unwrap();
+        let mut training = Training::from_state(plan, &start, &data, "cpu").unwrap();
         losses(&mut training, 25)
     });
     assert_ne!(exact, rounded);
@@ -198,11 +198,33 @@ fn an_interrupted_run_goes_on_bit_for_bit() {
     let data = data();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run.state");
-    let mut training = Training::new(PLAN, State::random(tiny(), 3), &data, "cpu").unwrap();
+    let start = State::random(tiny(), 3);
+    let mut training = Training::from_state(PLAN, &start, &data, "cpu").unwrap();
     losses(&mut training, 3);
-    state::save(&path, &training.state()).unwrap();
+    training.save(&path).unwrap();
+    // What is written piece by piece is the state.
+    assert_eq!(state::load(&path).unwrap(), training.state().unwrap());
     let expected = losses(&mut training, 4);
-    let mut resumed = Training::new(PLAN, state::load(&path).unwrap(), &data, "cpu").unwrap();
+    let reader = state::open(&path).unwrap();
+    let progress = reader.progress().clone();
+    let mut resumed = Training::new(PLAN, progress, &data, "cpu").unwrap();
+    resumed.load(reader).unwrap();
     assert_eq!(losses(&mut resumed, 4), expected);
-    assert_eq!(resumed.state(), training.state());
+    assert_eq!(resumed.state().unwrap(), training.state().unwrap());
+}
+
+#[test]
+fn a_damaged_state_is_not_trained_on() {
+    let data = data();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.state");
+    let state = State::random(tiny(), 3);
+    state::save(&path, &state).unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    let mut training = Training::new(PLAN, state.progress(), &data, "cpu").unwrap();
+    let error = training.load(state::open(&path).unwrap()).unwrap_err();
+    assert!(error.to_string().contains("checksum is wrong"), "{error}");
 }

@@ -57,12 +57,18 @@ pub fn read<T>(
     path: &Path,
     parse: impl FnOnce(&mut BufReader<File>, u64) -> Result<T, Problem>,
 ) -> Result<T, FileError> {
-    let open = || {
-        let file = File::open(path)?;
-        let length = file.metadata()?.len();
-        parse(&mut BufReader::with_capacity(1 << 20, file), length)
+    let read = || {
+        let (mut reader, length) = opened(path)?;
+        parse(&mut reader, length)
     };
-    open().map_err(|problem| problem.at(path))
+    read().map_err(|problem| problem.at(path))
+}
+
+/// A file and its length.
+fn opened(path: &Path) -> io::Result<(BufReader<File>, u64)> {
+    let file = File::open(path)?;
+    let length = file.metadata()?.len();
+    Ok((BufReader::with_capacity(1 << 20, file), length))
 }
 
 /// Fills `numbers` with little-endian numbers of four bytes.

@@ -277,16 +277,14 @@ impl Wrapper<'_> {
         );
         let parameters = self.graph.parameters.values().zip(&self.planned.parameters);
         for (data, initial) in parameters {
-            let size = data.ty.element.bytes() as usize;
-            let first = &initial[..size];
-            let value = match initial.chunks_exact(size).all(|element| element == first) {
-                true => format!("Splat(&{first:?})"),
-                false => {
+            let value = match initial.splat() {
+                Some(element) => format!("Splat(&{element:?})"),
+                None => {
                     let start = bytes.len();
-                    bytes.extend(initial);
+                    bytes.extend(initial.pieces().flat_map(|(_, piece)| piece));
                     format!(
                         "Bytes(BYTES.split_at({start}).1.split_at({}).0)",
-                        initial.len()
+                        initial.size()
                     )
                 }
             };
@@ -294,7 +292,7 @@ impl Wrapper<'_> {
                 out,
                 "                ::ferrozyme_linked::Parameter {{ name: {:?}, bytes: {}, initial: ::ferrozyme_linked::Initial::{value} }},",
                 data.name,
-                initial.len()
+                initial.size()
             );
         }
         line!(out, "            ],\n            exchanges: &[");

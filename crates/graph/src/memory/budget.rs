@@ -13,6 +13,9 @@
 //! functions are not computed again.
 
 mod again;
+mod delay;
+
+pub use delay::{delay_values, delay_values_for};
 
 use super::lifetimes::{Lifetimes, find_lifetimes};
 use super::share::{compute_in_place, update_in_place};
@@ -23,7 +26,7 @@ use crate::lower::Fusion;
 use crate::opcode::Opcode;
 use crate::opt::prune;
 use crate::payload::Payload;
-use again::{Candidate, candidates};
+use again::{Candidate, DEEPEST, candidates};
 use ferrozyme_ir::MathCost;
 use std::fmt;
 
@@ -196,7 +199,7 @@ impl State {
     fn nearer(&self, aim: usize) -> Option<State> {
         let raw = self.raw();
         for peak in self.peaks(aim) {
-            let all = candidates(&self.graph, &self.fusion, &raw, peak);
+            let all = candidates(&self.graph, &self.fusion, &raw, peak, DEEPEST);
             let missing = self.live[peak] - aim;
             let together = independent(&all, missing);
             if together.len() > 1

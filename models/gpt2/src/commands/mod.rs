@@ -107,10 +107,7 @@ pub(crate) fn load_model(path: &Path) -> Result<(Config, Vec<f32>)> {
     let extension = path.extension().and_then(|extension| extension.to_str());
     Ok(match extension {
         Some("safetensors") => safetensors::load(path)?,
-        Some("state") => {
-            let state = state::load(path)?;
-            (state.config, state.parameters)
-        }
+        Some("state") => state::load_parameters(path)?,
         _ => checkpoint::load(path)?,
     })
 }

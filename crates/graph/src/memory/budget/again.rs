@@ -22,6 +22,8 @@ pub(super) struct Candidate {
     again: Vec<Tensor>,
     /// What these are computed from.
     inputs: Vec<Tensor>,
+    /// Whether nobody reads it before, so that it is computed later and not twice.
+    pub(super) is_only_later: bool,
     /// How many bytes are free then.
     pub(super) bytes: usize,
     /// What that costs.
@@ -36,14 +38,15 @@ impl Candidate {
 }
 
 /// How many values are computed again one for the other, at most.
-const DEEPEST: usize = 8;
+pub(super) const DEEPEST: usize = 8;
 
-/// The values that wait at a time, those first that cost least per byte.
+/// The values that wait at a time, those first that cost least per byte. For each, others are computed again to a depth of `deepest`.
 pub(super) fn candidates(
     graph: &Graph,
     fusion: &Fusion,
     lifetimes: &Lifetimes,
     time: usize,
+    deepest: usize,
 ) -> Vec<Candidate> {
     let finder = Finder {
         graph,
@@ -52,6 +55,7 @@ pub(super) fn candidates(
         places: places(graph),
         readers: readers(graph, fusion),
         time,
+        deepest,
     };
     let waiting = lifetimes
         .buffers
@@ -148,6 +152,7 @@ struct Finder<'f> {
     places: SecondaryMap<Op, Place>,
     readers: SecondaryMap<Tensor, Readers>,
     time: usize,
+    deepest: usize,
 }
 
 impl Finder<'_> {
@@ -214,6 +219,7 @@ impl Finder<'_> {
         let cost = again.iter().map(|&tensor| self.cost(tensor)).sum();
         Some(Candidate {
             tensor,
+            is_only_later: again.len() == 1 && readers.len() == all.ops.len(),
             readers,
             before,
             inputs: self.inputs_of(&again),
@@ -254,7 +260,7 @@ impl Finder<'_> {
             let op = self.graph.def_op(input)?;
             let data = &self.graph.ops[op];
             let is_kernel = data.opcode.row().evaluate.is_some() && data.region == region;
-            if is_kernel && depth < DEEPEST && 2 * size >= worth {
+            if is_kernel && depth < self.deepest && 2 * size >= worth {
                 self.needed(input, worth, before, region, again, kept, depth + 1)?;
                 continue;
             }
