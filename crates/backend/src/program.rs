@@ -148,8 +148,7 @@ impl Program {
     /// The bytes of a parameter: its elements in row-major order, as they are in memory.
     pub fn parameter_bytes(&self, parameter: Parameter) -> Result<Vec<u8>, Error> {
         let mut bytes = vec![0; self.graph.parameters[parameter].ty.bytes()];
-        let executable = self.session.executable();
-        executable.read_parameter(parameter.index(), 0, &mut bytes)?;
+        self.read_bytes(parameter, 0, &mut bytes)?;
         Ok(bytes)
     }
 
@@ -166,12 +165,32 @@ impl Program {
             data.name,
             data.ty
         );
-        self.session
-            .executable_mut()
-            .write_parameter(parameter.index(), 0, bytes)
+        self.write_bytes(parameter, 0, bytes)
     }
 
-    /// Copies elements of a parameter in row-major order, from a position on, until the buffer is full. Large parameters go through a small buffer piece by piece.
+    /// Copies bytes of a parameter, from an offset on, until the buffer is full. So large parameters are moved piece by piece.
+    pub fn read_bytes(
+        &self,
+        parameter: Parameter,
+        offset: usize,
+        to: &mut [u8],
+    ) -> Result<(), Error> {
+        let executable = self.session.executable();
+        executable.read_parameter(parameter.index(), offset, to)
+    }
+
+    /// Overwrites bytes of a parameter, from an offset on.
+    pub fn write_bytes(
+        &mut self,
+        parameter: Parameter,
+        offset: usize,
+        from: &[u8],
+    ) -> Result<(), Error> {
+        let executable = self.session.executable_mut();
+        executable.write_parameter(parameter.index(), offset, from)
+    }
+
+    /// Copies elements of a parameter in row-major order, from a position on, until the buffer is full.
     ///
     /// # Panics
     /// If the parameter has other elements, or ends before.
@@ -183,8 +202,7 @@ impl Program {
     ) -> Result<(), Error> {
         let offset = self.offset_of::<T>(parameter, first, to.len());
         let mut bytes = vec![0; size_of_val(to)];
-        let executable = self.session.executable();
-        executable.read_parameter(parameter.index(), offset, &mut bytes)?;
+        self.read_bytes(parameter, offset, &mut bytes)?;
         let elements = bytes.chunks_exact(size_of::<T>()).map(T::from_bytes);
         to.iter_mut()
             .zip(elements)
@@ -203,8 +221,7 @@ impl Program {
         from: &[T],
     ) -> Result<(), Error> {
         let offset = self.offset_of::<T>(parameter, first, from.len());
-        let executable = self.session.executable_mut();
-        executable.write_parameter(parameter.index(), offset, &bytes_of_slice(from))
+        self.write_bytes(parameter, offset, &bytes_of_slice(from))
     }
 
     /// Where elements of a parameter begin, in bytes.

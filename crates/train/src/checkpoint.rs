@@ -2,9 +2,9 @@
 //!
 //! Moments of optimisers, running means, counters of random numbers and the number of the step are parameters of the graph, so nothing else is needed to go on.
 
-use crate::file::{FileError, Problem, Stored, read, write};
+use crate::file::{FileError, Named, Problem, read, write};
 use ferrozyme_backend::{Error, Program};
-use ferrozyme_graph::{Parameter, TensorType};
+use ferrozyme_graph::Parameter;
 use std::path::Path;
 
 /// The values of parameters at one moment.
@@ -26,38 +26,31 @@ impl Snapshot {
         }
         Ok(())
     }
+}
 
-    pub(crate) fn save(self, program: &Program, path: &Path) -> Result<(), FileError> {
-        let stored = self.0.into_iter().map(|(parameter, bytes)| {
-            let data = &program.graph().parameters[parameter];
-            Stored {
-                name: data.name.to_string(),
-                ty: data.ty.clone(),
-                bytes,
-            }
-        });
-        write(path, &stored.collect::<Vec<_>>())
-    }
+/// All parameters but one, under their own names.
+fn parameters(program: &Program, except: Parameter) -> Vec<Named> {
+    let all = program.graph().parameters.iter();
+    let all = all.filter(|&(parameter, _)| parameter != except);
+    let named = all.map(|(parameter, data)| Named {
+        name: data.name.to_string(),
+        parameter,
+    });
+    named.collect()
+}
 
-    /// Reads a checkpoint of this program.
-    pub(crate) fn load(
-        program: &Program,
-        except: Parameter,
-        path: &Path,
-    ) -> Result<Snapshot, FileError> {
-        let parameters = &program.graph().parameters;
-        let all = parameters.keys().filter(|&own| own != except);
-        let all: Vec<Parameter> = all.collect();
-        let wanted = all.iter().map(|&parameter| {
-            let data = &parameters[parameter];
-            (data.name.to_string(), data.ty.clone())
-        });
-        let values = read(path, &wanted.collect::<Vec<(String, TensorType)>>())?;
-        Ok(Snapshot(all.into_iter().zip(values).collect()))
-    }
+/// Writes a checkpoint.
+pub(crate) fn save(program: &Program, except: Parameter, path: &Path) -> Result<(), FileError> {
+    write(path, program, &parameters(program, except))
+}
 
-    /// As an error of a file.
-    pub(crate) fn failed(error: Error, path: &Path) -> FileError {
-        Problem::Program(error).at(path)
-    }
+/// Goes on from a checkpoint of this program.
+pub(crate) fn load(program: &mut Program, except: Parameter, path: &Path) -> Result<(), FileError> {
+    let named = parameters(program, except);
+    read(path, program, &named)
+}
+
+/// As an error of a file.
+pub(crate) fn failed(error: Error, path: &Path) -> FileError {
+    Problem::Program(error).at(path)
 }

@@ -1,12 +1,15 @@
 //! Tensors in files of the format safetensors, which are replaced as a whole: a process that is killed leaves the old file or the new one.
 //!
 //! A checksum of names, types and bytes is kept in the file. One that does not fit is an error; files of other programs have none.
+//!
+//! Values are moved between a file and a program piece by piece, twice: once for the checksum, and once for themselves. No copy of them is in memory.
 
-use ferrozyme_graph::{CONDITION, INDEX, Scalar, TensorType};
-use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
+use ferrozyme_backend::Program;
+use ferrozyme_graph::{CONDITION, INDEX, Parameter, Scalar, TensorType};
+use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 use std::collections::HashMap;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -71,11 +74,10 @@ impl Problem {
     }
 }
 
-/// A tensor in a file.
-pub(crate) struct Stored {
+/// A parameter of a program, and the name of its value in a file.
+pub(crate) struct Named {
     pub(crate) name: String,
-    pub(crate) ty: TensorType,
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) parameter: Parameter,
 }
 
 const CHECKSUM: &str = "ferrozyme.checksum";
@@ -92,53 +94,116 @@ fn type_in_file(element: Scalar) -> Dtype {
     }
 }
 
-/// The checksum of tensors in the order of their names.
-fn checksum<'t>(tensors: impl Iterator<Item = (&'t str, Dtype, &'t [usize], &'t [u8])>) -> String {
-    let mut tensors: Vec<_> = tensors.collect();
-    tensors.sort_by_key(|tensor| tensor.0);
-    let mut hasher = blake3::Hasher::new();
-    for (name, ty, shape, bytes) in tensors {
-        hasher.update(format!("{name:?} {ty:?} {shape:?} {}\n", bytes.len()).as_bytes());
-        hasher.update(bytes);
-    }
-    hasher.finalize().to_hex().to_string()
+/// How many bytes are moved at once.
+const PIECE: usize = 1 << 20;
+/// The length of a file's header stands in so many bytes before it.
+const LENGTH: usize = 8;
+
+fn corrupt(error: impl std::fmt::Display) -> Problem {
+    Problem::Corrupt(error.to_string())
 }
 
-/// Writes tensors.
-pub(crate) fn write(path: &Path, tensors: &[Stored]) -> Result<(), FileError> {
-    let bytes = encode(tensors).map_err(|problem| problem.at(path))?;
-    replace(path, &bytes).map_err(|error| Problem::Access(error).at(path))
+/// A checksum of names, types and bytes of tensors, which come in the order of their names.
+#[derive(Default)]
+struct Checksum(blake3::Hasher);
+
+impl Checksum {
+    fn begin_tensor(&mut self, name: &str, ty: Dtype, shape: &[usize], bytes: usize) {
+        let head = format!("{name:?} {ty:?} {shape:?} {bytes}\n");
+        self.0.update(head.as_bytes());
+    }
+
+    fn to_hex(&self) -> String {
+        self.0.finalize().to_hex().to_string()
+    }
 }
 
-fn encode(tensors: &[Stored]) -> Result<Vec<u8>, Problem> {
-    let mut names: Vec<&str> = tensors.iter().map(|tensor| &*tensor.name).collect();
-    names.sort_unstable();
-    if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(Problem::SameName(pair[0].to_owned()));
-    }
-    let views = tensors.iter().map(|tensor| {
-        let (element, shape) = (type_in_file(tensor.ty.element), tensor.ty.shape.to_vec());
-        Ok((
-            &*tensor.name,
-            TensorView::new(element, shape, &tensor.bytes)?,
-        ))
+/// Writes the values of parameters, piece by piece.
+pub(crate) fn write(path: &Path, program: &Program, tensors: &[Named]) -> Result<(), FileError> {
+    let header = header_of(program, tensors).map_err(|problem| problem.at(path))?;
+    let outcome = replace(path, |file| {
+        file.write_all(&(header.bytes.len() as u64).to_le_bytes())?;
+        file.write_all(&header.bytes)?;
+        for &parameter in &header.order {
+            for_each_piece(program, parameter, |bytes| Ok(file.write_all(bytes)?))?;
+        }
+        Ok(())
     });
-    let views: Result<Vec<_>, safetensors::SafeTensorError> = views.collect();
-    let corrupt = |error: safetensors::SafeTensorError| Problem::Corrupt(error.to_string());
-    let views = views.map_err(corrupt)?;
-    let all = views.iter();
-    let sum = checksum(all.map(|(name, view)| (*name, view.dtype(), view.shape(), view.data())));
-    let notes = HashMap::from([(CHECKSUM.to_owned(), sum)]);
-    serialize(views, Some(notes)).map_err(corrupt)
+    outcome.map_err(|problem| problem.at(path))
 }
 
-/// Replaces a file, all at once.
-pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// The header of a file, and the parameters in the order of their bytes behind it.
+struct Header {
+    bytes: Vec<u8>,
+    order: Vec<Parameter>,
+}
+
+fn header_of(program: &Program, tensors: &[Named]) -> Result<Header, Problem> {
+    let ty = |parameter: Parameter| &program.graph().parameters[parameter].ty;
+    let mut sorted: Vec<&Named> = tensors.iter().collect();
+    sorted.sort_by(|a, b| a.name.cmp(&b.name));
+    if let Some(pair) = sorted.windows(2).find(|pair| pair[0].name == pair[1].name) {
+        return Err(Problem::SameName(pair[0].name.clone()));
+    }
+    let mut sum = Checksum::default();
+    for Named { name, parameter } in &sorted {
+        let ty = ty(*parameter);
+        sum.begin_tensor(name, type_in_file(ty.element), &ty.shape, ty.bytes());
+        for_each_piece(program, *parameter, |bytes| {
+            sum.0.update(bytes);
+            Ok(())
+        })?;
+    }
+    // Large elements come first, so that all are aligned.
+    sorted.sort_by_key(|named| std::cmp::Reverse(ty(named.parameter).element.bytes()));
+    let mut end = 0;
+    let infos = sorted.iter().map(|named| {
+        let (start, ty) = (end, ty(named.parameter));
+        end += ty.bytes();
+        let info = TensorInfo {
+            dtype: type_in_file(ty.element),
+            shape: ty.shape.to_vec(),
+            data_offsets: (start, end),
+        };
+        (named.name.clone(), info)
+    });
+    let notes = HashMap::from([(CHECKSUM.to_owned(), sum.to_hex())]);
+    let metadata = Metadata::new(Some(notes), infos.collect()).map_err(corrupt)?;
+    let mut bytes = serde_json::to_vec(&metadata).map_err(corrupt)?;
+    bytes.resize(bytes.len().next_multiple_of(LENGTH), b' ');
+    Ok(Header {
+        bytes,
+        order: sorted.iter().map(|named| named.parameter).collect(),
+    })
+}
+
+fn for_each_piece(
+    program: &Program,
+    parameter: Parameter,
+    mut take: impl FnMut(&[u8]) -> Result<(), Problem>,
+) -> Result<(), Problem> {
+    let all = program.graph().parameters[parameter].ty.bytes();
+    let mut buffer = vec![0; all.min(PIECE)];
+    for start in (0..all).step_by(PIECE) {
+        let piece = &mut buffer[..PIECE.min(all - start)];
+        let read = program.read_bytes(parameter, start, piece);
+        read.map_err(Problem::Program)?;
+        take(piece)?;
+    }
+    Ok(())
+}
+
+/// Replaces a file, all at once: another one beside it is filled and takes its place.
+pub(crate) fn replace(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> Result<(), Problem>,
+) -> Result<(), Problem> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".new");
     let new = path.with_file_name(name);
-    let mut file = File::create(&new)?;
-    file.write_all(bytes)?;
+    let mut file = BufWriter::with_capacity(PIECE, File::create(&new)?);
+    write(&mut file)?;
+    let file = file.into_inner().map_err(|error| error.into_error())?;
     file.sync_all()?;
     fs::rename(&new, path)?;
     // The new name is on the disk when the folder is.
@@ -151,57 +216,127 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads the tensors of these names and types: all that are there.
-pub(crate) fn read(
-    path: &Path,
-    wanted: &[(String, TensorType)],
-) -> Result<Vec<Vec<u8>>, FileError> {
-    let bytes = fs::read(path).map_err(|error| Problem::Access(error).at(path))?;
-    decode(&bytes, wanted).map_err(|problem| problem.at(path))
+/// Gives parameters the values in a file, piece by piece. The file must have all of them, and nothing else. What is wrong with it is found before anything is changed.
+pub(crate) fn read(path: &Path, program: &mut Program, tensors: &[Named]) -> Result<(), FileError> {
+    let mut read = || {
+        let mut source = Source::open(path)?;
+        source.check_sum()?;
+        source.check_types(program, tensors)?;
+        for Named { name, parameter } in tensors {
+            source.for_each_piece(name, |offset, bytes| {
+                let written = program.write_bytes(*parameter, offset, bytes);
+                written.map_err(Problem::Program)
+            })?;
+        }
+        Ok(())
+    };
+    read().map_err(|problem: Problem| problem.at(path))
 }
 
-fn decode(bytes: &[u8], wanted: &[(String, TensorType)]) -> Result<Vec<Vec<u8>>, Problem> {
-    let corrupt = |error: safetensors::SafeTensorError| Problem::Corrupt(error.to_string());
-    let found = SafeTensors::deserialize(bytes).map_err(corrupt)?;
-    let (_, header) = SafeTensors::read_metadata(bytes).map_err(corrupt)?;
-    let notes = header.metadata().as_ref();
-    if let Some(expected) = notes.and_then(|notes| notes.get(CHECKSUM)) {
-        let all: Vec<(&str, TensorView<'_>)> = found.iter().collect();
-        let all = all.iter();
-        let sum =
-            checksum(all.map(|(name, view)| (*name, view.dtype(), view.shape(), view.data())));
-        if sum != *expected {
-            return Err(Problem::Corrupt("its checksum is another one".to_owned()));
-        }
-    }
-    let mut names = found.names();
-    names.sort_unstable();
-    let is_wanted = |name: &str| wanted.iter().any(|(wanted, _)| wanted == name);
-    let mut values = Vec::new();
-    for (name, needed) in wanted {
-        let Ok(view) = found.tensor(name) else {
-            return Err(Problem::Missing {
-                name: name.clone(),
-                needed: needed.clone(),
-            });
+/// An open file.
+struct Source {
+    file: File,
+    metadata: Metadata,
+    /// Where the bytes of the tensors begin.
+    start: u64,
+}
+
+impl Source {
+    fn open(path: &Path) -> Result<Source, Problem> {
+        let mut file = File::open(path)?;
+        let length = file.metadata()?.len();
+        let mut size = [0; LENGTH];
+        file.read_exact(&mut size).map_err(corrupt)?;
+        let size = u64::from_le_bytes(size);
+        // No more memory is taken than the file is long.
+        let start = size.checked_add(LENGTH as u64);
+        let Some(start) = start.filter(|&start| start <= length) else {
+            return Err(corrupt("its header is longer than the file"));
         };
-        if view.dtype() != type_in_file(needed.element) || view.shape() != &needed.shape[..] {
-            return Err(Problem::OtherType {
-                name: name.clone(),
-                found: format!(
-                    "{}{:?}",
-                    format!("{:?}", view.dtype()).to_lowercase(),
-                    view.shape()
-                ),
-                needed: needed.clone(),
-            });
+        let mut header = vec![0; size as usize];
+        file.read_exact(&mut header)?;
+        let metadata: Metadata = serde_json::from_slice(&header).map_err(corrupt)?;
+        if start + metadata.data_len() as u64 != length {
+            return Err(corrupt("it is not as long as its header says"));
         }
-        values.push(view.data().to_vec());
+        Ok(Source {
+            file,
+            metadata,
+            start,
+        })
     }
-    match names.into_iter().find(|name| !is_wanted(name)) {
-        Some(name) => Err(Problem::Additional {
-            name: name.to_owned(),
-        }),
-        None => Ok(values),
+
+    /// The checksum in the file is that of its tensors, if there is one.
+    fn check_sum(&mut self) -> Result<(), Problem> {
+        let notes = self.metadata.metadata().as_ref();
+        let Some(expected) = notes.and_then(|notes| notes.get(CHECKSUM)).cloned() else {
+            return Ok(());
+        };
+        let mut names = self.metadata.offset_keys();
+        names.sort_unstable();
+        let mut sum = Checksum::default();
+        for name in names {
+            let Some(info) = self.metadata.info(&name) else {
+                continue;
+            };
+            let (begin, end) = info.data_offsets;
+            sum.begin_tensor(&name, info.dtype, &info.shape, end - begin);
+            self.for_each_piece(&name, |_, bytes| {
+                sum.0.update(bytes);
+                Ok(())
+            })?;
+        }
+        match sum.to_hex() == expected {
+            true => Ok(()),
+            false => Err(corrupt("its checksum is another one")),
+        }
+    }
+
+    fn check_types(&self, program: &Program, tensors: &[Named]) -> Result<(), Problem> {
+        for Named { name, parameter } in tensors {
+            let needed = &program.graph().parameters[*parameter].ty;
+            let Some(info) = self.metadata.info(name) else {
+                return Err(Problem::Missing {
+                    name: name.clone(),
+                    needed: needed.clone(),
+                });
+            };
+            if info.dtype != type_in_file(needed.element) || info.shape != needed.shape[..] {
+                let found = format!("{:?}", info.dtype).to_lowercase();
+                return Err(Problem::OtherType {
+                    name: name.clone(),
+                    found: format!("{found}{:?}", info.shape),
+                    needed: needed.clone(),
+                });
+            }
+        }
+        let mut names = self.metadata.offset_keys();
+        names.sort_unstable();
+        let is_wanted = |name: &String| tensors.iter().any(|named| named.name == *name);
+        match names.into_iter().find(|name| !is_wanted(name)) {
+            Some(name) => Err(Problem::Additional { name }),
+            None => Ok(()),
+        }
+    }
+
+    /// Reads a tensor in pieces, each with the offset that it begins at.
+    fn for_each_piece(
+        &mut self,
+        name: &str,
+        mut take: impl FnMut(usize, &[u8]) -> Result<(), Problem>,
+    ) -> Result<(), Problem> {
+        let Some(info) = self.metadata.info(name) else {
+            return Ok(());
+        };
+        let (begin, end) = info.data_offsets;
+        self.file.seek(SeekFrom::Start(self.start + begin as u64))?;
+        let all = end - begin;
+        let mut buffer = vec![0; all.min(PIECE)];
+        for start in (0..all).step_by(PIECE) {
+            let piece = &mut buffer[..PIECE.min(all - start)];
+            self.file.read_exact(piece)?;
+            take(start, piece)?;
+        }
+        Ok(())
     }
 }

@@ -45,7 +45,8 @@ impl Log {
                 _ => break,
             }
         }
-        replace(path, kept.as_bytes()).map_err(failed)?;
+        let written = replace(path, |file| Ok(file.write_all(kept.as_bytes())?));
+        written.map_err(|problem| problem.at(path))?;
         let file = OpenOptions::new().append(true).open(path);
         Ok(Log {
             file: file.map_err(failed)?,

@@ -3,7 +3,7 @@
 //! A run of the program does as many steps as take about half a second. Before it the values of all parameters are kept: when a step in it fails, they are put back and the steps before
 //! the failure are done again, so that a failed run ends exactly before the step that failed.
 
-use crate::checkpoint::Snapshot;
+use crate::checkpoint::{self, Snapshot};
 use crate::curve;
 use crate::file::{FileError, Problem, replace};
 use crate::log::{Line, Log};
@@ -12,6 +12,7 @@ use ferrozyme_backend::{Element, Program, array_of, bytes_of};
 use ferrozyme_graph::interpret::Array;
 use ferrozyme_graph::{INDEX, Opcode, Payload};
 use indicatif::{ProgressBar, ProgressStyle};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -130,13 +131,11 @@ impl Trainer {
     pub fn in_folder(mut self, path: impl AsRef<Path>) -> Result<Trainer, Error> {
         let path = path.as_ref().to_owned();
         std::fs::create_dir_all(&path).map_err(|error| Problem::Access(error).at(&path))?;
-        let checkpoint = path.join("checkpoint.safetensors");
-        if checkpoint.exists() {
-            let saved = Snapshot::load(&self.program, self.states.count, &checkpoint)?;
-            let restored = saved.restore(&mut self.program);
-            restored.map_err(|error| Snapshot::failed(error, &checkpoint))?;
+        let saved = path.join("checkpoint.safetensors");
+        if saved.exists() {
+            checkpoint::load(&mut self.program, self.states.count, &saved)?;
             let step = self.program.parameter_bytes(self.states.step);
-            let step = step.map_err(|error| Snapshot::failed(error, &checkpoint))?;
+            let step = step.map_err(|error| checkpoint::failed(error, &saved))?;
             let ty = &self.program.graph().parameters[self.states.step].ty;
             self.step = array_of(ty, &step).scalar() as u64;
         }
@@ -361,9 +360,7 @@ impl Trainer {
         // A checkpoint is not ahead of the log.
         let synced = folder.log.sync();
         synced.map_err(|error| Problem::Access(error).at(&folder.path.join("log.jsonl")))?;
-        let now = Snapshot::take(&self.program, self.states.count);
-        let now = now.map_err(|error| Snapshot::failed(error, &path))?;
-        now.save(&self.program, &path)
+        checkpoint::save(&self.program, self.states.count, &path)
     }
 
     fn save_all(&self) -> Result<(), FileError> {
@@ -374,7 +371,8 @@ impl Trainer {
         let path = folder.path.join("curve.svg");
         let svg = curve::draw(&folder.log.lines).map_err(|error| error.to_string());
         let svg = svg.map_err(|error| Problem::Access(std::io::Error::other(error)).at(&path))?;
-        replace(&path, svg.as_bytes()).map_err(|error| Problem::Access(error).at(&path))
+        let written = replace(&path, |file| Ok(file.write_all(svg.as_bytes())?));
+        written.map_err(|problem| problem.at(&path))
     }
 
     fn progress_bar(&self, steps: u64) -> ProgressBar {
