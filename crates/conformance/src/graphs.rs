@@ -4,28 +4,31 @@
 
 use crate::{check_agreement, compile_or_skip};
 use ferrozyme_backend::Backend;
-use ferrozyme_gen::graph::{GraphProfile, random_graph};
+use ferrozyme_gen::graph::{GraphProfile, append_random_graph};
+use ferrozyme_gen::graph_laws::append_gradients;
 use ferrozyme_graph::{CONDITION, FloatPredicate, Graph, INDEX, Scalar, TensorType};
 use std::sync::{Arc, Mutex};
 
-/// Random graphs with their gradients. `FERROZYME_GRAPHS=1000` takes that many.
+/// How many random graphs are compiled at once: what it takes to start a compiler, and the kernels that products share, are had once for all of them.
+const TOGETHER: u64 = 64;
+
+/// Random graphs with their gradients. `FERROZYME_GRAPHS=1000` takes that many, from the one with the number `FERROZYME_FIRST_GRAPH` on.
 pub fn random_graphs_give_what_the_interpreter_gives(backend: &dyn Backend) {
-    let count = std::env::var("FERROZYME_GRAPHS");
-    let count = count.ok().and_then(|count| count.parse().ok());
+    let number = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
+    let count = number("FERROZYME_GRAPHS").unwrap_or(12);
+    let first = number("FERROZYME_FIRST_GRAPH").unwrap_or(0);
     let profile = GraphProfile {
         size: 8,
         control: true,
         updates: true,
         calls: true,
     };
-    for seed in 0..count.unwrap_or(12) {
-        let (mut graph, tensor) = random_graph(seed, profile);
-        let gradients = graph.backward(tensor);
-        let parameters: Vec<_> = graph.parameters.keys().collect();
-        for parameter in parameters {
-            if let Some(gradient) = gradients.of_parameter(parameter) {
-                graph.receive("gradient", &[gradient, gradient]);
-            }
+    for start in (first..first + count).step_by(TOGETHER as usize) {
+        let mut graph = Graph::new();
+        for seed in start..(first + count).min(start + TOGETHER) {
+            let prefix = format!("{seed} ");
+            let tensor = append_random_graph(&mut graph, &prefix, seed, profile);
+            append_gradients(&mut graph, tensor, &prefix);
         }
         check_agreement(backend, &graph, 1e-9);
     }

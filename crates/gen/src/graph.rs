@@ -8,8 +8,8 @@ mod views;
 
 use crate::random::Random;
 use ferrozyme_graph::{
-    FloatPredicate, Function, Graph, Indices, Reduction, Scalar, Shape, Tensor, TensorType,
-    UserFunction,
+    FloatPredicate, Function, Graph, Indices, Parameter, Reduction, Scalar, Shape, Tensor,
+    TensorType, UserFunction,
 };
 use ferrozyme_ir::{Interval, MathFunction, MathValue, Opcode};
 
@@ -54,9 +54,22 @@ fn d_mix(x: &[f64], dx: &mut [f64], by: &[f64], dby: &mut [f64], y: &mut [f64], 
 
 /// A random graph, and the tensor whose gradient is interesting.
 pub fn random_graph(seed: u64, profile: GraphProfile) -> (Graph, Tensor) {
+    let mut graph = Graph::new();
+    let tensor = append_random_graph(&mut graph, "", seed, profile);
+    (graph, tensor)
+}
+
+/// Appends the random graph of a seed to another one, of which it uses nothing: so many graphs are compiled at once. All its names begin as `prefix` says. Returns the tensor whose gradient is interesting.
+pub fn append_random_graph(
+    graph: &mut Graph,
+    prefix: &str,
+    seed: u64,
+    profile: GraphProfile,
+) -> Tensor {
     let mut maker = Maker {
         random: Random::new(seed),
-        g: Graph::new(),
+        g: std::mem::replace(graph, Graph::new()),
+        own: Vec::new(),
         pool: Vec::new(),
         profile,
         depth: 0,
@@ -67,7 +80,9 @@ pub fn random_graph(seed: u64, profile: GraphProfile) -> (Graph, Tensor) {
         let values = (0..shape.count()).map(|_| maker.random.float(-1.5, 1.5));
         let values: Vec<f64> = values.collect();
         let ty = TensorType::new(Scalar::F64, shape);
-        let parameter = maker.g.parameter_of(&format!("p{number}"), ty, values);
+        let name = format!("{prefix}p{number}");
+        let parameter = maker.g.parameter_of(&name, ty, values);
+        maker.own.push(parameter);
         let read = maker.g.read(parameter);
         maker.pool.push(read);
     }
@@ -81,13 +96,16 @@ pub fn random_graph(seed: u64, profile: GraphProfile) -> (Graph, Tensor) {
         let total = maker.g.sum_all(tame);
         sum = maker.g.add(sum, total);
     }
-    maker.g.receive("y", &[sum]);
-    (maker.g, sum)
+    maker.g.receive(&format!("{prefix}y"), &[sum]);
+    *graph = maker.g;
+    sum
 }
 
 struct Maker {
     random: Random,
     g: Graph,
+    /// Its parameters.
+    own: Vec<Parameter>,
     /// Tensors of `f64` that are visible.
     pool: Vec<Tensor>,
     profile: GraphProfile,
@@ -275,8 +293,7 @@ impl Maker {
         if !self.profile.updates || self.depth > 0 {
             return None;
         }
-        let parameters: Vec<_> = self.g.parameters.keys().collect();
-        let parameter = self.random.pick(&parameters);
+        let parameter = self.random.pick(&self.own);
         let ty = self.g.parameters[parameter].ty.clone();
         let same: Vec<Tensor> = self
             .pool

@@ -1,7 +1,7 @@
 //! Random programs and the laws they must keep.
 //!
 //! [`generate`] makes a program from a seed, [`laws::check`] checks it, [`shrink`](mod@shrink) makes a failing one small, and
-//! [`soak`](mod@soak) does all of that for as many seeds as one likes; the command of the same name is its front.
+//! [`soak`](mod@soak) does all of that for as many seeds as one likes; the command of the same name is its front. Tensor graphs are made in [`graph`], and their laws are in [`graph_laws`]; `soak-graphs` checks them.
 //!
 //! ```
 //! use ferrozyme_gen::laws::{Law, Subject, Tally, check};
@@ -13,6 +13,7 @@
 
 pub mod feature;
 pub mod graph;
+pub mod graph_laws;
 pub mod inputs;
 pub mod laws;
 pub mod profile;
