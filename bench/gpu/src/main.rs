@@ -16,7 +16,7 @@ mod workloads;
 
 use anyhow::Context;
 use ferrozyme_backend::{
-    Backend, Error, Executable, Planned, Repeats, compile_with, prepare_graph,
+    Backend, Error, Executable, Planned, Repeats, compile_within, prepare_graph,
 };
 use ferrozyme_conformance::Test;
 use ferrozyme_cuda::{ABILITIES, stored_ptx};
@@ -107,7 +107,7 @@ fn only_prepared() -> Error {
 /// Prints how a workload is fused, where its tensors are, and its kernels.
 fn print_kernels(name: &str) -> anyhow::Result<()> {
     let workload = workload_named(name)?;
-    let prepared = prepare_graph(&workload.graph, Repeats::DEVICE, None)?;
+    let prepared = prepare_graph(&workload.graph, Repeats::DEVICE, workload.budget)?;
     for line in prepared.report.lines() {
         println!("; {line}");
     }
@@ -159,7 +159,7 @@ fn prepare_all(folder: PathBuf) -> ExitCode {
         println!("{name}: kernels are there");
     }
     for workload in all_workloads() {
-        let outcome = compile_with(&backend, &workload.graph);
+        let outcome = compile_within(&backend, &workload.graph, workload.budget);
         if let Err(error) = outcome.map(|_| ())
             && !matches!(error, Error::Missing { .. })
         {

@@ -79,6 +79,9 @@ struct TrainOptions {
     /// Round the factors of matrix products to this type, and keep everything else in single precision
     #[arg(long, value_enum, default_value_t = Products::F32)]
     products: Products,
+    /// The most bytes for the tensors of a step, beside parameters and the optimiser's state: what does not fit is computed again
+    #[arg(long, value_name = "BYTES")]
+    budget: Option<usize>,
     /// Measure the kernels of the last step on a GPU: print them, and draw them into this file (SVG)
     #[arg(long, value_name = "FILE")]
     timeline: Option<PathBuf>,
@@ -153,6 +156,7 @@ fn train(options: &TrainOptions) -> Result<()> {
             Products::F32 => None,
             Products::Bf16 => Some(Scalar::Bf16),
         },
+        budget: options.budget,
     };
     let first = progress.step;
     let start = Instant::now();

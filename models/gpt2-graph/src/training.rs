@@ -4,7 +4,7 @@
 
 use crate::adamw::Optimiser;
 use crate::model::{Held, Model};
-use ferrozyme_device::{Program, Timeline, compile};
+use ferrozyme_device::{Program, Timeline, compile_within};
 use ferrozyme_graph::opt::lower_precision_to;
 use ferrozyme_graph::{Graph, Parameter, Scalar};
 use gpt2::adamw::{AdamW, Settings};
@@ -53,6 +53,8 @@ pub struct Plan {
     pub overfit: bool,
     /// The type that factors of matrix products are rounded to. Otherwise they are of single precision, as everything else.
     pub factors: Option<Scalar>,
+    /// The most bytes that the tensors of a step may take, beside parameters and the optimiser's state.
+    pub budget: Option<usize>,
 }
 
 /// The graph of a step: loss, gradient, update; the loss is received.
@@ -104,7 +106,7 @@ impl Training {
             return Err(TrainError::TooFewTokens(count, sequences, batch.steps));
         }
         let (graph, model, optimiser) = step_graph(config, &plan);
-        let mut program = compile(&graph, device)?;
+        let mut program = compile_within(&graph, device, plan.budget)?;
         program.write_elements(optimiser.steps, 0, &[start.optimiser_steps as i32])?;
         for (name, is_target) in [("tokens", false), ("targets", true)] {
             let tokens = tokens.clone();

@@ -141,6 +141,7 @@ const PLAN: Plan = Plan {
     optimiser: SETTINGS,
     overfit: false,
     factors: None,
+    budget: None,
 };
 
 fn losses(training: &mut Training, steps: usize) -> Vec<f32> {
@@ -191,6 +192,29 @@ fn training_with_rounded_factors_has_nearly_the_same_losses() {
     for (exact, rounded) in exact.iter().zip(&rounded) {
         assert!((exact - rounded).abs() < 0.02 * exact, "{exact} {rounded}");
     }
+}
+
+/// What is computed again is what it was, but for the order of sums; a budget that cannot be met is an error that names it.
+#[test]
+fn training_within_a_budget_has_nearly_the_same_losses() {
+    let data = data();
+    let start = State::random(tiny(), 3);
+    let within = |budget| {
+        let plan = Plan { budget, ..PLAN };
+        Training::from_state(plan, &start, &data, "cpu")
+    };
+    let mut free = within(None).unwrap();
+    let report = free.report();
+    let arena = report.split("arena: ").nth(1).unwrap();
+    let arena: usize = arena.split(' ').next().unwrap().parse().unwrap();
+    let mut bound = within(Some(arena * 3 / 4)).unwrap();
+    assert!(bound.report().contains("are computed again"));
+    let [free, bound] = [&mut free, &mut bound].map(|training| losses(training, 10));
+    for (free, bound) in free.iter().zip(&bound) {
+        assert!((free - bound).abs() < 1e-5 * free, "{free} {bound}");
+    }
+    let error = within(Some(1000)).err().unwrap().to_string();
+    assert!(error.contains("1000"), "{error}");
 }
 
 #[test]

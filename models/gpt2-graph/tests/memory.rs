@@ -23,6 +23,7 @@ fn a_state_is_written_and_read_without_a_copy_of_its_numbers() {
         optimiser: Settings::default(),
         overfit: false,
         factors: None,
+        budget: None,
     };
     let data: Arc<[u32]> = Data::from_text(OWN_TEXT, Encoding::Bytes).training.into();
     let folder = tempfile::tempdir().unwrap();
