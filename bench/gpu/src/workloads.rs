@@ -94,12 +94,13 @@ pub(crate) fn all_workloads() -> Vec<Workload> {
     all.push(gpt2([4, 64], None, 20));
     all.push(gpt2([8, 1024], None, 2));
     let large = gpt2([32, 1024], Some(Scalar::Bf16), 2);
+    let name = format!("{}, no more than {SMALL_ARENA} bytes", large.name);
+    all.push(large);
     all.push(Workload {
-        name: format!("{}, no more than {SMALL_ARENA} bytes", large.name),
+        name,
         budget: Some(SMALL_ARENA),
         ..gpt2([32, 1024], Some(Scalar::Bf16), 2)
     });
-    all.push(large);
     for [m, n, k] in [
         [256, 768, 768],
         [1024, 1024, 1024],

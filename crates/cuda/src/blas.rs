@@ -15,7 +15,7 @@ use std::ffi::c_void;
 const NAMES: [&str; 3] = ["libcublas.so.13", "libcublas.so.12", "libcublas.so"];
 /// Products with fewer operations are left to the tiled kernels, whose launch costs less.
 const FEWEST: f64 = 4e6;
-/// Products with fewer operations are not worth a call of their own, where one contraction takes several.
+/// Batches of batches with fewer operations in each are left to them, too: if addresses are not aligned, each is a call.
 const FEWEST_EACH: f64 = 1e8;
 /// Memory that the library may use in one stream; given to it, so that products can be captured.
 pub(crate) const WORKSPACE: usize = 32 << 20;
@@ -58,6 +58,29 @@ type Multiply = unsafe extern "C" fn(
     i32,
 ) -> i32;
 
+type MultiplyPointers = unsafe extern "C" fn(
+    Handle,
+    i32,
+    i32,
+    i32,
+    i32,
+    i32,
+    *const c_void,
+    Address,
+    i32,
+    i32,
+    Address,
+    i32,
+    i32,
+    *const c_void,
+    Address,
+    i32,
+    i32,
+    i32,
+    i32,
+    i32,
+) -> i32;
+
 type SetStream = unsafe extern "C" fn(Handle, Handle) -> i32;
 type SetWorkspace = unsafe extern "C" fn(Handle, Address, usize) -> i32;
 
@@ -67,6 +90,7 @@ pub(crate) struct Blas {
     set_stream: SetStream,
     set_workspace: SetWorkspace,
     multiply: Multiply,
+    multiply_pointers: MultiplyPointers,
     destroy: unsafe extern "C" fn(Handle) -> i32,
     fast: bool,
     /// Keeps the functions loaded.
@@ -91,6 +115,8 @@ impl Blas {
             let set_stream: SetStream = *library.get(b"cublasSetStream_v2\0").ok()?;
             let set_workspace: SetWorkspace = *library.get(b"cublasSetWorkspace_v2\0").ok()?;
             let multiply: Multiply = *library.get(b"cublasGemmStridedBatchedEx\0").ok()?;
+            let multiply_pointers: MultiplyPointers =
+                *library.get(b"cublasGemmBatchedEx\0").ok()?;
             let destroy = *library.get(b"cublasDestroy_v2\0").ok()?;
             let mut handle = std::ptr::null_mut();
             if create(&mut handle) != 0 {
@@ -101,6 +127,7 @@ impl Blas {
                 set_stream,
                 set_workspace,
                 multiply,
+                multiply_pointers,
                 destroy,
                 fast: std::env::var_os("FERROZYME_TF32").is_some_and(|value| value == "1"),
                 _library: library,
@@ -126,33 +153,63 @@ impl Blas {
         }
     }
 
-    /// Computes a product, given the addresses of the kernel's parameters.
+    /// Computes a product in one call for all of its batches. `pointers` is where the device has what [`pointers`] says.
+    pub(crate) fn multiply_at(
+        &self,
+        product: &Product,
+        gemm: &Gemm,
+        pointers: Address,
+    ) -> Result<(), Error> {
+        let (kind, compute) = self.kinds(product.element);
+        let factors = Factors::of(product);
+        let [alpha, beta] = factors.pointers();
+        let Gemm { m, n, k, x, y, c } = *gemm;
+        let count = batches(product);
+        let list = |position: usize| pointers + (position * count * POINTER) as u64;
+        // SAFETY: the lists are of arrays with these sizes and distances, and the factors are of the type that is computed with.
+        let status = unsafe {
+            (self.multiply_pointers)(
+                self.handle,
+                i32::from(x.transposed),
+                i32::from(y.transposed),
+                m as i32,
+                n as i32,
+                k as i32,
+                alpha,
+                list(0),
+                kind,
+                x.distance as i32,
+                list(1),
+                kind,
+                y.distance as i32,
+                beta,
+                list(2),
+                kind,
+                c.distance as i32,
+                count as i32,
+                compute,
+                number::GEMM_DEFAULT,
+            )
+        };
+        checked(status)
+    }
+
+    /// Computes a product, given the addresses of the kernel's parameters. Batches of batches take a call each.
     pub(crate) fn multiply(
         &self,
         product: &Product,
         gemm: &Gemm,
         addresses: &[Address],
     ) -> Result<(), Error> {
-        let (kind, compute) = match product.element {
-            Scalar::F64 => (number::R_64F, number::COMPUTE_64F),
-            Scalar::F16 => (number::R_16F, number::COMPUTE_32F),
-            Scalar::Bf16 => (number::R_16BF, number::COMPUTE_32F),
-            _ if self.fast => (number::R_32F, number::COMPUTE_32F_FAST_TF32),
-            _ => (number::R_32F, number::COMPUTE_32F),
-        };
-        let factors = [product.factor, if product.add { 1.0 } else { 0.0 }];
-        let short = factors.map(|factor| factor as f32);
-        let [alpha, beta]: [*const c_void; 2] = match product.element {
-            Scalar::F64 => [0, 1].map(|position| std::ptr::from_ref(&factors[position]).cast()),
-            _ => [0, 1].map(|position| std::ptr::from_ref(&short[position]).cast()),
-        };
+        let (kind, compute) = self.kinds(product.element);
+        let factors = Factors::of(product);
+        let [alpha, beta] = factors.pointers();
         let Gemm { m, n, k, x, y, c } = *gemm;
         for outer in 0..product.outer.count as i64 {
             let address = |array: usize| {
-                let (parameter, bytes) = product.arrays[array];
                 let elements = product.outer.strides[array] * outer;
-                let bytes = bytes + elements * product.element.bytes() as i64;
-                addresses[parameter].wrapping_add_signed(bytes)
+                let bytes = elements * product.element.bytes() as i64;
+                address_of(product, array, addresses).wrapping_add_signed(bytes)
             };
             // SAFETY: the addresses are of arrays with these sizes and distances, and the factors are of the type that is computed with.
             let status = unsafe {
@@ -182,27 +239,108 @@ impl Blas {
                     number::GEMM_DEFAULT,
                 )
             };
-            if status != 0 {
-                return Err(Error::Device(format!(
-                    "cuBLAS's product of matrices gave the error {status}"
-                )));
-            }
+            checked(status)?;
         }
         Ok(())
     }
+
+    /// The library's numbers for the type of elements, and for how products of it are computed.
+    fn kinds(&self, element: Scalar) -> (i32, i32) {
+        match element {
+            Scalar::F64 => (number::R_64F, number::COMPUTE_64F),
+            Scalar::F16 => (number::R_16F, number::COMPUTE_32F),
+            Scalar::Bf16 => (number::R_16BF, number::COMPUTE_32F),
+            _ if self.fast => (number::R_32F, number::COMPUTE_32F_FAST_TF32),
+            _ => (number::R_32F, number::COMPUTE_32F),
+        }
+    }
+}
+
+/// What sums are multiplied with, and what is there already.
+struct Factors {
+    long: [f64; 2],
+    short: [f32; 2],
+    is_long: bool,
+}
+
+impl Factors {
+    fn of(product: &Product) -> Factors {
+        let long = [product.factor, if product.add { 1.0 } else { 0.0 }];
+        Factors {
+            long,
+            short: long.map(|factor| factor as f32),
+            is_long: product.element == Scalar::F64,
+        }
+    }
+
+    /// In the type that is computed with.
+    fn pointers(&self) -> [*const c_void; 2] {
+        [0, 1].map(|position| match self.is_long {
+            true => std::ptr::from_ref(&self.long[position]).cast(),
+            false => std::ptr::from_ref(&self.short[position]).cast(),
+        })
+    }
+}
+
+fn checked(status: i32) -> Result<(), Error> {
+    match status {
+        0 => Ok(()),
+        _ => Err(Error::Device(format!(
+            "cuBLAS's product of matrices gave the error {status}"
+        ))),
+    }
+}
+
+/// What the library may take addresses of batches to be multiples of, since it does not see them before it chooses a kernel.
+const ALIGNMENT: Address = 16;
+
+/// The bytes of an address.
+const POINTER: usize = size_of::<Address>();
+
+fn batches(product: &Product) -> usize {
+    product.outer.count * product.batch.count
+}
+
+/// Where an array of a product begins, given the addresses of the kernel's parameters.
+pub(crate) fn address_of(product: &Product, array: usize, addresses: &[Address]) -> Address {
+    let (parameter, bytes) = product.arrays[array];
+    addresses[parameter].wrapping_add_signed(bytes)
+}
+
+/// Where each batch of a product begins, if that is as aligned as the library needs: first those of the left operand as the library takes it, then those of the right one, then those of the result.
+pub(crate) fn pointers(
+    product: &Product,
+    gemm: &Gemm,
+    addresses: &[Address],
+) -> Option<Vec<Address>> {
+    let bytes = product.element.bytes() as i64;
+    let mut all = Vec::with_capacity(3 * batches(product));
+    for array in [gemm.x.array, gemm.y.array, 0] {
+        let start = address_of(product, array, addresses);
+        for outer in 0..product.outer.count as i64 {
+            for batch in 0..product.batch.count as i64 {
+                let elements =
+                    outer * product.outer.strides[array] + batch * product.batch.strides[array];
+                all.push(start.wrapping_add_signed(elements * bytes));
+            }
+        }
+    }
+    all.iter()
+        .all(|address| address.is_multiple_of(ALIGNMENT))
+        .then_some(all)
 }
 
 /// The product as the library takes it, if it should.
 pub(crate) fn worth_a_library(product: &Product) -> Option<Gemm> {
     let gemm = product.as_gemm()?;
-    let sizes = [gemm.m, gemm.n, gemm.k, product.batch.count];
+    let sizes = [gemm.m, gemm.n, gemm.k, batches(product)];
     let distances = [gemm.x.distance, gemm.y.distance, gemm.c.distance];
     let fits = sizes.iter().all(|&size| i32::try_from(size).is_ok())
         && distances
             .iter()
             .all(|&distance| i32::try_from(distance).is_ok());
-    let calls = product.outer.count as f64;
+    let outer = product.outer.count as f64;
     let is_worth_it = product.operations() >= FEWEST
-        && (calls == 1.0 || product.operations() >= FEWEST_EACH * calls);
+        && (outer == 1.0 || product.operations() >= FEWEST_EACH * outer);
     (fits && is_worth_it).then_some(gemm)
 }

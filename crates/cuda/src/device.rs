@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code, reason = "calls of the driver")]
 
-use crate::blas::{Blas, WORKSPACE, worth_a_library};
+use crate::blas::{Blas, WORKSPACE, address_of, pointers, worth_a_library};
 use crate::library::{Address, CudaLibrary, Handle};
 use crate::ptx::{INCREMENT, kernel_name};
 use ferrozyme_backend::Error;
@@ -138,6 +138,7 @@ impl Driver {
             description: program.describe(),
             products: Vec::new(),
             blas: None,
+            pointers: FxHashMap::default(),
             buffers: Vec::new(),
             pool: Rc::default(),
             writes: VecDeque::new(),
@@ -173,6 +174,8 @@ impl Driver {
             stream.buffers.push(address);
         }
         stream.load_blas()?;
+        stream.list_batches(&program.steps)?;
+        stream.finish()?;
         Ok(stream)
     }
 }
@@ -232,6 +235,8 @@ pub(crate) struct Stream {
     products: Vec<LibraryProduct>,
     /// The library, if it is there and has something to do.
     blas: Option<Blas>,
+    /// For products with batches of batches, by their kernels and the addresses of their arrays: where the device has the addresses of all batches.
+    pointers: FxHashMap<(usize, [Address; 3]), Address>,
     buffers: Vec<Address>,
     /// Pinned memory that nobody uses.
     pool: Rc<RefCell<Vec<Pinned>>>,
@@ -271,7 +276,11 @@ impl Stream {
         let mut addresses: Vec<Address> = places.iter().map(|&place| self.address(place)).collect();
         if let (Some(blas), Some((product, gemm))) = (&self.blas, &self.products[kernel]) {
             blas.go_to(self.lanes[lane], self.workspaces[lane])?;
-            return blas.multiply(product, gemm, &addresses);
+            let arrays = [0, 1, 2].map(|array| address_of(product, array, &addresses));
+            return match self.pointers.get(&(kernel, arrays)) {
+                Some(&pointers) => blas.multiply_at(product, gemm, pointers),
+                None => blas.multiply(product, gemm, &addresses),
+            };
         }
         self.launch_function(self.launchables[kernel], &mut addresses, lane)
     }
@@ -331,6 +340,53 @@ impl Stream {
             }
         }
         Ok(())
+    }
+
+    /// Writes the addresses of all batches of products to the device, where they have batches of batches.
+    fn list_batches(&mut self, steps: &[Step]) -> Result<(), Error> {
+        if self.blas.is_none() {
+            return Ok(());
+        }
+        for step in steps {
+            match step {
+                Step::Launch { kernel, places } => self.list_batches_of(*kernel, places)?,
+                Step::For { body, .. } | Step::Again { body, .. } => self.list_batches(body)?,
+                Step::If {
+                    then, otherwise, ..
+                } => {
+                    self.list_batches(then)?;
+                    self.list_batches(otherwise)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn list_batches_of(&mut self, kernel: usize, places: &[Place]) -> Result<(), Error> {
+        let Some((product, gemm)) = &self.products[kernel] else {
+            return Ok(());
+        };
+        if product.outer.count == 1 {
+            return Ok(());
+        }
+        let addresses: Vec<Address> = places.iter().map(|&place| self.address(place)).collect();
+        let arrays = [0, 1, 2].map(|array| address_of(product, array, &addresses));
+        if self.pointers.contains_key(&(kernel, arrays)) {
+            return Ok(());
+        }
+        let Some(all) = pointers(product, gemm, &addresses) else {
+            return Ok(());
+        };
+        let bytes: Vec<u8> = all.into_iter().flat_map(Address::to_ne_bytes).collect();
+        let list = self.allocate(bytes.len())?;
+        self.pointers.insert((kernel, arrays), list);
+        let place = Place {
+            buffer: self.buffers.len(),
+            offset: 0,
+        };
+        self.buffers.push(list);
+        self.write(place, bytes)
     }
 
     fn load(&mut self, ptx: &str) -> Result<(), Error> {

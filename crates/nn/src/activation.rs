@@ -96,8 +96,11 @@ pub fn softmax(g: &mut Graph, x: Tensor) -> Tensor {
     let powers = g.exp(shifted);
     let last = g.ty(x).shape.len() - 1;
     let sums = g.sum(powers, &[last]);
-    let sums = along_last(g, sums, x);
-    g.div(powers, sums)
+    // One division for a row, not for each element.
+    let one = g.constant_like(sums, 1.0);
+    let shares = g.div(one, sums);
+    let shares = along_last(g, shares, x);
+    g.mul(powers, shares)
 }
 
 /// `x − log Σ e^x` over the last axis: the logarithm of [`softmax`], exact also where that is almost 0.

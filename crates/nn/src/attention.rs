@@ -76,13 +76,7 @@ impl MultiHeadAttention {
             let part = linear[index].apply(g, given[index], mode);
             self.split(g, part)
         });
-        let [query, key, value] = parts;
-        let scores = g.contract("bqhd,bkhd->bhqk", query, key);
-        let size = g.ty(query).shape[3];
-        let scores = g.scale(scores, 1.0 / (size as f64).sqrt());
-        let scores = masked(g, scores, mask);
-        let weights = softmax(g, scores);
-        let values = g.contract("bhqk,bkhd->bqhd", weights, value);
+        let values = attention(g, parts, mask);
         let together = g.reshape(values, shape);
         self.output.apply(g, together, mode)
     }
@@ -99,14 +93,55 @@ impl MultiHeadAttention {
     }
 }
 
-/// The scores, and −∞ where nobody attends.
+/// How many queries share the keys that they may attend to, where those behind are hidden: fewer scores are computed in vain, but products become smaller.
+const BLOCK: usize = 256;
+
+/// `softmax(q·kᵀ/√d)·v` for each head: queries, keys and values are of shape `[batch, positions, heads, size]`, and so is the result.
+///
+/// Of many positions of which nobody attends to those behind, [`Mask::Causal`], queries are taken in blocks, each with the keys up to its end.
 #[track_caller]
-fn masked(g: &mut Graph, scores: Tensor, mask: Mask) -> Tensor {
+pub fn attention(g: &mut Graph, [query, key, value]: [Tensor; 3], mask: Mask) -> Tensor {
+    let positions = g.ty(query).shape[1];
+    if !matches!(mask, Mask::Causal) || g.ty(key).shape[1] != positions || positions <= BLOCK {
+        return attend_from(g, [query, key, value], mask, 0);
+    }
+    let starts = (0..positions).step_by(BLOCK);
+    let blocks: Vec<Tensor> = starts
+        .map(|start| {
+            let end = positions.min(start + BLOCK);
+            let query = g.part(query, 1, start..end);
+            let [key, value] = [key, value].map(|tensor| g.part(tensor, 1, 0..end));
+            attend_from(g, [query, key, value], mask, start)
+        })
+        .collect();
+    g.concat(&blocks, 1)
+}
+
+/// As [`attention`], of queries of which the first has this position.
+#[track_caller]
+fn attend_from(
+    g: &mut Graph,
+    [query, key, value]: [Tensor; 3],
+    mask: Mask,
+    first: usize,
+) -> Tensor {
+    let scores = g.contract("bqhd,bkhd->bhqk", query, key);
+    let size = g.ty(query).shape[3];
+    let scores = g.scale(scores, 1.0 / (size as f64).sqrt());
+    let scores = masked(g, scores, mask, first);
+    let weights = softmax(g, scores);
+    g.contract("bhqk,bkhd->bqhd", weights, value)
+}
+
+/// The scores, and −∞ where nobody attends; the first query has this position.
+#[track_caller]
+fn masked(g: &mut Graph, scores: Tensor, mask: Mask, first: usize) -> Tensor {
     let mask = match mask {
         Mask::None => return scores,
         Mask::Causal => {
             let ty = g.ty(scores).with_element(INDEX);
             let (query, key) = (g.iota(ty.clone(), 2), g.iota(ty, 3));
+            let query = g.shift(query, first as f64);
             g.compare_integers(IntPredicate::Sge, query, key)
         }
         Mask::Tensor(mask) => {

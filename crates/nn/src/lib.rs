@@ -44,7 +44,7 @@ mod window;
 pub use activation::{
     Flatten, Gelu, GeluTanh, LogSoftmax, Relu, Sigmoid, Silu, Softmax, Tanh, log_softmax, softmax,
 };
-pub use attention::{Mask, MultiHeadAttention};
+pub use attention::{Mask, MultiHeadAttention, attention};
 pub use batch_norm::BatchNorm;
 pub use clip::{clip_by_norm, clip_by_value};
 pub use convolution::{Conv, Conv1d, Conv2d};

@@ -19,19 +19,6 @@ pub fn gelu(g: &mut Graph, x: Tensor) -> Tensor {
     g.mul(half, sum)
 }
 
-/// Scores of earlier keys as they are, and those of later ones so low that they have no weight. The last two axes are those of queries and keys.
-#[track_caller]
-pub fn causal(g: &mut Graph, scores: Tensor) -> Tensor {
-    let shape = g.ty(scores).shape.clone();
-    let rank = shape.len();
-    let ty = TensorType::new(INDEX, shape);
-    let query = g.iota(ty.clone(), rank - 2);
-    let key = g.iota(ty, rank - 1);
-    let visible = g.compare_integers(IntPredicate::Sge, query, key);
-    let hidden = g.constant_like(scores, f64::NEG_INFINITY);
-    g.select(visible, scores, hidden)
-}
-
 /// Logits of `[rows, padded classes]` of which only so many classes have any probability.
 #[track_caller]
 pub fn with_classes(g: &mut Graph, logits: Tensor, classes: usize) -> Tensor {

@@ -2,8 +2,9 @@
 //!
 //! Logits are computed for the padded vocabulary, since products of matrices are fast where rows begin at multiples of sixteen bytes. What is beyond the vocabulary has no probability.
 
-use crate::functions::{causal, cross_entropy, gelu, with_classes};
-use ferrozyme_graph::{Graph, INDEX, Parameter, Reduction, Tensor, TensorType};
+use crate::functions::{cross_entropy, gelu, with_classes};
+use ferrozyme_graph::{Graph, INDEX, Parameter, Tensor, TensorType};
+use ferrozyme_nn::{Mask, attention};
 use gpt2::{Batch, Config, Parameters};
 use std::ops::Range;
 
@@ -157,22 +158,7 @@ impl Model {
             let part = g.part(qkv, 2, part..part + 1);
             g.reshape(part, [b, t, heads, size])
         });
-        let scores = g.contract("bqhs,bkhs->bhqk", query, key);
-        let scores = g.scale(scores, 1.0 / (size as f64).sqrt());
-        let scores = causal(g, scores);
-        let largest = g.reduce(Reduction::Max, scores, &[3]);
-        // Whatever is subtracted makes no difference, so it is no part of the gradient.
-        let largest = g.detach(largest);
-        let largest = g.broadcast(largest, &[(3, t)]);
-        let shifted = g.sub(scores, largest);
-        let powers = g.exp(shifted);
-        let sums = g.sum(powers, &[3]);
-        // One division for a row, not for each weight.
-        let one = g.constant_like(sums, 1.0);
-        let shares = g.div(one, sums);
-        let shares = g.broadcast(shares, &[(3, t)]);
-        let weights = g.mul(powers, shares);
-        let attended = g.contract("bhqk,bkhs->bqhs", weights, value);
+        let attended = attention(g, [query, key, value], Mask::Causal);
         g.reshape(attended, [b * t, heads * size])
     }
 
