@@ -55,6 +55,8 @@ pub enum Reason {
     Columns,
     /// It is a reduction, and another one goes through its elements: each group of items would compute many of them, one after the other.
     Nested,
+    /// Its parts are computed one after the other, and are part of another one.
+    Parts,
     /// Nobody uses it.
     Unused,
 }
@@ -75,6 +77,7 @@ impl fmt::Display for Reason {
             Reason::TooLong => f.write_str("the kernel would have too many operations"),
             Reason::Columns => f.write_str("it is reduced row by row"),
             Reason::Nested => f.write_str("another reduction goes through its elements"),
+            Reason::Parts => f.write_str("its parts are computed one after the other"),
             Reason::Unused => f.write_str("nobody uses it"),
         }
     }
@@ -158,6 +161,7 @@ fn choose_inlined_but(
         graph,
         repeats,
         kept,
+        part: SecondaryMap::new(),
         uses: find_uses(graph),
         fusion: Fusion::default(),
         times: SecondaryMap::new(),
@@ -205,6 +209,8 @@ struct Fuser<'g> {
     length: SecondaryMap<Tensor, usize>,
     /// The operands of contractions that an inlined view is part of.
     contracted: SecondaryMap<Tensor, Vec<Tensor>>,
+    /// Whether an inlined tensor is a part of a `concat`, as it is or in another shape or type.
+    part: SecondaryMap<Tensor, bool>,
     /// Whether a reduction goes through the elements of an inlined tensor.
     reduced: SecondaryMap<Tensor, bool>,
     report: FusionReport,
@@ -250,7 +256,7 @@ impl Fuser<'_> {
         let graph = self.graph;
         let mut times = Times::default();
         let mut length = 0;
-        let mut reduced = false;
+        let (mut reduced, mut part) = (false, false);
         let mut contracted: Vec<Tensor> = Vec::new();
         for &(user, home) in &uses.ops {
             let user = &graph.ops[user];
@@ -271,6 +277,11 @@ impl Fuser<'_> {
             let inlined = self.fusion.inlined.contains(by);
             times.add_user(graph, user, inlined.then(|| &self.times[by]));
             contracted.extend(&self.contracted[by]);
+            part |= match user.opcode {
+                Opcode::Concat => true,
+                Opcode::Reshape | Opcode::Cast => inlined && self.part[by],
+                _ => false,
+            };
             reduced |= user.opcode == Opcode::Reduce || (inlined && self.reduced[by]);
             length = length.max(1 + if inlined { self.length[by] } else { 0 });
         }
@@ -296,6 +307,9 @@ impl Fuser<'_> {
         if length > LONGEST {
             return Some(Reason::TooLong);
         }
+        if part && data.opcode == Opcode::Concat {
+            return Some(Reason::Parts);
+        }
         if self.kept.contains(result) {
             return Some(Reason::Traffic);
         }
@@ -303,6 +317,7 @@ impl Fuser<'_> {
         self.length[result] = length;
         self.contracted[result] = contracted;
         self.reduced[result] = reduced;
+        self.part[result] = part;
         None
     }
 

@@ -84,7 +84,7 @@ fn elementwise(
                 (_, Some(b)) => Some(graph.sub(a, b)),
                 (Some(a), None) => Some(graph.sub(b, a)),
                 (None, None) => {
-                    sum_of_parts(graph, data).or_else(|| sum_of_scattered(graph, data, uses))
+                    sum_of_parts(graph, data, uses).or_else(|| sum_of_scattered(graph, data, uses))
                 }
             }
         }
@@ -94,49 +94,101 @@ fn elementwise(
     }
 }
 
-/// A sum of tensors that are padded to parts of one axis, which together are all of it, is their `concat`: the adjoint of an operation on parts.
-fn sum_of_parts(graph: &mut Graph, data: &OpData) -> Option<Tensor> {
+/// A sum of tensors that are padded to parts of one axis, maybe with one that is not, is the `concat` of stretches where the same tensors are added up: the adjoint of operations on parts. No element then asks which parts it is in.
+fn sum_of_parts(
+    graph: &mut Graph,
+    data: &OpData,
+    uses: &SecondaryMap<Tensor, u32>,
+) -> Option<Tensor> {
     const PARTS: usize = 64;
     let mut waiting = data.operands.to_vec();
-    let mut parts: Vec<(usize, Tensor)> = Vec::new();
+    let mut terms: Vec<(usize, Tensor)> = Vec::new();
+    let mut whole: Option<Tensor> = None;
     let mut along: Option<usize> = None;
+    let mut is_padded = false;
     while let Some(tensor) = waiting.pop() {
         // Sums may be shared, and have more terms than operations.
-        if waiting.len() + parts.len() > PARTS {
+        if waiting.len() + terms.len() > PARTS {
             return None;
         }
         if let Some(sum) = made_by(graph, tensor, Opcode::Elementwise)
             && sum.payload == Payload::Function(Function::Of(Loop::Fadd))
         {
             waiting.extend(&sum.operands);
-            continue;
-        }
-        let pad = made_by(graph, tensor, Opcode::Pad)?;
-        let Payload::Pad(paddings) = &pad.payload else {
+        } else if let Some((axis, low, part)) = padded_part(graph, tensor) {
+            if *along.get_or_insert(axis) != axis {
+                return None;
+            }
+            is_padded = true;
+            terms.push((low, part));
+        } else if let Some(concat) = made_by(graph, tensor, Opcode::Concat)
+            && let Payload::Axis(axis) = concat.payload
+            && *along.get_or_insert(axis) == axis
+            && uses[tensor] <= 1
+        {
+            // What this rule has made of a sum that goes on.
+            let mut low = 0;
+            for &part in &concat.operands {
+                terms.push((low, part));
+                low += graph.ty(part).shape[axis];
+            }
+        } else if whole.replace(tensor).is_some() {
             return None;
-        };
-        let mut padded = paddings.iter().enumerate();
-        let mut padded = padded
-            .by_ref()
-            .filter(|(_, padding)| **padding != Default::default());
-        let (axis, padding) = padded.next()?;
-        if padded.next().is_some() || padding.between > 0 || along.is_some_and(|one| one != axis) {
-            return None;
         }
-        along = Some(axis);
-        parts.push((padding.low, pad.operands[0]));
     }
-    let axis = along?;
-    parts.sort_by_key(|&(low, _)| low);
-    let mut end = 0;
-    for &(low, part) in &parts {
-        if low != end {
-            return None;
-        }
-        end += graph.ty(part).shape[axis];
+    let axis = along.filter(|_| is_padded && terms.len() > 1)?;
+    terms.extend(whole.map(|tensor| (0, tensor)));
+    let size = |graph: &Graph, tensor: Tensor| graph.ty(tensor).shape[axis];
+    let mut ends = vec![0, size(graph, data.results[0])];
+    for &(low, part) in &terms {
+        ends.extend([low, low + size(graph, part)]);
     }
-    let parts: Vec<Tensor> = parts.into_iter().map(|(_, part)| part).collect();
-    (end == graph.ty(data.results[0]).shape[axis]).then(|| graph.concat(&parts, axis))
+    ends.sort_unstable();
+    ends.dedup();
+    let covers = |graph: &Graph, &(low, part): &(usize, Tensor), start: usize| {
+        (low..low + size(graph, part)).contains(&start)
+    };
+    // More stretches than terms are worth no more than the terms; one without any would be zero.
+    let starts = &ends[..ends.len() - 1];
+    let is_covered = |&start: &usize| terms.iter().any(|term| covers(graph, term, start));
+    if starts.len() > terms.len() || !starts.iter().all(is_covered) {
+        return None;
+    }
+    terms.sort_by_key(|&(low, part)| (low, part));
+    let mut stretches = Vec::new();
+    for stretch in ends.windows(2) {
+        let mut sum: Option<Tensor> = None;
+        for term in &terms {
+            if covers(graph, term, stretch[0]) {
+                let &(low, part) = term;
+                let part = match (stretch[0] - low, stretch[1] - low) {
+                    (0, end) if end == size(graph, part) => part,
+                    (start, end) => graph.part(part, axis, start..end),
+                };
+                sum = Some(match sum {
+                    Some(sum) => graph.add(sum, part),
+                    None => part,
+                });
+            }
+        }
+        stretches.extend(sum);
+    }
+    Some(graph.concat(&stretches, axis))
+}
+
+/// What is padded along one axis to make a tensor, and how many zeros are before it.
+fn padded_part(graph: &Graph, tensor: Tensor) -> Option<(usize, usize, Tensor)> {
+    let pad = made_by(graph, tensor, Opcode::Pad)?;
+    let Payload::Pad(paddings) = &pad.payload else {
+        return None;
+    };
+    let mut padded = paddings.iter().enumerate();
+    let mut padded = padded
+        .by_ref()
+        .filter(|(_, padding)| **padding != Default::default());
+    let (axis, padding) = padded.next()?;
+    let is_simple = padded.next().is_none() && padding.between == 0;
+    is_simple.then_some((axis, padding.low, pad.operands[0]))
 }
 
 /// What is scattered over zeros that nobody else uses, and then added to a tensor, is scattered over the tensor.
@@ -265,7 +317,19 @@ fn cast(graph: &mut Graph, data: &OpData) -> Option<Tensor> {
     if graph.ty(tensor).element == element {
         return Some(tensor);
     }
-    shows_rounded(graph, tensor, element).then(|| rounded_factor(graph, tensor, element))
+    let (from, to) = (graph.ty(tensor).element, element);
+    let is_shorter = from.is_float() && to.is_float() && to.bits() < from.bits();
+    // Parts are rounded before they are put together, so that the kernel goes through one after the other.
+    let rounds_early = is_shorter && shows_parts(graph, tensor);
+    (rounds_early || shows_rounded(graph, tensor, element))
+        .then(|| rounded_factor(graph, tensor, element))
+}
+
+/// Whether a tensor is a `concat`, maybe of another shape.
+fn shows_parts(graph: &Graph, tensor: Tensor) -> bool {
+    let reshaped = made_by(graph, tensor, Opcode::Reshape).map(|data| data.operands[0]);
+    made_by(graph, tensor, Opcode::Concat).is_some()
+        || reshaped.is_some_and(|tensor| shows_parts(graph, tensor))
 }
 
 /// Over no axes; over axes of one element; a sum of a sum; a sum over axes that a `broadcast` has made, which is a multiple.
