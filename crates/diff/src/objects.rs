@@ -120,6 +120,16 @@ pub struct Objects {
     forged: EntitySet<Value>,
     /// Floats that are not calculated, and may be words that were elsewhere before.
     moved: EntitySet<Value>,
+    /// Floats that may come as they are from other functions.
+    given: EntitySet<Value>,
+    /// The cells of floats that are moved, among the parameters.
+    moved_params: Vec<Option<u32>>,
+    /// The cells of floats that are moved, among the results.
+    moved_results: Vec<Option<u32>>,
+    /// The cell of floats that are moved to functions that are not known.
+    unknown_callees: Option<u32>,
+    /// Floats that may be addresses, and that are moved to such functions.
+    lost: EntitySet<Value>,
     /// How many bytes copies of variable length move at most, by the value that says how many.
     lengths: FxHashMap<Value, u64>,
     /// Where the parts of globals lie.
@@ -142,8 +152,8 @@ enum Trace {
 struct Shape {
     classes: PrimaryMap<Class, ClassShape>,
     cells: Vec<CellShape>,
-    /// Cells between which words are moved as floats.
-    moved: Vec<Vec<u32>>,
+    /// Cells from which words are moved to others as floats.
+    moved: Vec<(u32, u32)>,
 }
 
 /// Whether a function that is not seen may put words into memory that others go on with. What is inactive and writes nothing that is computed with afterwards does not: the pointers in text,
@@ -544,6 +554,16 @@ impl Objects {
         self.moved.contains(float)
     }
 
+    /// Whether a float may come as it is from another function.
+    pub fn is_given(&self, float: Value) -> bool {
+        self.given.contains(float)
+    }
+
+    /// Whether a float may be an address, and be moved to a function that is called through a pointer.
+    pub fn is_lost(&self, float: Value) -> bool {
+        self.lost.contains(float)
+    }
+
     /// Where a pointer leads that lies at an address, also where it shares its place with something else.
     pub fn pointer_behind(&self, function: &Function, address: Value) -> Option<Place> {
         let (class, offset) = self.class_of(function, address)?;
@@ -637,7 +657,7 @@ impl Objects {
     }
 
     /// Where a pointer leads that lies at an offset, also where it shares its place with something else.
-    fn pointer_at(&self, class: Class, offset: i64) -> Option<Place> {
+    pub fn pointer_at(&self, class: Class, offset: i64) -> Option<Place> {
         let fields = &self.shape.classes[class].fields;
         let (at, _) = self.wrap(class, offset);
         let index = fields.binary_search_by_key(&at, |&(start, _)| start).ok()?;

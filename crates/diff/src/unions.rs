@@ -23,7 +23,7 @@ use ferrozyme_ir::{Alignment, Builder, FloatPredicate, IntPredicate, Op, Opcode,
 use ferrozyme_refusal::Refusal;
 use smallvec::SmallVec;
 
-const WORD: i64 = 8;
+pub(crate) const WORD: i64 = 8;
 
 /// Below, there is no memory: what is empty has small numbers for addresses.
 const FIRST_ADDRESS: i64 = 1 << 12;

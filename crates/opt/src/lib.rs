@@ -106,7 +106,7 @@ pub use sums::{Addition, carried_sum};
 pub use unguard_loops::unguard_loops;
 pub use uses::Uses;
 pub use with_function::with_function;
-pub use word_moves::word_moves;
+pub use word_moves::{reached_by_moves, reversed_moves, word_moves};
 
 pub mod alias;
 mod bounds;

@@ -33,7 +33,7 @@
 
 use crate::carried::{first_initial, first_yielded};
 use crate::with_function::with_function;
-use crate::word_moves::word_moves;
+use crate::word_moves::{reached_by_moves, reversed_moves, word_moves};
 use ferrozyme_ir::entity::EntitySet;
 use ferrozyme_ir::{
     Builder, Constant, Function, FunctionId, Module, Op, OpView, Opcode, Region, Type, Value,
@@ -73,19 +73,19 @@ fn find(function: &Function, ops: &[Op]) -> Found {
             .any(|&ty| has_type(value, ty))
     };
     let moves = word_moves(function, is_word);
-    let back: Vec<(Value, Value)> = moves.iter().rev().map(|&(from, to)| (to, from)).collect();
+    let back = reversed_moves(&moves);
     let all = |ty| {
         function
             .values
             .keys()
             .filter(move |&value| has_type(value, ty))
     };
-    let from_pointers = reached(&moves, all(Type::PTR));
+    let from_pointers = reached_by_moves(&moves, all(Type::PTR));
     let places = Places::of_function(function, ops);
     let taken_for_pointers = pointers_among_floats(function, ops, &places);
-    let from_floats = reached(&moves, all(Type::F64).chain(taken_for_pointers));
-    let to_pointers = reached(&back, all(Type::PTR));
-    let to_floats = reached(&back, all(Type::F64));
+    let from_floats = reached_by_moves(&moves, all(Type::F64).chain(taken_for_pointers));
+    let to_pointers = reached_by_moves(&back, all(Type::PTR));
+    let to_floats = reached_by_moves(&back, all(Type::F64));
 
     let mut memory = Memory::of(function, ops, &moves, &places);
     let (mut loaded, mut stored, mut stored_there) = (Vec::new(), Vec::new(), Vec::new());
@@ -103,17 +103,18 @@ fn find(function: &Function, ops: &[Op]) -> Found {
             _ => {}
         }
     }
-    let to_memory = reached(&back, stored.iter().copied());
-    let to_mixed = reached(&back, stored_there.into_iter());
-    let from_mixed = reached(&moves, loaded.into_iter());
+    let to_memory = reached_by_moves(&back, stored.iter().copied());
+    let to_mixed = reached_by_moves(&back, stored_there);
+    let from_mixed = reached_by_moves(&moves, loaded);
     let may_be_other = |value: Value| match function.ty(value) {
         Type::F64 => {
-            let moved = from_pointers.contains(value)
-                && (to_pointers.contains(value) || to_memory.contains(value));
-            moved || from_mixed.contains(value) && to_mixed.contains(value)
+            let moved = from_pointers.contains(&value)
+                && (to_pointers.contains(&value) || to_memory.contains(&value));
+            moved || from_mixed.contains(&value) && to_mixed.contains(&value)
         }
         Type::PTR => {
-            from_floats.contains(value) && (to_floats.contains(value) || to_memory.contains(value))
+            from_floats.contains(&value)
+                && (to_floats.contains(&value) || to_memory.contains(&value))
         }
         _ => false,
     };
@@ -141,21 +142,6 @@ fn find(function: &Function, ops: &[Op]) -> Found {
         }
     }
     Found { words, cast }
-}
-
-/// Some values, and all that they may be moved to.
-fn reached(moves: &[(Value, Value)], from: impl Iterator<Item = Value>) -> EntitySet<Value> {
-    let mut reached = EntitySet::new();
-    reached.extend(from);
-    loop {
-        let mut grown = false;
-        for &(from, to) in moves {
-            grown |= reached.contains(from) && reached.insert(to);
-        }
-        if !grown {
-            return reached;
-        }
-    }
 }
 
 /// Whether a value is loaded, chosen, or handed on by a branch or loop.

@@ -3,6 +3,7 @@
 use super::{Access, Analysis, behind, reachable_from};
 use crate::objects::{Class, Source};
 use crate::rules::{self, Rule};
+use crate::unions::WORD;
 use ferrozyme_ir::{GlobalId, MemoryEffect, Op, Opcode, Value};
 use ferrozyme_opt::flows;
 use rustc_hash::FxHashSet;
@@ -54,6 +55,7 @@ impl Analysis<'_> {
         let data = &function.ops[op];
         match data.opcode {
             Opcode::Load => {
+                self.vary_moved(data.results[0], data.address());
                 if let Some(class) = self.class(data.address())
                     && self.varied.classes.contains(&class)
                 {
@@ -121,6 +123,27 @@ impl Analysis<'_> {
                 }
                 _ => {}
             },
+        }
+    }
+
+    /// A float that is moved may be an address, which leads to what depends on active inputs.
+    fn vary_moved(&mut self, float: Value, address: Value) {
+        if !self.objects.is_moved(float) {
+            return;
+        }
+        let Some((class, offset)) = self.objects.class_of(self.function, address) else {
+            return;
+        };
+        for lane in 0..i64::from(self.function.ty(float).lanes()) {
+            let offset = offset.saturating_add(lane * WORD);
+            let pointee = self.objects.pointer_at(class, offset);
+            let leads_to_varied = pointee.is_some_and(|place| {
+                let mut reached = reachable_from(self.objects, place.class).into_iter();
+                reached.any(|class| self.varied.classes.contains(&class))
+            });
+            if leads_to_varied {
+                self.mark_varied_class(class);
+            }
         }
     }
 

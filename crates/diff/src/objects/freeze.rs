@@ -11,6 +11,7 @@ use super::{
 use ferrozyme_ir::entity::{EntitySet, PrimaryMap, SecondaryMap};
 use ferrozyme_ir::{Function, FunctionId, Module, OpData, Opcode, Payload, Scalar, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub(super) fn freeze(gather: Gather<'_>) -> Vec<(FunctionId, Objects)> {
@@ -20,8 +21,13 @@ pub(super) fn freeze(gather: Gather<'_>) -> Vec<(FunctionId, Objects)> {
         bodies,
         globals,
         functions,
+        unknown_callees,
         ..
     } = gather;
+    let lost = match unknown_callees {
+        Some(cell) => graph.moved_addresses(cell),
+        None => FxHashSet::default(),
+    };
     let mut freezer = Freezer {
         graph: &mut graph,
         classes: PrimaryMap::new(),
@@ -36,6 +42,13 @@ pub(super) fn freeze(gather: Gather<'_>) -> Vec<(FunctionId, Objects)> {
     }
     let globals = freezer.places(globals);
     let functions = freezer.places(functions);
+    let moved: Vec<[Vec<Option<u32>>; 2]> = (bodies.iter())
+        .map(|body| {
+            let params = body.moves.params(body.function);
+            [params, body.moves.results.clone()].map(|cells| freezer.numbers(&cells))
+        })
+        .collect();
+    let unknown_callees = unknown_callees.map(|cell| freezer.cell(cell));
     let mut shape = freezer.finish();
     let calls: Vec<Vec<&Trace>> = frozen
         .iter()
@@ -72,9 +85,9 @@ pub(super) fn freeze(gather: Gather<'_>) -> Vec<(FunctionId, Objects)> {
         find_unused(&mut shape, body.function, values, results);
     }
     let shape = Arc::new(shape);
-    frozen
-        .into_iter()
-        .map(|(body, values, addresses, results)| {
+    (frozen.into_iter().zip(moved))
+        .map(|((body, values, addresses, results), moved)| {
+            let [moved_params, moved_results] = moved;
             let function = body.id;
             let objects = Objects {
                 function,
@@ -84,7 +97,12 @@ pub(super) fn freeze(gather: Gather<'_>) -> Vec<(FunctionId, Objects)> {
                 numbers: body.numbers.clone(),
                 counted: body.counted.clone(),
                 forged: body.forged.clone(),
-                moved: body.moves.words(body.function),
+                moved: body.moves.not_computed(body.function),
+                given: body.moves.given().clone(),
+                moved_params,
+                moved_results,
+                unknown_callees,
+                lost: body.moves.among(&lost),
                 lengths: lengths(body),
                 globals: globals.clone(),
                 functions: functions.clone(),
@@ -174,6 +192,11 @@ impl Freezer<'_> {
         targets.into_iter().map(place).collect()
     }
 
+    fn numbers(&mut self, cells: &[Option<CellId>]) -> Vec<Option<u32>> {
+        let cells = cells.iter();
+        cells.map(|cell| cell.map(|cell| self.cell(cell))).collect()
+    }
+
     fn place(&mut self, target: Target) -> Place {
         let target = self.graph.resolve(target);
         let class = match self.class_of.get(&target.class) {
@@ -204,6 +227,7 @@ impl Freezer<'_> {
     /// Follows fields and pointers until all that is reached has a number.
     fn finish(mut self) -> Shape {
         let mut shape = Shape::default();
+        let mut moves = Some(self.graph.undivided_moves());
         let mut next_cell = 0;
         loop {
             if let Some(&root) = self.cells.get(next_cell) {
@@ -258,21 +282,44 @@ impl Freezer<'_> {
                     given: false,
                     described: node.described,
                 });
+            } else if let Some(moves) = moves.take() {
+                shape.moved = self.numbered_moves(moves);
             } else {
-                shape.moved = self.moved();
                 return shape;
             }
         }
     }
 
-    /// The cells with numbers between which words are moved as floats.
-    fn moved(&mut self) -> Vec<Vec<u32>> {
-        let groups = self.graph.moved_together().into_iter();
-        let numbered = groups.map(|cells| -> Vec<u32> {
-            let numbers = cells.iter().filter_map(|cell| self.cell_of.get(cell));
-            numbers.copied().collect()
-        });
-        numbered.filter(|cells| cells.len() > 1).collect()
+    /// The moves of words as floats between cells that have numbers, also by way of others. Where many moves come together in a cell, it gets a number.
+    fn numbered_moves(&mut self, moves: Vec<(CellId, CellId)>) -> Vec<(u32, u32)> {
+        let mut ends: BTreeMap<CellId, [BTreeSet<CellId>; 2]> = BTreeMap::new();
+        for (from, to) in moves {
+            ends.entry(from).or_default()[1].insert(to);
+            ends.entry(to).or_default()[0].insert(from);
+        }
+        let cells: Vec<CellId> = ends.keys().copied().collect();
+        for cell in cells {
+            let [before, behind] = &ends[&cell];
+            let has_fewer = before.len() * behind.len() <= before.len() + behind.len();
+            if self.cell_of.contains_key(&cell) || !has_fewer {
+                continue;
+            }
+            let [before, behind] = ends.remove(&cell).unwrap_or_default();
+            for (side, here, there) in [(1, &before, &behind), (0, &behind, &before)] {
+                for end in here {
+                    if let Some(sides) = ends.get_mut(end) {
+                        sides[side].remove(&cell);
+                        sides[side].extend(there.iter().filter(|&other| other != end));
+                    }
+                }
+            }
+        }
+        let mut numbered = Vec::new();
+        for (from, [_, behind]) in ends {
+            let from = self.cell(from);
+            numbered.extend(behind.into_iter().map(|to| (from, self.cell(to))));
+        }
+        numbered
     }
 }
 

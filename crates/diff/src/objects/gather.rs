@@ -134,6 +134,7 @@ fn gather_of<'a>(
         last: false,
         hidden: Vec::new(),
         forged: Vec::new(),
+        unknown_callees: None,
     }
 }
 
@@ -174,6 +175,8 @@ pub(super) struct Gather<'a> {
     hidden: Vec<Target>,
     /// The pointers that are made of numbers, by the function's position.
     forged: Vec<(usize, Value)>,
+    /// The cell of all floats that are passed to functions that are not known.
+    pub(super) unknown_callees: Option<CellId>,
 }
 
 /// One function of the group.
@@ -257,7 +260,7 @@ impl<'a> Body<'a> {
     }
 }
 
-/// The operations that move pointers or integers, or touch memory; arithmetic on floats says nothing.
+/// The operations that move pointers or integers, touch memory, or hand something on; arithmetic on floats says nothing.
 fn collect_steps(function: &Function, region: Region, steps: &mut Vec<Step>) {
     if function.ends_in_trap(region) {
         return;
@@ -269,7 +272,7 @@ fn collect_steps(function: &Function, region: Region, steps: &mut Vec<Step>) {
         if structured
             || matches!(
                 data.opcode,
-                Opcode::Bitcast | Opcode::Call | Opcode::CallIndirect
+                Opcode::Bitcast | Opcode::Call | Opcode::CallIndirect | Opcode::Return
             )
             || data.operands.iter().any(matters)
             || data.results.iter().any(matters)
@@ -373,6 +376,7 @@ impl Gather<'_> {
                     self.take_address(b, argument);
                 }
             }
+            self.moves_within(b);
             for index in 0..self.bodies[b].steps.len() {
                 match self.bodies[b].steps[index] {
                     Step::Enter(op) => self.enter(b, op),
@@ -604,6 +608,9 @@ impl Gather<'_> {
                         let (class, _) = self.graph.find(target.class);
                         self.graph.node_mut(class).called = true;
                     }
+                    for &argument in arguments {
+                        self.passes_to_unknown(b, argument);
+                    }
                     self.call_unknown(b, op, arguments, None);
                 }
             },
@@ -612,6 +619,7 @@ impl Gather<'_> {
             }
             OpView::Return { values } => {
                 for (index, &value) in values.iter().enumerate() {
+                    self.returns(b, value, index);
                     let target = self.place_of(b, value);
                     let Some(&Outlet { mut pointer, cell }) = self.bodies[b].results.get(index)
                     else {

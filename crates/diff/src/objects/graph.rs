@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct ClassId(pub u32);
 
 /// A cell, as numbered while the analysis runs.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct CellId(pub u32);
 
 /// A set of addresses: a class and offsets within it.
@@ -138,7 +138,7 @@ pub(super) struct Graph {
     pub classes: Vec<ClassNode>,
     pub cells: Vec<CellNode>,
     tasks: Vec<Task>,
-    /// Pairs of cells of which one is moved to the other as a float.
+    /// Cells, and others to which they are moved as floats.
     moves: Vec<(CellId, CellId)>,
     /// Spans whose offsets have the same cell already.
     unified: FxHashSet<(ClassId, Span, u64)>,

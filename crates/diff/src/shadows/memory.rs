@@ -7,7 +7,7 @@ use crate::memory::{Cells, stop_if};
 use crate::objects::{Bytes, Kind};
 use crate::statics::stop_without_shadow;
 use ferrozyme_ir::{IntPredicate, Op, OpView, Opcode, Payload, Type, Value, returning_ops};
-use ferrozyme_opt::word_moves;
+use ferrozyme_opt::{reached_by_moves, word_moves};
 use ferrozyme_refusal::{Refusal, UnknownBytes};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
@@ -46,7 +46,7 @@ impl<M: Mode> Sweep<'_, M> {
     /// The pointers that may be floats: those that are loaded from among floats, and what they are handed on to.
     pub(crate) fn find_doubtful(&self) -> FxHashSet<Value> {
         let function = &self.function;
-        let mut doubtful: FxHashSet<Value> = (returning_ops(function).into_iter())
+        let doubtful: FxHashSet<Value> = (returning_ops(function).into_iter())
             .filter_map(|op| match function.view(op) {
                 OpView::Load { address, .. } => Some((function.result(op), address)),
                 _ => None,
@@ -62,14 +62,7 @@ impl<M: Mode> Sweep<'_, M> {
             return doubtful;
         }
         let moves = word_moves(function, |value| function.ty(value) == Type::PTR);
-        let mut grown = true;
-        while grown {
-            grown = false;
-            for &(from, to) in &moves {
-                grown |= doubtful.contains(&from) && doubtful.insert(to);
-            }
-        }
-        doubtful
+        reached_by_moves(&moves, doubtful)
     }
 
     /// Loads the companions of what an operation loads, and gives where the shadows are.

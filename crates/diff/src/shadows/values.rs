@@ -2,14 +2,14 @@
 
 use super::{Lanes, Mode, Sweep};
 use crate::error::Error;
-use crate::objects::{Bytes, Class, Kind};
+use crate::objects::{Bytes, Class, Kind, Place};
 use crate::request::Activity;
 use crate::rules::{self, Rule};
 use crate::shadowing;
-use crate::unions;
-use ferrozyme_ir::{Constant, GlobalId, Op, OpView, Opcode, Type, Value};
+use crate::unions::{self, WORD};
+use ferrozyme_ir::{Constant, GlobalId, Op, OpView, Opcode, Payload, Type, Value};
 use rustc_hash::FxHashSet;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 impl<M: Mode> Sweep<'_, M> {
     pub(crate) fn is_active(&self, value: Value) -> bool {
@@ -245,28 +245,67 @@ impl<M: Mode> Sweep<'_, M> {
 
     /// Stops the program where an address is moved as a float to where addresses with shadows are: its own would not go along.
     pub(crate) fn check_moved(&mut self, op: Op) {
-        let function = &self.function;
-        let word = match function.view(op) {
-            OpView::Store { value, address, .. } => {
-                let pointee = self.objects.pointer_behind(function, address);
-                let is_union =
-                    (self.class(address)).is_some_and(|class| self.objects.is_union(class));
-                let leads_to_shadow =
-                    pointee.is_some_and(|place| self.activities.is_shadowed_class(place.class));
-                let goes_there = self.objects.is_moved(value) && (is_union || leads_to_shadow);
-                let comes_from_floats = matches!(function.definition(value), Some(OpView::Load { address, .. }) if self.is_plain(address));
-                (goes_there && !comes_from_floats && self.has_shadow(address)).then_some(value)
+        let words: SmallVec<[Value; 4]> = match self.function.view(op) {
+            OpView::Store { value, .. } => smallvec![value],
+            OpView::Cast(Opcode::Bitcast, word) => smallvec![word],
+            OpView::Call { arguments, .. } | OpView::CallIndirect { arguments, .. } => {
+                SmallVec::from_slice(arguments)
             }
-            OpView::Cast(Opcode::Bitcast, word) => {
-                let integer = function.ops[op].results[0];
-                let is_address = self.objects.is_moved(word) && self.has_shadow(integer);
-                is_address.then_some(word)
-            }
-            _ => None,
+            _ => return,
         };
-        if let Some(word) = word {
-            self.may_stop = true;
-            unions::check_no_address(&mut self.builder(op), word);
+        for word in words
+            .into_iter()
+            .filter(|&word| self.objects.is_moved(word))
+        {
+            let ty = self.function.ty(word);
+            for lane in 0..ty.lanes() {
+                if !self.is_taken_for_address(op, word, lane) {
+                    continue;
+                }
+                self.may_stop = true;
+                let mut b = self.builder(op);
+                let mut word = word;
+                if ty.is_vector() {
+                    let lane = b.i64(i64::from(lane));
+                    word = b.value(Opcode::Extract, &[word, lane], Payload::None, Type::F64);
+                }
+                unions::check_no_address(&mut b, word);
+            }
+        }
+    }
+
+    /// Whether a float, or a lane of some, may be an address where it is stored, becomes an integer, or is passed to a function of which nothing is known. One from another function may be
+    /// the address of anything.
+    fn is_taken_for_address(&self, op: Op, word: Value, lane: u16) -> bool {
+        let (objects, function) = (self.objects, &self.function);
+        let leads_to_shadow =
+            |place: Place| objects.is_given(word) || self.activities.is_shadowed_class(place.class);
+        match function.view(op) {
+            OpView::Store { address, .. } => {
+                let comes_from_floats = matches!(function.definition(word), Some(OpView::Load { address, .. }) if self.is_plain(address));
+                let Some((class, offset)) = objects.class_of(function, address) else {
+                    return false;
+                };
+                let offset = offset.saturating_add(i64::from(lane) * WORD);
+                let pointee = objects.pointer_at(class, offset);
+                let is_union = objects.is_union(class) && self.has_shadow(address);
+                !comes_from_floats && (is_union || pointee.is_some_and(leads_to_shadow))
+            }
+            OpView::Cast(..) => {
+                let integer = function.result(op);
+                match objects.place_of(function, integer) {
+                    Some(place) => leads_to_shadow(place),
+                    None if function.ty(word).is_vector() => {
+                        let parts = objects.parts_of_value(integer);
+                        let may_be = |kind: Kind, bytes| {
+                            matches!(kind, Kind::Pointer(_)) || kind.as_union(bytes).is_some()
+                        };
+                        parts.iter().any(|part| may_be(part.kind, part.bytes))
+                    }
+                    None => false,
+                }
+            }
+            _ => objects.is_lost(word),
         }
     }
 }

@@ -48,6 +48,7 @@ impl Gather<'_> {
         let function = self.bodies[inner].function;
         let params = function.arguments();
         for (index, (&argument, &param)) in arguments.iter().zip(params).enumerate() {
+            self.passes(b, argument, inner, param);
             if self.bodies[inner].counted[index] {
                 self.pass_number(b, argument);
                 continue;
@@ -62,6 +63,7 @@ impl Gather<'_> {
         }
         let results = &self.bodies[b].function.ops[op].results;
         for (index, &result) in results.iter().enumerate() {
+            self.gives(b, result, inner, index);
             let outlet = self.bodies[inner].results[index];
             match outlet.cell {
                 Some(cell) => {

@@ -5,6 +5,7 @@ use super::super::span::{Span, gcd};
 use super::super::{Class, Objects, Place, Source, Trace};
 use super::Gather;
 use ferrozyme_ir::{FunctionId, Op, Value};
+use ferrozyme_opt::{reached_by_moves, reversed_moves};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -27,7 +28,7 @@ pub(super) struct Instance {
     cells: FxHashMap<u32, CellId>,
     /// The cells that hold pointers, and where these point in the original.
     pointers: Vec<(CellId, Place)>,
-    /// Between which of the cells words are moved as floats.
+    /// From which of the cells words are moved to others as floats.
     moves: Vec<(CellId, CellId)>,
     /// The classes of memory that the call makes.
     made: Vec<ClassId>,
@@ -60,6 +61,9 @@ impl Gather<'_> {
             None => {
                 let mut roots = traces.to_vec();
                 roots.extend(callee.results.iter().copied());
+                let moved = callee.moved_params.iter().chain(&callee.moved_results);
+                let moved = moved.chain([&callee.unknown_callees]);
+                roots.extend(moved.flatten().map(|&cell| Trace::Cell(cell)));
                 let named = callee.globals.iter().map(|&(_, place)| place);
                 let named = named.chain(callee.functions.iter().map(|&(_, place)| place));
                 roots.extend(named.map(Trace::Pointer));
@@ -73,9 +77,7 @@ impl Gather<'_> {
                 self.graph.node_mut(root).sources.insert(source);
             }
         }
-        for &(from, to) in &instance.moves {
-            self.graph.move_between(from, to);
-        }
+        self.move_through(b, op, callee, &instance);
         self.bind_names(callee, &instance);
         // By how much the arguments spread around the address that the copy was bound to, for each class.
         let mut spreads: SmallVec<[(Class, Span); 2]> = SmallVec::new();
@@ -142,6 +144,28 @@ impl Gather<'_> {
             }
         }
         self.instances.insert(key, instance);
+    }
+
+    /// What a call moves as floats: from its arguments, to its results, and between places that both know.
+    fn move_through(&mut self, b: usize, op: Op, callee: &Objects, instance: &Instance) {
+        let data = &self.bodies[b].function.ops[op];
+        for &(from, to) in &instance.moves {
+            self.graph.move_to(from, to);
+        }
+        if let Some(cell) = callee.unknown_callees {
+            let unknown = self.unknown_callees();
+            self.graph.move_to(instance.cells[&cell], unknown);
+        }
+        for (&float, cell) in data.arguments().iter().zip(&callee.moved_params) {
+            if let Some(cell) = cell {
+                self.goes_to(b, float, instance.cells[cell]);
+            }
+        }
+        for (&float, cell) in data.results.iter().zip(&callee.moved_results) {
+            if let Some(cell) = cell {
+                self.comes_from(b, float, instance.cells[cell]);
+            }
+        }
     }
 
     /// The group's first function is called as the caller's analysis says.
@@ -311,37 +335,8 @@ impl Gather<'_> {
                 Trace::Nothing => {}
             }
         }
-        while let Some((class, id)) = copier.unseen.pop() {
-            let shape = &original.shape.classes[class];
-            for &(offset, cell) in &shape.fields {
-                let copy = copier.cell(self, cell);
-                self.graph.node_mut(id).fields.insert(offset, copy);
-            }
-            let node = self.graph.node_mut(id);
-            node.start = shape.start;
-            node.period = shape.period;
-            node.escapes = shape.escapes;
-            node.clobbered = shape.clobbered;
-            node.repointed = shape.repointed;
-            node.written = shape.written;
-            node.called = shape.called;
-            node.released = shape.released;
-            node.handled = shape.handled;
-            node.union = shape.union;
-            node.plain = shape.plain;
-            node.unknown_origin = shape.unknown_origin;
-            node.described = shape.described;
-        }
-        for cells in &original.shape.moved {
-            let copies = cells
-                .iter()
-                .filter_map(|cell| copier.instance.cells.get(cell));
-            let copies: Vec<CellId> = copies.copied().collect();
-            copier
-                .instance
-                .moves
-                .extend(copies.windows(2).map(|pair| (pair[0], pair[1])));
-        }
+        copier.copy_fields(self);
+        copier.copy_moves(self);
         let size = copier.instance.classes.len() + copier.instance.cells.len();
         self.copied += size;
         self.graph.budget += size * super::SIZE_OF_EACH;
@@ -356,6 +351,47 @@ struct Copier<'o> {
 }
 
 impl Copier<'_> {
+    /// Copies what lies in the classes that were met, and all that they lead to.
+    fn copy_fields(&mut self, gather: &mut Gather<'_>) {
+        while let Some((class, id)) = self.unseen.pop() {
+            let shape = &self.original.shape.classes[class];
+            for &(offset, cell) in &shape.fields {
+                let copy = self.cell(gather, cell);
+                gather.graph.node_mut(id).fields.insert(offset, copy);
+            }
+            let node = gather.graph.node_mut(id);
+            node.start = shape.start;
+            node.period = shape.period;
+            node.escapes = shape.escapes;
+            node.clobbered = shape.clobbered;
+            node.repointed = shape.repointed;
+            node.written = shape.written;
+            node.called = shape.called;
+            node.released = shape.released;
+            node.handled = shape.handled;
+            node.union = shape.union;
+            node.plain = shape.plain;
+            node.unknown_origin = shape.unknown_origin;
+            node.described = shape.described;
+        }
+    }
+
+    /// Copies the moves from what was met to what was met, also by way of others.
+    fn copy_moves(&mut self, gather: &mut Gather<'_>) {
+        let moves = &self.original.shape.moved;
+        let met = || self.instance.cells.keys().copied();
+        let behind = reached_by_moves(moves, met());
+        let ahead = reached_by_moves(&reversed_moves(moves), met());
+        let is_between = |cell| behind.contains(cell) && ahead.contains(cell);
+        for (from, to) in moves {
+            if is_between(from) && is_between(to) {
+                let (from, to) = (self.cell(gather, *from), self.cell(gather, *to));
+                self.instance.moves.push((from, to));
+            }
+        }
+        self.copy_fields(gather);
+    }
+
     fn class(&mut self, gather: &mut Gather<'_>, class: Class) -> ClassId {
         if let Some(&copy) = self.instance.classes.get(&class) {
             return copy;

@@ -208,7 +208,7 @@ impl Gather<'_> {
                 }
                 float => {
                     self.graph.set_float(cell, float);
-                    self.moves(b, result, cell);
+                    self.comes_from(b, result, cell);
                 }
             }
         }
@@ -255,7 +255,7 @@ impl Gather<'_> {
                 }
                 float => {
                     self.graph.set_float(cell, float);
-                    self.moves(b, value, cell);
+                    self.goes_to(b, value, cell);
                 }
             }
         }

@@ -305,14 +305,24 @@ impl Gather<'_> {
                     self.graph.set_pointer(cell, place);
                 }
             }
-            (Scalar::Int(_), float) if float.is_float() => self.carries(b, from, to),
-            (float, Scalar::Int(_)) if float.is_float() => self.carries(b, to, from),
+            (Scalar::Int(_), float) if float.is_float() => {
+                self.carries(b, from, to, Gather::comes_from);
+            }
+            (float, Scalar::Int(_)) if float.is_float() => {
+                self.carries(b, to, from, Gather::goes_to);
+            }
             _ => {}
         }
     }
 
-    /// An integer holds the bits of floats.
-    fn carries(&mut self, b: usize, integer: Value, bits: Value) {
+    /// An integer holds the bits of floats, which come from it or go there.
+    fn carries(
+        &mut self,
+        b: usize,
+        integer: Value,
+        bits: Value,
+        moves: fn(&mut Self, usize, Value, CellId),
+    ) {
         let Some(cell) = self.cell_of(b, integer) else {
             return;
         };
@@ -324,7 +334,7 @@ impl Gather<'_> {
         for lane in 0..u64::from(floats.lanes()) {
             let part = self.graph.part(cell, lane * bytes, bytes);
             self.graph.set_float(part, floats.scalar());
-            self.moves(b, bits, part);
+            moves(self, b, bits, part);
         }
         self.give_address(b, integer, cell);
     }

@@ -1,13 +1,14 @@
-//! Cells between which words are moved as floats: where the words are addresses, they lead to the same memory in all of them.
+//! Cells from which words are moved to others as floats: where the words are addresses, they lead to the same memory in both.
 
 use super::{CellId, Graph, Target};
 use crate::objects::union_find::UnionFind;
+use ferrozyme_opt::{reached_by_moves, reversed_moves};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 impl Graph {
     /// States that some bytes are moved to others as a float.
-    pub(in crate::objects) fn move_between(&mut self, a: CellId, b: CellId) {
-        self.moves.push((a, b));
+    pub(in crate::objects) fn move_to(&mut self, from: CellId, to: CellId) {
+        self.moves.push((from, to));
     }
 
     /// Forgets what was stated: cells become others.
@@ -15,50 +16,73 @@ impl Graph {
         self.moves.clear();
     }
 
-    /// Joins the addresses that may be moved as floats. Where no address is known, there is none, or nobody looks at it.
+    /// Joins the addresses in each cell with those in all cells that it is moved to, directly or by way of others. Where no address is known, there is none, or nobody looks at it.
     pub(in crate::objects) fn join_moved(&mut self) {
-        for cells in self.moved_together() {
-            let addresses: Vec<(CellId, Target)> = (cells.into_iter())
-                .filter_map(|cell| Some((cell, self.address_of(cell)?)))
-                .collect();
-            let [(_, first), others @ ..] = &addresses[..] else {
-                continue;
-            };
-            if others.is_empty() {
-                continue;
+        let moves = self.undivided_moves();
+        let with_addresses = self.addresses_in(&moves);
+        // The cells on the way from an address to an address. All addresses in front of a cell come to all behind it, so each connected part is one set.
+        let behind = reached_by_moves(&moves, with_addresses.iter().copied());
+        let ahead = reached_by_moves(&reversed_moves(&moves), with_addresses.iter().copied());
+        let is_between = |cell: CellId| behind.contains(&cell) && ahead.contains(&cell);
+        let mut sets: UnionFind<CellId> = UnionFind::default();
+        for (from, to) in moves {
+            if is_between(from) && is_between(to) {
+                sets.join(from, to);
             }
-            let mut joined = *first;
-            for &(_, other) in others {
-                joined = self.join(joined, other);
+        }
+        let mut groups: FxHashMap<CellId, usize> = FxHashMap::default();
+        let mut together: Vec<Vec<CellId>> = Vec::new();
+        for cell in with_addresses {
+            let number = *groups.entry(sets.root(cell)).or_insert(together.len());
+            match together.get_mut(number) {
+                Some(cells) => cells.push(cell),
+                None => together.push(vec![cell]),
             }
-            for (cell, _) in addresses {
-                self.set_pointer(cell, joined);
+        }
+        for cells in together.iter().filter(|cells| cells.len() > 1) {
+            let mut joined: Option<Target> = None;
+            for &cell in cells {
+                joined = match (joined, self.address_of(cell)) {
+                    (Some(others), Some(address)) => Some(self.join(others, address)),
+                    (others, address) => others.or(address),
+                };
+            }
+            let Some(target) = joined else { continue };
+            for &cell in cells {
+                self.set_pointer(cell, target);
             }
         }
     }
 
-    /// The undivided cells between which words are moved as floats, directly or by way of others.
-    pub(in crate::objects) fn moved_together(&mut self) -> Vec<Vec<CellId>> {
-        let mut sets: UnionFind<CellId> = UnionFind::default();
-        let mut order = Vec::new();
-        for (a, b) in self.moves.clone() {
-            let mut leaves = self.leaves(a);
-            leaves.extend(self.leaves(b));
-            for &leaf in &leaves {
-                sets.join(leaf, leaves[0]);
+    /// The cells with addresses that are moved, or to which others are.
+    fn addresses_in(&mut self, moves: &[(CellId, CellId)]) -> Vec<CellId> {
+        let mut cells: Vec<CellId> = moves.iter().flat_map(|&(from, to)| [from, to]).collect();
+        let mut seen = FxHashSet::default();
+        cells.retain(|&cell| seen.insert(cell) && self.address_of(cell).is_some());
+        cells
+    }
+
+    /// The cells to which addresses may be moved, and which are moved on to another.
+    pub(in crate::objects) fn moved_addresses(&mut self, to: CellId) -> FxHashSet<CellId> {
+        let moves = self.undivided_moves();
+        let with_addresses = self.addresses_in(&moves);
+        let ahead = reached_by_moves(&reversed_moves(&moves), [to]);
+        let mut cells = reached_by_moves(&moves, with_addresses);
+        cells.retain(|cell| ahead.contains(cell));
+        cells
+    }
+
+    /// The moves between undivided cells.
+    pub(in crate::objects) fn undivided_moves(&mut self) -> Vec<(CellId, CellId)> {
+        let mut between = Vec::new();
+        for (from, to) in self.moves.clone() {
+            let ends = self.leaves(to);
+            for from in self.leaves(from) {
+                between.extend(ends.iter().map(|&to| (from, to)));
             }
-            order.extend(leaves);
         }
-        let mut groups: Vec<Vec<CellId>> = Vec::new();
-        let mut numbers: FxHashMap<CellId, usize> = FxHashMap::default();
-        let mut seen: FxHashSet<CellId> = FxHashSet::default();
-        for cell in order.into_iter().filter(|&cell| seen.insert(cell)) {
-            let number = *numbers.entry(sets.root(cell)).or_insert_with(|| {
-                groups.push(Vec::new());
-                groups.len() - 1
-            });
-            groups[number].push(cell);
-        }
-        groups
+        let mut seen = FxHashSet::default();
+        between.retain(|&(from, to)| from != to && seen.insert((from, to)));
+        between
     }
 }

@@ -315,3 +315,47 @@ fn torn_pointers_come_to_an_end() {
         "#]],
     );
 }
+
+#[test]
+fn addresses_go_where_words_are_moved_as_floats() {
+    // Two places that a function reads have nothing in common, but the place to which words go from both.
+    check(
+        "func @get(%place: ptr) -> (f64) {
+           %word = load f64 %place align 8
+           return %word
+         }
+         func @f(%a: ptr, %b: ptr, %c: ptr, %list: ptr) -> (f64) {
+           %behind_a = load ptr %a align 8
+           %behind_b = load ptr %b align 8
+           %x = call @get(%a)
+           %y = call @get(%b)
+           %z = call @get(%c)
+           %sum = fadd f64 %x, %z
+           store f64 %y, %list align 8
+           %behind_list = load ptr %list align 8
+           store f64 %sum, %behind_list align 8
+           return %sum
+         }",
+        expect![[r#"
+            objects of @f
+            class0: parameter %a
+              0: conflict, both f64 and pointer (8 bytes)
+            class1: parameter %b
+              0: conflict, both f64 and pointer (8 bytes)
+            class2: parameter %c
+              0: f64
+            class3: parameter %list
+              0: conflict, both f64 and pointer (8 bytes)
+            class4: loaded as %behind_a
+            class5: loaded as %behind_b, loaded as %behind_list
+              0: conflict, both f64 and pointer (8 bytes)
+              %a: class0 at 0
+              %b: class1 at 0
+              %c: class2 at 0
+              %list: class3 at 0
+              %behind_a: class4 at 0
+              %behind_b: class5 at 0
+              %behind_list: class5 at 0
+        "#]],
+    );
+}
