@@ -369,7 +369,13 @@ impl Analysis<'_> {
                 Activity::Duplicated if self.function.ty(arg).is_float() => {
                     self.varied.values.insert(arg);
                 }
-                Activity::Duplicated => self.give_shadow(arg),
+                Activity::Duplicated => {
+                    // An integer that may be an address may be a float as well.
+                    if self.carries(arg) {
+                        self.varied.values.insert(arg);
+                    }
+                    self.give_shadow(arg);
+                }
             }
         }
     }
@@ -584,14 +590,14 @@ impl Analysis<'_> {
             return;
         }
         for (index, &arg) in data.operands.iter().enumerate() {
-            if self.function.ty(arg).is_ptr() {
-                if access.reads(index) {
-                    for class in self.reachable(arg) {
-                        self.mark_useful_class(class);
-                    }
-                }
-            } else {
+            if !self.function.ty(arg).is_ptr() {
                 self.mark_useful(arg);
+            }
+            // An integer may be an address.
+            if access.reads(index) {
+                for class in self.reachable(arg) {
+                    self.mark_useful_class(class);
+                }
             }
         }
     }

@@ -353,9 +353,15 @@ impl Mode for Reversible<'_> {
         // The caller gets a shadow of each pointer that is returned, also of the address of a global or a function, which no operation makes.
         let returned = sweep.function.ops[terminator].operands.clone();
         for (&value, &activity) in returned.iter().zip(sweep.results) {
-            if activity == Activity::Duplicated {
-                sweep.shadow(terminator, value)?;
+            if activity != Activity::Duplicated {
+                continue;
             }
+            // The caller takes it for an address, at times; here it is a float.
+            if sweep.function.ty(value) == Type::I64 && !sweep.has_shadow(value) {
+                sweep.may_stop = true;
+                unions::check_no_address(&mut sweep.builder(terminator), value);
+            }
+            sweep.shadow(terminator, value)?;
         }
         Ok(())
     }

@@ -38,7 +38,7 @@ use crate::globals::{self, Use};
 use crate::objects::{Bytes, Objects, ObjectsCache};
 use crate::request::Activity;
 use crate::shadowing;
-use crate::statics::{self, keeps_pointers_in_globals, stop_without_shadow};
+use crate::statics::keeps_pointers_in_globals;
 use ferrozyme_ir::{
     Builder, Constant, Function, FunctionId, GlobalId, Module, Op, OpData, Opcode, Region, Symbol,
     Value, ValueDef,
@@ -207,7 +207,9 @@ pub(crate) struct Sweep<'a, M> {
     pub region: Region,
     /// Pointers that may be floats, and lack a shadow then.
     doubtful: FxHashSet<Value>,
-    /// Where a check for that was emitted.
+    /// Pointers from other functions that become floats.
+    disguised: FxHashSet<Value>,
+    /// Where it was checked that a pointer is no float.
     checked: FxHashSet<(Region, Value)>,
     /// Whether the derivative may trap where the primal does not.
     pub may_stop: bool,
@@ -234,6 +236,7 @@ impl<'a, M: Mode> Sweep<'a, M> {
             region: function.body(),
             function,
             doubtful: FxHashSet::default(),
+            disguised: FxHashSet::default(),
             checked: FxHashSet::default(),
             may_stop: false,
             looks_at_addresses: false,
@@ -243,6 +246,7 @@ impl<'a, M: Mode> Sweep<'a, M> {
     /// Transforms the body. The parameters already have their companions.
     pub(crate) fn run(&mut self) -> Result<(), Error> {
         self.doubtful = self.find_doubtful();
+        self.disguised = self.find_disguised();
         self.visit(self.function.body(), |sweep, terminator| {
             M::end(sweep, terminator)
         })
@@ -354,6 +358,7 @@ impl<'a, M: Mode> Sweep<'a, M> {
         }
         self.check_moved(op);
         self.check_followed(op);
+        self.check_disguised(op);
         match self.function.ops[op].opcode {
             Opcode::Call => self.visit_call(op),
             Opcode::CallIndirect => self.visit_indirect_call(op),
@@ -547,25 +552,5 @@ impl<'a, M: Mode> Sweep<'a, M> {
         M::leave(self, op);
         self.keep(op);
         Ok(())
-    }
-
-    /// Emits a trap before an operation that uses a pointer from a union word, for the case that its target has no shadow.
-    fn check_followed(&mut self, op: Op) {
-        if self.doubtful.is_empty() {
-            return;
-        }
-        let data = &self.function.ops[op];
-        for pointer in statics::followed(data, |pointer| self.doubtful.contains(&pointer)) {
-            let lanes = self.companions.get(pointer).map(Lanes::from_slice);
-            if let Some(lanes) = lanes
-                && self.checked.insert((self.region, pointer))
-            {
-                self.may_stop = true;
-                let mut b = self.builder(op);
-                for shadow in lanes {
-                    stop_without_shadow(&mut b, pointer, shadow, true);
-                }
-            }
-        }
     }
 }

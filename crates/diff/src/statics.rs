@@ -14,8 +14,7 @@ use crate::memory::stop_if;
 use crate::objects::{Class, Objects, ObjectsCache, Source};
 use crate::shadowing::leads_on;
 use ferrozyme_ir::{
-    Builder, FunctionId, GlobalId, IntPredicate, Module, OpData, OpView, Opcode, Scalar, Type,
-    Value,
+    Builder, FunctionId, GlobalId, IntPredicate, Module, OpData, OpView, Opcode, Scalar, Value,
 };
 use ferrozyme_refusal::Refusal;
 use rustc_hash::FxHashSet;
@@ -158,7 +157,7 @@ pub(crate) fn stop_without_shadow(
     shadow: Value,
     in_union: bool,
 ) {
-    let null = b.zero(Type::PTR);
+    let null = b.zero(b.ty(pointer));
     let leads = b.icmp(IntPredicate::Ne, pointer, null);
     let lost = b.icmp(IntPredicate::Eq, shadow, null);
     let both = b.binary(Opcode::And, leads, lost);

@@ -105,7 +105,7 @@ pub(crate) fn check_no_float(b: &mut Builder<'_>, word: Value, shadow: Value) {
 
 /// Stops the program if a word that is moved as a float is an address: as a float it would be smaller than all but a few.
 pub(crate) fn check_no_address(b: &mut Builder<'_>, word: Value) {
-    let bits = b.cast(Opcode::Bitcast, word, Type::I64);
+    let bits = as_integer(b, word);
     let bits = b.unary(Opcode::Freeze, bits);
     let (first, many) = (b.i64(-FIRST_ADDRESS), b.i64(LAST_ADDRESS - FIRST_ADDRESS));
     let above = b.binary(Opcode::Add, bits, first);
@@ -432,9 +432,10 @@ pub(crate) fn differ(b: &mut Builder<'_>, word: Value, shadow: Value) -> Value {
 }
 
 fn as_integer(b: &mut Builder<'_>, word: Value) -> Value {
-    match b.ty(word) == Type::PTR {
-        true => b.cast(Opcode::Ptrtoint, word, Type::I64),
-        false => word,
+    match b.ty(word) {
+        Type::PTR => b.cast(Opcode::Ptrtoint, word, Type::I64),
+        Type::F64 => b.cast(Opcode::Bitcast, word, Type::I64),
+        _ => word,
     }
 }
 

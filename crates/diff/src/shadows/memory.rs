@@ -5,9 +5,11 @@ use crate::activity::reachable_from;
 use crate::error::Error;
 use crate::memory::{Cells, stop_if};
 use crate::objects::{Bytes, Kind};
-use crate::statics::stop_without_shadow;
-use ferrozyme_ir::{IntPredicate, Op, OpView, Opcode, Payload, Type, Value, returning_ops};
-use ferrozyme_opt::{reached_by_moves, word_moves};
+use crate::statics::{self, stop_without_shadow};
+use ferrozyme_ir::{
+    Function, IntPredicate, Op, OpView, Opcode, Payload, Type, Value, returning_ops,
+};
+use ferrozyme_opt::{reached_by_moves, reversed_moves, word_moves};
 use ferrozyme_refusal::{Refusal, UnknownBytes};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
@@ -43,26 +45,120 @@ impl<M: Mode> Sweep<'_, M> {
         self.is_in_union(address) || self.is_plain(address)
     }
 
-    /// The pointers that may be floats: those that are loaded from among floats, and what they are handed on to.
+    /// The pointers that may be floats: those that are loaded from among floats, are given as integers that may be floats, or are made of the bits of floats, and what they are handed on to. Integers that become pointers are pointers.
     pub(crate) fn find_doubtful(&self) -> FxHashSet<Value> {
         let function = &self.function;
-        let doubtful: FxHashSet<Value> = (returning_ops(function).into_iter())
-            .filter_map(|op| match function.view(op) {
-                OpView::Load { address, .. } => Some((function.result(op), address)),
-                _ => None,
-            })
-            .filter(|&(loaded, address)| {
-                function.ty(loaded) == Type::PTR
-                    && self.needs_shadow(loaded)
-                    && self.is_among_floats(address)
-            })
-            .map(|(loaded, _)| loaded)
-            .collect();
-        if doubtful.is_empty() {
-            return doubtful;
+        let is_word = |value: Value| matches!(function.ty(value), Type::PTR | Type::I64);
+        let ops = returning_ops(function);
+        let mut doubtful: Vec<Value> = Vec::new();
+        let is_union = |&word: &Value| self.objects.union_of_value(function, word).is_some();
+        doubtful.extend(self.arguments.iter().filter(|word| is_union(word)));
+        for &op in &ops {
+            let data = &function.ops[op];
+            match function.view(op) {
+                OpView::Load { address, .. } if self.is_among_floats(address) => {
+                    doubtful.extend(&data.results);
+                }
+                OpView::Call { .. } | OpView::CallIndirect { .. } => {
+                    doubtful.extend(data.results.iter().filter(|word| is_union(word)));
+                }
+                _ => {}
+            }
         }
-        let moves = word_moves(function, |value| function.ty(value) == Type::PTR);
-        reached_by_moves(&moves, doubtful)
+        doubtful.retain(|&word| is_word(word) && self.needs_shadow(word));
+        for &op in &ops {
+            if let OpView::Cast(Opcode::Bitcast, float) = function.view(op)
+                && function.ty(float) == Type::F64
+            {
+                doubtful.push(function.result(op));
+            }
+        }
+        if doubtful.is_empty() {
+            return FxHashSet::default();
+        }
+        let moves = word_moves(function, is_word);
+        let mut ways = moves.clone();
+        for &op in ops.iter().filter(|&&op| adds_to_address(function, op)) {
+            let data = &function.ops[op];
+            ways.extend(data.operands.iter().map(|&from| (from, data.results[0])));
+        }
+        let pointers = (function.values.keys()).filter(|&value| function.ty(value) == Type::PTR);
+        let to_pointers = reached_by_moves(&reversed_moves(&ways), pointers);
+        let mut doubtful = reached_by_moves(&moves, doubtful);
+        doubtful.retain(|word| to_pointers.contains(word));
+        doubtful
+    }
+
+    /// Stops the program where a pointer is followed that has no shadow, as it is a float or comes from code without derivatives, and where one is passed or returned that is a float with a
+    /// derivative: whoever gets it takes it for a pointer.
+    pub(super) fn check_followed(&mut self, op: Op) {
+        if self.doubtful.is_empty() {
+            return;
+        }
+        let function = &self.function;
+        let adds = adds_to_address(function, op);
+        let leaves = matches!(
+            function.ops[op].opcode,
+            Opcode::Call | Opcode::CallIndirect | Opcode::Return
+        );
+        let is_doubtful =
+            |word: Value| self.doubtful.contains(&word) && (adds || function.ty(word) == Type::PTR);
+        for pointer in statics::followed(&function.ops[op], is_doubtful) {
+            let lanes = self.companions.get(pointer).map(Lanes::from_slice);
+            if let Some(lanes) = lanes
+                && (leaves || self.checked.insert((self.region, pointer)))
+            {
+                self.may_stop = true;
+                let mut b = self.builder(op);
+                for shadow in lanes {
+                    stop_without_shadow(&mut b, pointer, shadow, true);
+                    if leaves && M::TANGENTS {
+                        M::check_number(&mut b, pointer, shadow);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Pointers from other functions whose bits become floats, or integers that may be floats.
+    pub(crate) fn find_disguised(&self) -> FxHashSet<Value> {
+        let function = &self.function;
+        let of_type = |ty| move |value: &Value| function.ty(*value) == ty;
+        let mut given: Vec<Value> = self.arguments.clone();
+        for op in returning_ops(function) {
+            if let OpView::Call { .. } | OpView::CallIndirect { .. } = function.view(op) {
+                given.extend(&function.ops[op].results);
+            }
+        }
+        given.retain(of_type(Type::PTR));
+        let is_word = |value| matches!(function.ty(value), Type::PTR | Type::I64 | Type::F64);
+        let moves = word_moves(function, is_word);
+        let may_be_float = |value: &Value| {
+            let of_union = || self.objects.union_of_value(function, *value);
+            function.ty(*value) == Type::F64 || of_union().is_some()
+        };
+        let floats = function.values.keys().filter(may_be_float);
+        let to_floats = reached_by_moves(&reversed_moves(&moves), floats);
+        let mut disguised = reached_by_moves(&moves, given);
+        disguised.retain(|value| to_floats.contains(value));
+        disguised
+    }
+
+    /// Forward mode: stops the program where a pointer from another function becomes a float again, and is one with a tangent. Where nothing but pointers is expected there are no tangents.
+    pub(super) fn check_disguised(&mut self, op: Op) {
+        if !M::TANGENTS || self.disguised.is_empty() {
+            return;
+        }
+        if let OpView::Cast(Opcode::Ptrtoint, pointer) = self.function.view(op)
+            && self.disguised.contains(&pointer)
+            && let Some(lanes) = self.companions.get(pointer).map(Lanes::from_slice)
+        {
+            self.may_stop = true;
+            let mut b = self.builder(op);
+            for shadow in lanes {
+                M::check_number(&mut b, pointer, shadow);
+            }
+        }
     }
 
     /// Loads the companions of what an operation loads, and gives where the shadows are.
@@ -212,4 +308,14 @@ impl<M: Mode> Sweep<'_, M> {
     ) -> Result<Cells, Error> {
         cells.map_err(|what| self.error(op, Refusal::UnknownBytes { what }))
     }
+}
+
+/// Whether an operation may compute an address from another, as integers.
+fn adds_to_address(function: &Function, op: Op) -> bool {
+    let data = &function.ops[op];
+    let adds = matches!(
+        data.opcode,
+        Opcode::Add | Opcode::Sub | Opcode::And | Opcode::Or
+    );
+    adds && function.ty(data.results[0]) == Type::I64
 }
