@@ -9,7 +9,7 @@
 //!
 //! Callers and LLVM's optimiser trust facts: a false one is a miscompilation far from its cause. Captures, memory effects and termination must
 //! follow from the body and from the facts of callees, as [`infer_effects`](crate::infer_effects) infers them. No visible access may contradict `readonly` or `writeonly` of a pointer. Memory behind
-//! loaded pointers is not checked, since there the differentiator knows more than a body shows. A front end may know more than its bodies show, so the check is for
+//! loaded pointers is not checked, since there the differentiator knows more than a body shows: which of the pointers that it saved are loaded again, say. A front end may know more than its bodies show, so the check is for
 //! programs whose facts were inferred, and for their derivatives.
 
 use crate::alias::Aliases;
@@ -118,9 +118,11 @@ fn touched_parameters(module: &Module, aliases: &Aliases<'_>, writes: bool) -> V
             if !function.ty(pointer).is_ptr() {
                 continue;
             }
-            let bases = aliases
-                .pointers()
-                .bases(function, aliases.pointers().root(pointer));
+            let root = aliases.pointers().root(pointer);
+            if let Some(OpView::Load { .. }) = function.definition(root) {
+                continue;
+            }
+            let bases = aliases.pointers().bases(function, root);
             for (index, argument) in function.arguments().iter().enumerate() {
                 touched[index] |= bases.objects.contains(argument);
             }
