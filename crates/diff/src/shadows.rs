@@ -344,6 +344,7 @@ impl<'a, M: Mode> Sweep<'a, M> {
             self.visit_op(op)?;
         }
         self.check_followed(terminator);
+        self.check_passed(terminator);
         end(self, terminator)?;
         self.keep(terminator);
         self.region = outside;
@@ -358,6 +359,7 @@ impl<'a, M: Mode> Sweep<'a, M> {
         }
         self.check_moved(op);
         self.check_followed(op);
+        self.check_passed(op);
         self.check_disguised(op);
         match self.function.ops[op].opcode {
             Opcode::Call => self.visit_call(op),

@@ -42,6 +42,15 @@ impl Sweep<'_, Tangents<'_, '_>> {
                 let tangent = unions::tangent_of_number(&mut self.builder(op), value);
                 self.same_in_all_lanes(tangent)
             }
+            false if self.is_own_shadow_among_unions(value, address) => {
+                self.companions_of(op, value, &parts)?;
+                // It may be a constant float.
+                let mut b = self.builder(op);
+                let number = b.cast(Opcode::Ptrtoint, value, Type::I64);
+                let tangent = unions::tangent_of_number(&mut b, number);
+                let tangent = b.cast(Opcode::Inttoptr, tangent, Type::PTR);
+                self.same_in_all_lanes(tangent)
+            }
             false => self.companions_of(op, value, &parts)?,
         };
         let shadows = self.shadows_to_follow(op, address)?;
@@ -59,6 +68,14 @@ impl Sweep<'_, Tangents<'_, '_>> {
         self.function.ty(value) == Type::I64
             && self.companions.get(value).is_none()
             && self.objects.is_number(&self.function, value)
+            && self.is_in_union(address)
+    }
+
+    /// Whether a value is a pointer without a shadow, and goes to where floats are at other times.
+    fn is_own_shadow_among_unions(&self, value: Value, address: Value) -> bool {
+        self.function.ty(value) == Type::PTR
+            && self.companions.get(value).is_none()
+            && !self.has_shadow(value)
             && self.is_in_union(address)
     }
 

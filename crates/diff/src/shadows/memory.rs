@@ -97,10 +97,7 @@ impl<M: Mode> Sweep<'_, M> {
         }
         let function = &self.function;
         let adds = adds_to_address(function, op);
-        let leaves = matches!(
-            function.ops[op].opcode,
-            Opcode::Call | Opcode::CallIndirect | Opcode::Return
-        );
+        let leaves = leaves_function(function.ops[op].opcode);
         let is_doubtful =
             |word: Value| self.doubtful.contains(&word) && (adds || function.ty(word) == Type::PTR);
         for pointer in statics::followed(&function.ops[op], is_doubtful) {
@@ -116,6 +113,23 @@ impl<M: Mode> Sweep<'_, M> {
                         M::check_number(&mut b, pointer, shadow);
                     }
                 }
+            }
+        }
+    }
+
+    /// Stops the program where a float with a derivative is passed or returned as a pointer to what has no shadow.
+    pub(super) fn check_passed(&mut self, op: Op) {
+        let data = &self.function.ops[op];
+        if !leaves_function(data.opcode) {
+            return;
+        }
+        for pointer in data.operands.clone() {
+            if self.function.ty(pointer) == Type::PTR
+                && self.companions.get(pointer).is_none()
+                && let Some(OpView::Cast(Opcode::Inttoptr, word)) =
+                    self.function.definition(pointer)
+            {
+                self.check_number(op, word);
             }
         }
     }
@@ -308,6 +322,11 @@ impl<M: Mode> Sweep<'_, M> {
     ) -> Result<Cells, Error> {
         cells.map_err(|what| self.error(op, Refusal::UnknownBytes { what }))
     }
+}
+
+/// Whether the operands of an operation go to another function.
+fn leaves_function(opcode: Opcode) -> bool {
+    matches!(opcode, Opcode::Call | Opcode::CallIndirect | Opcode::Return)
 }
 
 /// Whether an operation may compute an address from another, as integers.

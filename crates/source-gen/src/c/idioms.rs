@@ -1,4 +1,4 @@
-//! Idioms of C libraries: buffers that own memory, work arrays behind global pointers, rows of pointers, callbacks with a context, type objects, `qsort`.
+//! Idioms of C libraries: buffers that own memory, tagged unions, work arrays behind global pointers, rows of pointers, callbacks with a context, type objects, `qsort`.
 
 use super::writer::{Kind, Variable, Writer};
 use crate::tree::Tree;
@@ -7,7 +7,7 @@ use crate::trees;
 impl Writer {
     /// One of the idioms.
     pub(super) fn idiom(&mut self) -> Tree {
-        match self.random.below(9) {
+        match self.random.below(10) {
             0 => self.buffer(),
             1 => self.work_array(),
             2 => self.two_buffers(),
@@ -16,6 +16,7 @@ impl Writer {
             5 => self.type_object(),
             6 => self.sorted(),
             7 => self.matrix(),
+            8 => self.words(),
             _ => self.copied_struct(),
         }
     }
@@ -365,6 +366,94 @@ impl Writer {
             value,
             format!(
                 ";\nfor (int i = 0; i < 2; i++)\nfor (int j = 0; j < 3; j++) {result} += {name}[i][j] * {name}[1 - i][2 - j];\n{result} = sin({result});\n"
+            )
+        ])
+    }
+
+    /// Structs of a tag and a union, which functions make, move as one of its types, and read.
+    fn words(&mut self) -> Tree {
+        let [tag, make, put, swap, read] =
+            ["S", "h", "h", "h", "h"].map(|prefix| self.name(prefix));
+        let of = format!("struct P({tag})");
+        let members = [
+            ("number", "double "),
+            ("place", "double *"),
+            ("bits", "long "),
+        ];
+        let (member, held) = self.random.pick(&members);
+        self.item(
+            &tag,
+            trees![
+                "struct P(",
+                Tree::Define(tag.clone()),
+                ") { int kind; union { double number, *place; long bits; } as; };\n"
+            ],
+        );
+        let mut function = |name: &String, result: &str, rest: String| {
+            let attribute = self.inlining();
+            let start = Tree::Define(name.clone());
+            let parts = trees!["static ", attribute, format!("{result} P("), start, rest];
+            self.item(name, parts);
+        };
+        function(
+            &make,
+            &of,
+            format!(
+                ")(double *a, int kind) {{\n{of} w;\nw.kind = kind;\nif (kind) w.as.number = sin(*a); else w.as.place = a;\nreturn w;\n}}\n"
+            ),
+        );
+        function(
+            &put,
+            "void",
+            format!(
+                ")({of} *list, int at, {held}value, int kind) {{\nlist[at].as.{member} = value;\nlist[at].kind = kind;\n}}\n"
+            ),
+        );
+        function(
+            &swap,
+            "void",
+            format!(
+                ")({of} *a, {of} *b) {{\n{held}kept = a->as.{member};\na->as.{member} = b->as.{member};\nb->as.{member} = kept;\nint kind = a->kind;\na->kind = b->kind;\nb->kind = kind;\n}}\n"
+            ),
+        );
+        function(
+            &read,
+            "double",
+            format!(
+                ")(const {of} *w) {{ return w->kind ? w->as.number : *w->as.place * *w->as.place; }}\n"
+            ),
+        );
+        let [numbers, list, result] = ["v", "v", "v"].map(|prefix| self.name(prefix));
+        let (one, other, first, second) = (
+            self.double(2),
+            self.double(1),
+            self.condition(),
+            self.condition(),
+        );
+        self.bind(result.clone(), Kind::Double, true);
+        Tree::List(trees![
+            "double ",
+            Tree::Define(numbers.clone()),
+            "[2] = {",
+            one,
+            ", ",
+            other,
+            format!("}};\n{of} "),
+            Tree::Define(list.clone()),
+            format!("[3] = {{P({make})({numbers}, "),
+            first,
+            format!("), P({make})({numbers} + 1, "),
+            second,
+            format!("), P({make})({numbers}, 1)}};\n"),
+            Tree::Optional(vec![format!("P({swap})({list}, {list} + 2);\n").into()]),
+            Tree::Optional(vec![
+                format!("P({put})({list}, 1, {list}[0].as.{member}, {list}[0].kind);\n").into()
+            ]),
+            Tree::Optional(vec![format!("P({swap})({list} + 1, {list});\n").into()]),
+            "double ",
+            Tree::Define(result),
+            format!(
+                " = sin(P({read})({list}) + 2 * P({read})({list} + 1) - P({read})({list} + 2));\n"
             )
         ])
     }

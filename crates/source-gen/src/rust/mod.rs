@@ -10,6 +10,7 @@ mod helpers;
 mod statements;
 mod types;
 mod values;
+mod words;
 mod writer;
 
 use crate::program::Program;

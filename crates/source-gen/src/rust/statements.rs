@@ -48,6 +48,7 @@ impl Writer {
             (5, 9),
             (4 * nested, 10),
             (5, 11),
+            (4, 12),
         ]) {
             0 => self.binding(),
             1 => {
@@ -68,6 +69,7 @@ impl Writer {
             8 => self.callable(),
             9 => self.question(),
             10 => self.mutating_closure(depth),
+            12 => self.words(),
             _ => {
                 let wanted = |_: &Writer, variable: &Variable| {
                     variable.mutable && !matches!(variable.of, Type::Float | Type::Count)

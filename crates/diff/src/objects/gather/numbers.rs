@@ -310,6 +310,7 @@ impl Gather<'_> {
             }
             (float, Scalar::Int(_)) if float.is_float() => {
                 self.carries(b, to, from, Gather::goes_to);
+                self.take_address(b, to);
             }
             _ => {}
         }
