@@ -45,6 +45,7 @@ mod metadata;
 mod module;
 mod opcode;
 mod passes;
+mod selection;
 mod sys;
 mod target;
 mod toolchain;

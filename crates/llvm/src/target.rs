@@ -5,6 +5,7 @@ use std::sync::Once;
 
 use crate::context::{take_text, terminated};
 use crate::module::{LlvmError, Module, take_buffer};
+use crate::selection::hide_narrow_loads;
 use crate::sys::{TargetDataRef, TargetMachineRef, call};
 use crate::toolchain::LoadError;
 use crate::types::{Type, TypeKind};
@@ -219,6 +220,7 @@ impl TargetMachine {
     fn emit(&self, module: Module<'_>, kind: i32) -> Result<Vec<u8>, LlvmError> {
         let mut message = std::ptr::null_mut();
         let mut buffer = std::ptr::null_mut();
+        hide_narrow_loads(module);
         // The code generator changes the module before it makes code of it.
         let failed = module.changing(|module| {
             call!(LLVMTargetMachineEmitToMemoryBuffer(

@@ -1,8 +1,8 @@
 //! The binding: reads, builds, changes, compiles.
 
 use ferrozyme_llvm::{
-    Context, Linkage, LlvmError, Opcode, PassOptions, Place, TargetDescription, TargetMachine,
-    ValueKind,
+    CodegenLevel, Context, Linkage, LlvmError, Opcode, PassOptions, Place, TargetDescription,
+    TargetMachine, ValueKind,
 };
 
 const SOURCE: &str = r#"
@@ -351,4 +351,34 @@ define internal void @unused() {
         assert!(is_refused(|| slot.name()));
         module.verify().unwrap();
     }
+}
+
+/// One index compared with 0, 1, 2 and 3, as a sum by indices makes it: LLVM 22 joins the comparisons and then has no instruction for their load with AVX-512, which would end the process.
+#[test]
+fn a_narrow_vector_that_is_read_several_times_is_compiled() {
+    let mut text = String::from(
+        "target triple = \"x86_64-unknown-linux-gnu\"\ndefine <8 x double> @f(<2 x double> %x, ptr %p) {\n  %index = load <2 x i32>, ptr %p, align 8\n",
+    );
+    for class in 0..4 {
+        text += &format!(
+            "  %is{class} = icmp eq <2 x i32> %index, splat (i32 {class})
+  %one{class} = select <2 x i1> %is{class}, <2 x double> splat (double 1.0), <2 x double> zeroinitializer
+  %some{class} = fadd <2 x double> %one{class}, zeroinitializer
+  %sum{class} = fadd <2 x double> %x, %some{class}\n"
+        );
+    }
+    text += "  %low = shufflevector <2 x double> %sum0, <2 x double> %sum1, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
+  %high = shufflevector <2 x double> %sum2, <2 x double> %sum3, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
+  %all = shufflevector <4 x double> %low, <4 x double> %high, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  ret <8 x double> %all\n}\n";
+    let context = Context::new().unwrap();
+    let module = context.parse_text("test", &text).unwrap();
+    let machine = TargetMachine::new(&TargetDescription {
+        triple: "x86_64-unknown-linux-gnu".to_owned(),
+        cpu: "x86-64-v4".to_owned(),
+        level: CodegenLevel::Aggressive,
+        ..TargetDescription::default()
+    });
+    let assembly = machine.unwrap().emit_assembly(module).unwrap();
+    assert!(assembly.contains("retq"), "{assembly}");
 }
