@@ -169,25 +169,45 @@ impl Program {
     }
 
     /// Copies bytes of a parameter, from an offset on, until the buffer is full. So large parameters are moved piece by piece.
+    ///
+    /// # Panics
+    /// If the parameter has fewer bytes behind the offset.
     pub fn read_bytes(
         &self,
         parameter: Parameter,
         offset: usize,
         to: &mut [u8],
     ) -> Result<(), Error> {
+        self.assert_in(parameter, offset, to.len());
         let executable = self.session.executable();
         executable.read_parameter(parameter.index(), offset, to)
     }
 
     /// Overwrites bytes of a parameter, from an offset on.
+    ///
+    /// # Panics
+    /// If the parameter has fewer bytes behind the offset.
     pub fn write_bytes(
         &mut self,
         parameter: Parameter,
         offset: usize,
         from: &[u8],
     ) -> Result<(), Error> {
+        self.assert_in(parameter, offset, from.len());
         let executable = self.session.executable_mut();
         executable.write_parameter(parameter.index(), offset, from)
+    }
+
+    /// Backends rely on it.
+    #[track_caller]
+    fn assert_in(&self, parameter: Parameter, offset: usize, count: usize) {
+        let data = &self.graph.parameters[parameter];
+        let all = data.ty.bytes();
+        assert!(
+            offset <= all && count <= all - offset,
+            "{count} bytes behind {offset} are not in \"{}\", which has {all}",
+            data.name
+        );
     }
 
     /// Copies elements of a parameter in row-major order, from a position on, until the buffer is full.

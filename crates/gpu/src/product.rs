@@ -33,7 +33,7 @@ pub struct Product {
     pub factor: f64,
     /// Whether the sums are added to the destination.
     pub add: bool,
-    /// Batches of batches, which a library does one after the other.
+    /// Batches of batches: a library takes lists of addresses for them, or does one after the other.
     pub outer: Extent,
     /// Batches.
     pub batch: Extent,

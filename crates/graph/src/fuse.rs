@@ -140,11 +140,12 @@ pub fn fuse_for(graph: &Graph, repeats: Repeats) -> (Fusion, FusionReport) {
 pub(crate) fn choose_inlined(graph: &Graph, repeats: Repeats) -> (Fusion, FusionReport) {
     let mut kept = EntitySet::new();
     for _ in 0..ROUNDS {
-        let (mut fusion, _) = choose_inlined_but(graph, repeats, &kept);
-        join::join_kernels(graph, &mut fusion);
-        let costly = traffic::costly(graph, &fusion);
+        let (fusion, report) = choose_inlined_but(graph, repeats, &kept);
+        let mut joined = fusion.clone();
+        join::join_kernels(graph, &mut joined);
+        let costly = traffic::costly(graph, &joined);
         if costly.is_empty() {
-            break;
+            return (fusion, report);
         }
         kept.extend(costly);
     }

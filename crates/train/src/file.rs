@@ -201,19 +201,22 @@ pub(crate) fn replace(
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".new");
     let new = path.with_file_name(name);
-    let mut file = BufWriter::with_capacity(PIECE, File::create(&new)?);
-    write(&mut file)?;
-    let file = file.into_inner().map_err(|error| error.into_error())?;
-    file.sync_all()?;
-    fs::rename(&new, path)?;
-    // The new name is on the disk when the folder is.
-    if let Some(folder) = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-    {
-        File::open(folder)?.sync_all()?;
-    }
-    Ok(())
+    let fill = || {
+        let mut file = BufWriter::with_capacity(PIECE, File::create(&new)?);
+        write(&mut file)?;
+        let file = file.into_inner().map_err(|error| error.into_error())?;
+        file.sync_all()?;
+        fs::rename(&new, path)?;
+        // The new name is on the disk when the folder is.
+        let folder = path.parent();
+        let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
+        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
+        Ok(())
+    };
+    fill().inspect_err(|_| {
+        // A part of it would only fill the disk. That it cannot be removed would hide the real error.
+        let _ = fs::remove_file(&new);
+    })
 }
 
 /// Gives parameters the values in a file, piece by piece. The file must have all of them, and nothing else. What is wrong with it is found before anything is changed.

@@ -157,9 +157,13 @@ impl Training {
         Ok(set_numbers(&mut self.program, &self.model.held, numbers)?)
     }
 
-    /// Takes all numbers from a state, which must be the one that the run started with. After an error, they are of no use.
+    /// Takes all numbers from a state; it is an error if that is another one than the run started with. After an error, the numbers are of no use.
     pub fn load(&mut self, mut from: Reader<impl Read>) -> Result<(), TrainError> {
-        debug_assert_eq!(*from.progress(), self.start);
+        if *from.progress() != self.start {
+            let problem =
+                Problem::Malformed("it is not the state that the run started with".into());
+            return Err(problem.into());
+        }
         let mut buffer = vec![0.0; PIECE];
         for (parameter, elements) in self.pieces() {
             let numbers = &mut buffer[..elements.len()];

@@ -42,7 +42,9 @@ impl Finder<'_> {
         let ops = &graph.regions[region].ops;
         // Where the kernel of each operation runs.
         let mut runs: SecondaryMap<Op, Option<Op>> = SecondaryMap::new();
-        for &op in ops {
+        let mut position: SecondaryMap<Op, usize> = SecondaryMap::new();
+        for (at, &op) in ops.iter().enumerate() {
+            position[op] = at;
             for &member in self.fusion.members(graph, &op) {
                 runs[member] = Some(op);
             }
@@ -60,7 +62,7 @@ impl Finder<'_> {
                     if data.opcode != Opcode::Contract && !pays(graph, self.fusion, data, count) {
                         self.costly.push(result);
                         // The kernel that runs first computes it.
-                        let first = ops.iter().copied().find(|op| users.contains(op));
+                        let first = users.iter().copied().min_by_key(|&op| position[op]);
                         users.clear();
                         users.extend(first);
                     }

@@ -18,6 +18,7 @@ use crate::opcode::Opcode;
 use crate::payload::{Function, Payload};
 use cranelift_entity::EntitySet;
 use ferrozyme_ir::{Opcode as Loop, Scalar};
+use rustc_hash::FxHashMap;
 
 /// Rounds the factors of products of `f32` to `bf16`.
 pub fn lower_precision(graph: &mut Graph) -> usize {
@@ -102,26 +103,64 @@ fn is_view(opcode: Opcode) -> bool {
     )
 }
 
-/// Whether views show nothing but numbers that have been of a type of fewer bits.
+/// Whether views, not too many, show nothing but numbers that have been of a type of fewer bits.
 pub(super) fn shows_rounded(graph: &Graph, tensor: Tensor, element: Scalar) -> bool {
-    let Some(op) = graph.def_op(tensor) else {
-        return false;
-    };
-    let data = &graph.ops[op];
-    let mut operands = data.operands.iter();
-    match data.opcode {
-        Opcode::Cast => {
-            let wide = graph.ty(tensor).element;
-            let floats = element.is_float() && wide.is_float() && element.bits() < wide.bits();
-            floats && graph.ty(data.operands[0]).element == element
+    const VIEWS: usize = 64;
+    let mut seen = vec![tensor];
+    let mut next = 0;
+    while let Some(&tensor) = seen.get(next) {
+        next += 1;
+        let Some(op) = graph.def_op(tensor).filter(|_| next <= VIEWS) else {
+            return false;
+        };
+        let data = &graph.ops[op];
+        match data.opcode {
+            Opcode::Cast => {
+                let wide = graph.ty(tensor).element;
+                let floats = element.is_float() && wide.is_float() && element.bits() < wide.bits();
+                if !floats || graph.ty(data.operands[0]).element != element {
+                    return false;
+                }
+            }
+            opcode if is_view(opcode) => {
+                for &source in &data.operands {
+                    if !seen.contains(&source) {
+                        seen.push(source);
+                    }
+                }
+            }
+            _ => return false,
         }
-        opcode if is_view(opcode) => operands.all(|&source| shows_rounded(graph, source, element)),
-        _ => false,
     }
+    true
 }
 
 /// The tensor in another type, which is rounded as early as views allow.
 pub(super) fn rounded_factor(graph: &mut Graph, tensor: Tensor, element: Scalar) -> Tensor {
+    rounded_with(graph, tensor, element, &mut FxHashMap::default())
+}
+
+/// As [`rounded_factor`], with what is rounded already.
+fn rounded_with(
+    graph: &mut Graph,
+    tensor: Tensor,
+    element: Scalar,
+    known: &mut FxHashMap<Tensor, Tensor>,
+) -> Tensor {
+    if let Some(&rounded) = known.get(&tensor) {
+        return rounded;
+    }
+    let rounded = round(graph, tensor, element, known);
+    known.insert(tensor, rounded);
+    rounded
+}
+
+fn round(
+    graph: &mut Graph,
+    tensor: Tensor,
+    element: Scalar,
+    known: &mut FxHashMap<Tensor, Tensor>,
+) -> Tensor {
     let ty = graph.ty(tensor).clone();
     let Some(op) = graph.def_op(tensor).filter(|_| ty.element != element) else {
         return match ty.element == element {
@@ -135,7 +174,7 @@ pub(super) fn rounded_factor(graph: &mut Graph, tensor: Tensor, element: Scalar)
         opcode if is_view(opcode) => {
             let sources = data.operands.iter();
             let sources: Vec<Tensor> = sources
-                .map(|&source| rounded_factor(graph, source, element))
+                .map(|&source| rounded_with(graph, source, element, known))
                 .collect();
             if opcode == Opcode::Reshape {
                 return graph.reshape(sources[0], ty.shape);

@@ -9,7 +9,7 @@ use crate::graph::{Graph, Op, OpData, Tensor};
 use crate::opcode::Opcode;
 use crate::payload::{Function, Indices, Payload, Reduction, Stretch};
 use cranelift_entity::SecondaryMap;
-use ferrozyme_ir::Opcode as Loop;
+use ferrozyme_ir::{Opcode as Loop, Scalar};
 
 /// See the file's head.
 pub fn simplify(graph: &mut Graph) -> usize {
@@ -94,7 +94,7 @@ fn elementwise(
     }
 }
 
-/// A sum of tensors that are padded to parts of one axis, maybe with one that is not, is the `concat` of stretches where the same tensors are added up: the adjoint of operations on parts. No element then asks which parts it is in.
+/// A sum of tensors that are padded to parts of one axis, maybe with one that is not, is the `concat` of stretches where the same tensors are added up: the adjoint of operations on parts. Where that has a buffer, no element asks which parts it is in.
 fn sum_of_parts(
     graph: &mut Graph,
     data: &OpData,
@@ -123,8 +123,8 @@ fn sum_of_parts(
             terms.push((low, part));
         } else if let Some(concat) = made_by(graph, tensor, Opcode::Concat)
             && let Payload::Axis(axis) = concat.payload
-            && *along.get_or_insert(axis) == axis
             && uses[tensor] <= 1
+            && *along.get_or_insert(axis) == axis
         {
             // What this rule has made of a sum that goes on.
             let mut low = 0;
@@ -317,19 +317,27 @@ fn cast(graph: &mut Graph, data: &OpData) -> Option<Tensor> {
     if graph.ty(tensor).element == element {
         return Some(tensor);
     }
-    let (from, to) = (graph.ty(tensor).element, element);
-    let is_shorter = from.is_float() && to.is_float() && to.bits() < from.bits();
-    // Parts are rounded before they are put together, so that the kernel goes through one after the other.
-    let rounds_early = is_shorter && shows_parts(graph, tensor);
-    (rounds_early || shows_rounded(graph, tensor, element))
-        .then(|| rounded_factor(graph, tensor, element))
+    if shows_rounded(graph, tensor, element) {
+        return Some(rounded_factor(graph, tensor, element));
+    }
+    let from = graph.ty(tensor).element;
+    let is_shorter = from.is_float() && element.is_float() && element.bits() < from.bits();
+    is_shorter.then(|| round_parts(graph, tensor, element))?
 }
 
-/// Whether a tensor is a `concat`, maybe of another shape.
-fn shows_parts(graph: &Graph, tensor: Tensor) -> bool {
+/// What is put together, maybe in another shape, of parts that are rounded before, so that the kernel goes through one after the other.
+fn round_parts(graph: &mut Graph, tensor: Tensor, element: Scalar) -> Option<Tensor> {
     let reshaped = made_by(graph, tensor, Opcode::Reshape).map(|data| data.operands[0]);
-    made_by(graph, tensor, Opcode::Concat).is_some()
-        || reshaped.is_some_and(|tensor| shows_parts(graph, tensor))
+    let concat = made_by(graph, reshaped.unwrap_or(tensor), Opcode::Concat)?.clone();
+    let parts = concat.operands.iter();
+    let parts: Vec<Tensor> = parts.map(|&part| graph.cast(part, element)).collect();
+    let concat = graph.must(Opcode::Concat, &parts, concat.payload);
+    let rounded = graph.ops[concat].results[0];
+    let shape = graph.ty(tensor).shape.clone();
+    Some(match reshaped {
+        Some(_) => graph.reshape(rounded, shape),
+        None => rounded,
+    })
 }
 
 /// Over no axes; over axes of one element; a sum of a sum; a sum over axes that a `broadcast` has made, which is a multiple.

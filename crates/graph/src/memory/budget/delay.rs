@@ -20,6 +20,9 @@ const WORTH: f64 = 0.01;
 /// The most changes that are tried at one peak.
 const TRIED: usize = 4;
 
+/// The most values that are delayed: each one takes plans of the whole graph.
+const MOST: usize = 16;
+
 /// Has values computed as late as their readers allow where that lowers the peak. The passes have run already; after this only a budget, fusion and planning may follow. Returns how many values are delayed.
 pub fn delay_values(graph: &mut Graph) -> usize {
     delay_values_for(graph, Repeats::PROCESSOR)
@@ -29,7 +32,9 @@ pub fn delay_values(graph: &mut Graph) -> usize {
 pub fn delay_values_for(graph: &mut Graph, repeats: Repeats) -> usize {
     let mut state = State::of(graph.clone(), repeats);
     let mut delayed = 0;
-    while let Some(next) = state.with_a_delay() {
+    while delayed < MOST
+        && let Some(next) = state.with_a_delay()
+    {
         state = next;
         delayed += 1;
     }
