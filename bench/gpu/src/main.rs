@@ -21,7 +21,7 @@ use ferrozyme_backend::{
 use ferrozyme_conformance::Test;
 use ferrozyme_cuda::{ABILITIES, stored_ptx};
 use ferrozyme_device::{KERNELS, backend_named};
-use ferrozyme_gpu::{Step, Traffic, prepare};
+use ferrozyme_gpu::{Traffic, launches, prepare};
 use ferrozyme_ir::print_function;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -80,23 +80,6 @@ fn write_timeline(folder: PathBuf, device: &str, name: &str) -> anyhow::Result<(
     Ok(())
 }
 
-/// Calls a function for the kernel of each launch, once for all rounds of a loop.
-fn visit_launches(steps: &[Step], visit: &mut impl FnMut(usize)) {
-    for step in steps {
-        match step {
-            Step::Launch { kernel, .. } => visit(*kernel),
-            Step::For { body, .. } | Step::Again { body, .. } => visit_launches(body, visit),
-            Step::If {
-                then, otherwise, ..
-            } => {
-                visit_launches(then, visit);
-                visit_launches(otherwise, visit);
-            }
-            _ => {}
-        }
-    }
-}
-
 fn only_prepared() -> Error {
     Error::Missing {
         backend: "cuda",
@@ -112,12 +95,15 @@ fn print_kernels(name: &str) -> anyhow::Result<()> {
         println!("; {line}");
     }
     let program = prepare(prepared.planned.lowered, &ABILITIES)?;
-    let (mut launches, mut moved) = (0, 0.0);
-    visit_launches(&program.steps, &mut |kernel| {
-        launches += 1;
-        moved += program.kernels[kernel].traffic.bytes;
-    });
-    println!("; {launches} launches a step move {moved} bytes");
+    let launched = launches(&program.steps);
+    let moved = launched
+        .iter()
+        .map(|&(kernel, _)| program.kernels[kernel].traffic.bytes);
+    println!(
+        "; {} launches a step move {} bytes",
+        launched.len(),
+        moved.sum::<f64>()
+    );
     for kernel in &program.kernels {
         let Traffic { bytes, operations } = kernel.traffic;
         println!(

@@ -6,7 +6,7 @@ use crate::blas::{Blas, WORKSPACE, address_of, pointers, worth_a_library};
 use crate::library::{Address, CudaLibrary, Handle};
 use crate::ptx::{INCREMENT, kernel_name};
 use ferrozyme_backend::Error;
-use ferrozyme_gpu::{Abilities, Device, Gemm, GpuProgram, Kernel, Place, Product, Step};
+use ferrozyme_gpu::{Abilities, Device, Gemm, GpuProgram, Kernel, Place, Product, Step, launches};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -174,8 +174,12 @@ impl Driver {
             stream.buffers.push(address);
         }
         stream.load_blas()?;
-        stream.list_batches(&program.steps)?;
-        stream.finish()?;
+        if stream.blas.is_some() {
+            for (kernel, places) in launches(&program.steps) {
+                stream.list_batches(kernel, places)?;
+            }
+            stream.finish()?;
+        }
         Ok(stream)
     }
 }
@@ -342,28 +346,8 @@ impl Stream {
         Ok(())
     }
 
-    /// Writes the addresses of all batches of products to the device, where they have batches of batches.
-    fn list_batches(&mut self, steps: &[Step]) -> Result<(), Error> {
-        if self.blas.is_none() {
-            return Ok(());
-        }
-        for step in steps {
-            match step {
-                Step::Launch { kernel, places } => self.list_batches_of(*kernel, places)?,
-                Step::For { body, .. } | Step::Again { body, .. } => self.list_batches(body)?,
-                Step::If {
-                    then, otherwise, ..
-                } => {
-                    self.list_batches(then)?;
-                    self.list_batches(otherwise)?;
-                }
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
-    fn list_batches_of(&mut self, kernel: usize, places: &[Place]) -> Result<(), Error> {
+    /// Writes the addresses of all batches of a product to the device, if it has batches of batches.
+    fn list_batches(&mut self, kernel: usize, places: &[Place]) -> Result<(), Error> {
         let Some((product, gemm)) = &self.products[kernel] else {
             return Ok(());
         };

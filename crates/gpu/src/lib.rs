@@ -54,7 +54,7 @@ pub use dependencies::{BufferUse, Seat, deal_out, dependencies};
 pub use items::{BARRIER, EXCHANGE_F32, EXCHANGE_I32, GROUP, ITEM, LOCAL};
 pub use product::{Gemm, Operand, Product};
 pub use run::{Device, Runner};
-pub use schedule::{Buffer, Place, Step};
+pub use schedule::{Buffer, Place, Step, launches};
 pub use traffic::Traffic;
 
 use ferrozyme_backend::Error;

@@ -93,6 +93,19 @@ pub enum Step<K = usize> {
     },
 }
 
+/// The kernels of all launches among steps, with their places: those of loops once, those of both branches.
+pub fn launches<K: Copy>(steps: &[Step<K>]) -> Vec<(K, &[Place])> {
+    let inner = |step| match step {
+        &Step::Launch { kernel, ref places } => vec![(kernel, &places[..])],
+        Step::For { body, .. } | Step::Again { body, .. } => launches(body),
+        Step::If {
+            then, otherwise, ..
+        } => [launches(then), launches(otherwise)].concat(),
+        _ => Vec::new(),
+    };
+    steps.iter().flat_map(inner).collect()
+}
+
 /// The steps of `@main`, whose kernels are functions of the module.
 pub(crate) fn read_schedule(
     module: &Module,
@@ -265,5 +278,44 @@ impl Reader<'_> {
                 places: self.places(op, arguments)?,
             }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn launches_in_loops_and_both_branches_are_found() {
+        let place = |offset| Place { buffer: 0, offset };
+        let launch = |kernel| Step::Launch {
+            kernel,
+            places: vec![place(kernel)],
+        };
+        let copy = Step::Copy {
+            to: place(1),
+            from: place(0),
+            bytes: 1,
+        };
+        let branch = Step::If {
+            condition: place(0),
+            then: vec![launch(2)],
+            otherwise: vec![copy.clone(), launch(3)],
+        };
+        let count = place(0);
+        let again = Step::Again {
+            condition: count,
+            body: vec![launch(1), branch],
+        };
+        let body = vec![again, launch(4)];
+        let steps = [launch(0), copy, Step::For { count, body }];
+        let found = launches(&steps);
+        assert!(
+            found
+                .iter()
+                .all(|&(kernel, places)| places == [place(kernel)])
+        );
+        let kernels: Vec<usize> = found.into_iter().map(|(kernel, _)| kernel).collect();
+        assert_eq!(kernels, [0, 1, 2, 3, 4]);
     }
 }
