@@ -2,9 +2,10 @@
 
 #![allow(missing_docs, reason = "the names say what is tested")]
 
-use crate::check_agreement;
+use crate::{check_agreement, compile_or_skip};
 use ferrozyme_backend::Backend;
 use ferrozyme_graph::{Graph, INDEX, Reduction, Scalar, Shape, Tensor, TensorType};
+use std::sync::mpsc;
 
 /// Numbers between -1 and 1 of this shape.
 fn numbers(g: &mut Graph, seed: u64, element: Scalar, shape: impl Into<Shape>) -> Tensor {
@@ -70,6 +71,40 @@ pub fn reductions_over_each_axis(backend: &dyn Backend) {
         }
     }
     check_agreement(backend, &g, 1e-10);
+}
+
+/// Products large enough for a library, in batches over two axes that are not neighbours in memory, are those of batches over one axis.
+pub fn large_products_in_batches_over_two_axes(backend: &dyn Backend) {
+    let [batches, heads, rows, size] = [4, 8, 128, 512];
+    let mut g = Graph::new();
+    let shape = [batches, rows, heads, size];
+    let [left, right] = [3, 5].map(|seed| numbers(&mut g, seed, Scalar::F32, shape));
+    let apart = g.contract("bihs,bjhs->bhij", left, right);
+    let [left, right] = [left, right].map(|tensor| {
+        let tensor = g.permute(tensor, &[0, 2, 1, 3]);
+        // A sum with something else has memory of its own, in this order.
+        let ones = g.constant_like(tensor, 1.0);
+        let moved = g.add(tensor, ones);
+        let moved = g.sub(moved, ones);
+        g.reshape(moved, [batches * heads, rows, size])
+    });
+    let together = g.contract("nis,njs->nij", left, right);
+    let together = g.reshape(together, [batches, heads, rows, rows]);
+    let difference = g.sub(apart, together);
+    let squares = g.mul(difference, difference);
+    let axes = [0, 1, 2, 3];
+    let errors = [squares, apart].map(|tensor| g.reduce(Reduction::Max, tensor, &axes));
+    g.receive("errors", &errors);
+    let Some(mut program) = compile_or_skip(backend, &g) else {
+        return;
+    };
+    let (sender, receiver) = mpsc::channel();
+    program.receiver("errors", move |tensors| sender.send(tensors).unwrap());
+    program.run().unwrap();
+    let errors = receiver.recv().unwrap();
+    let [error, largest] = [0, 1].map(|position| errors[position].scalar());
+    // Sums of 512 products of numbers below 1, of which a library may keep 11 bits.
+    assert!(largest > 10.0 && error < 0.25, "{error} of {largest}");
 }
 
 /// Columns that are summed in parts on some devices, whole rows and with what is computed for each of them.

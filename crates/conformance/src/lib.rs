@@ -51,6 +51,7 @@ macro_rules! with_all_tests {
             graphs::a_loop_may_run_no_times
             kernels::contractions_of_many_shapes
             kernels::contractions_with_batches_and_several_indices
+            kernels::large_products_in_batches_over_two_axes
             kernels::long_columns_are_summed
             kernels::reductions_over_each_axis
             kernels::items_run_nests_of_different_lengths
